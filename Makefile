@@ -1,0 +1,42 @@
+# `make demo` and `make test` are all a new machine needs: each makes .venv first where there is none.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export HAYSTACK_TELEMETRY_ENABLED := False
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: demo test lint types fmt integration bars benchmark clean
+
+$(VENV)/installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing Shiguan into $(VENV) (the first time takes some minutes) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+demo: $(VENV)/installed  ## ingest the sample book, ask it three questions
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/installed  ## every test that needs no server, key or network
+	$(BIN)/python -m pytest -q -m "not integration"
+
+integration: $(VENV)/installed  ## tests against real servers, see tests/integration/README.md
+	$(BIN)/python -m pytest -q -m integration
+
+lint: $(VENV)/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	PYTHONPATH=components $(BIN)/lint-imports
+	$(BIN)/codespell
+
+types: $(VENV)/installed
+	$(BIN)/mypy
+
+fmt: $(VENV)/installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bars: $(VENV)/installed  ## the retrieval table of the README, on the public sets
+	$(BIN)/python evaluation/retrieval_bars.py
+
+clean:
+	rm -rf $(VENV) .data dist build

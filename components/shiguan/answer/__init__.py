@@ -1,0 +1,1 @@
+"""Context to a cited answer."""

@@ -1,0 +1,1 @@
+"""Parents to one bounded, numbered context."""

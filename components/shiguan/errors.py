@@ -1,0 +1,64 @@
+"""
+Everything Shiguan raises on purpose.
+
+    ShiguanError
+    ├── ConfigurationError        a deployment, mode, prompt or setting that does not exist or cannot work
+    │   └── UnsafePipelineError   a YAML file that asks for a type or an option outside the allowlist
+    ├── SourceError               a file or record that cannot be ingested
+    ├── StoreError                the document store cannot do what was asked
+    │   ├── StoreLockedError      another process holds the data folder
+    │   └── StoreFormatError      the data folder was written in another format
+    ├── RefusedError              a request outside the limits: empty, too long, an unknown tenant
+    └── AnswerError               a pipeline that ended without an answer
+
+A message has three parts: what happened with the values, what was expected, what to do next. Wrong arguments of
+Python calls stay `ValueError` and `TypeError`.
+"""
+
+
+class ShiguanError(Exception):
+    """Base of all errors that Shiguan raises on purpose; its message is written for the person who reads it."""
+
+
+class ConfigurationError(ShiguanError):
+    """A deployment, mode, prompt or setting does not exist or cannot work."""
+
+
+class UnsafePipelineError(ConfigurationError):
+    """A pipeline file names a type or an option that the allowlist does not know."""
+
+
+class SourceError(ShiguanError):
+    """
+    A file or record cannot be ingested.
+
+    :param source: the file or record, as the caller named it.
+    :param cause: what is wrong with it, a clause without a final period.
+    :param next_step: what to do about it, a sentence without a final period.
+    """
+
+    def __init__(self, source: str, cause: str, next_step: str) -> None:
+        self.source = source
+        self.cause = cause
+        self.next_step = next_step
+        super().__init__(f"{source}: {cause}. {next_step}.")
+
+
+class StoreError(ShiguanError):
+    """The document store cannot do what was asked of it."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the data folder."""
+
+
+class StoreFormatError(StoreError):
+    """The data folder was written in a format, or with a model, that does not fit the one asked for."""
+
+
+class RefusedError(ShiguanError):
+    """A request is outside the limits: an empty or too long question, an unknown tenant, a missing folder."""
+
+
+class AnswerError(ShiguanError):
+    """A pipeline ended without an answer; the message names the stage."""

@@ -1,0 +1,1 @@
+"""Answer to verdicts: retry, mark or refuse."""

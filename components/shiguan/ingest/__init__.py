@@ -1,0 +1,1 @@
+"""Files to sources, sources to parents and children."""

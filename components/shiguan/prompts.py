@@ -1,0 +1,59 @@
+"""Prompts by name: one Jinja file per LLM call, and the fixed phrases that several stages must say identically."""
+
+from functools import cache
+
+import yaml
+
+from shiguan.errors import ConfigurationError
+from shiguan.resources import resource_folder
+
+
+def list_prompts() -> list[str]:
+    """
+    Name the prompts that ship with Shiguan.
+
+    :returns: The names, sorted, without the `.jinja` suffix.
+    """
+    return sorted(path.stem for path in resource_folder("prompts").glob("*.jinja"))
+
+
+def load_prompt(name: str) -> str:
+    """
+    Read one prompt's Jinja source.
+
+    :param name: The file's stem in `prompts/`, such as `simple`.
+    :returns: The template's text.
+    :raises ConfigurationError: If there is no such prompt; the message lists the known ones.
+    """
+    known = list_prompts()
+    if name not in known:
+        raise ConfigurationError(
+            f"There is no prompt `{name}`. Known prompts: {', '.join(known)}. "
+            "Name one of these, or give the text itself as an inline `template`."
+        )
+    return (resource_folder("prompts") / f"{name}.jinja").read_text(encoding="utf-8")
+
+
+@cache
+def _not_found_sentences() -> dict[str, dict[str, str]]:
+    path = resource_folder("prompts") / "not_found.yml"
+    sentences: dict[str, dict[str, str]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return sentences
+
+
+def not_found_sentence(mode: str, language: str) -> str:
+    """
+    Give the one sentence with which a mode says that the sources do not hold the answer.
+
+    The prompt asks the LLM for exactly this sentence, the extractive answerer says it, and the citation extractor
+    recognises it, so it lives in one place: `prompts/not_found.yml`.
+
+    :param mode: `simple`, `advanced` or `precise`.
+    :param language: The question's language code; languages without a sentence of their own get the English one.
+    :returns: The sentence.
+    :raises ConfigurationError: If the mode is unknown.
+    """
+    modes = _not_found_sentences()
+    if mode not in modes:
+        raise ConfigurationError(f"There is no not-found sentence for mode `{mode}`. Known modes: {', '.join(modes)}.")
+    return modes[mode].get(language, modes[mode]["en"])

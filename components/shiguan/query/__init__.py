@@ -1,0 +1,1 @@
+"""Question to better questions, vectors, route and goal."""

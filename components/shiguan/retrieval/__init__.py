@@ -1,0 +1,1 @@
+"""Queries to children, children to parents worth reading."""

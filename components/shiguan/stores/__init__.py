@@ -1,0 +1,1 @@
+"""The embedded document store and its retrievers."""

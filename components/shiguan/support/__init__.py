@@ -1,0 +1,1 @@
+"""Pure helpers by topic; they know no stage."""

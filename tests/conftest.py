@@ -1,0 +1,66 @@
+"""What every test gets: no network, a clean environment, and the folder of public data where there is one."""
+
+import ipaddress
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+ROOT = Path(__file__).resolve().parents[1]
+_CLEARED = ("OPENAI_", "SHIGUAN_", "HAYSTACK_UNSAFE")
+_real_connect = socket.socket.connect
+_real_getaddrinfo = socket.getaddrinfo
+
+
+def _is_local(host: object) -> bool:
+    if isinstance(host, bytes):
+        host = host.decode()
+    if host in (None, "", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(str(host)).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def no_network(request, monkeypatch):
+    """Let a test reach this machine only, unless it is marked as an integration test."""
+    if request.node.get_closest_marker("integration"):
+        return
+
+    def connect(self, address):
+        if isinstance(address, tuple) and not _is_local(address[0]):
+            raise RuntimeError(f"This test tried to reach {address}; only tests marked `integration` may.")
+        return _real_connect(self, address)
+
+    def getaddrinfo(host, *args, **kwargs):
+        if not _is_local(host):
+            raise RuntimeError(f"This test tried to look up {host!r}; only tests marked `integration` may.")
+        return _real_getaddrinfo(host, *args, **kwargs)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch, tmp_path):
+    """Keep keys and data folders of the person running the tests out of them."""
+    for name in list(os.environ):
+        if name.startswith(_CLEARED):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "shiguan-data"))
+
+
+@pytest.fixture(scope="session")
+def public_data() -> Path:
+    """The folder of public evaluation data; tests that need it are skipped where it is absent."""
+    folder = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no public data at {folder}; see evaluation/README.md")
+    return folder
