@@ -39,14 +39,18 @@ _FUNCTION_WORDS: dict[str, frozenset[str]] = {
         "il lo gli della delle dei di e è che un una per con non chi cosa quando dove come quale fu era sono nel "
         "nella al alla".split()
     ),
-    "pt": frozenset("o os as do da dos das e é um uma que em por para com não se quem quando onde como qual foi era no na ao".split()),
-    "nl": frozenset("de het een en van is dat die niet met voor op aan wie wat waar wanneer hoe welke werd zijn naar".split()),
+    "pt": frozenset(
+        "o os as do da dos das e é um uma que em por para com não se quem quando onde como qual foi era no na ao".split()
+    ),
+    "nl": frozenset(
+        "de het een en van is dat die niet met voor op aan wie wat waar wanneer hoe welke werd zijn naar".split()
+    ),
 }
 
 # A text counts as written in a script from this share of its letters on; the rest may be names or quotations.
 _SHARE = 0.3
 # So much kana beside Han makes a text Japanese: even terse Japanese has more, a Chinese text quoting a name has less.
-_KANA_SHARE = 0.08
+_KANA_SHARE = 0.18
 _SAMPLE = 4000
 
 
@@ -71,9 +75,21 @@ def detect_language(text: str) -> str:
     if counts["ja"] > _KANA_SHARE * (counts["ja"] + counts["zh"]) and counts["ja"] + counts["zh"] >= _SHARE * letters:
         return "ja"
     code = max(counts, key=lambda c: counts[c])
+    if _asks_in_latin(sample, counts[code]):
+        return _latin_language(sample)
     if code != "ja" and counts[code] >= _SHARE * letters:
         return code
     return _latin_language(sample)
+
+
+def _asks_in_latin(text: str, characters: int) -> bool:
+    """
+    Tell a question that quotes another script from one written in it: "Who was 郭子仪?" is English, "什么是 machine
+    learning" is not. Two characters make about one word; only a language's own function words show who is speaking.
+    """
+    words = _LATIN_WORD.findall(text.lower())
+    spoken = sum(any(word in table for table in _FUNCTION_WORDS.values()) for word in words)
+    return spoken > 0 and len(words) >= characters / 2
 
 
 def _latin_language(text: str) -> str:

@@ -1,0 +1,225 @@
+"""From a YAML file to a pipeline that can run: found by name, checked, pruned to what is asked of it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from haystack import AsyncPipeline
+
+from shiguan.errors import ConfigurationError, UnsafePipelineError
+from shiguan.resources import resource_folder
+from shiguan.support.model_cache import PACKAGED_MODEL, seed_model_cache
+
+ALLOWED_TYPES = (
+    "haystack.components.",
+    "haystack.document_stores.in_memory.",
+    "haystack_integrations.components.",
+    "haystack_integrations.document_stores.",
+    "shiguan.",
+)
+"""Where a `type:` in a pipeline file may come from. Anything else is refused before it is imported."""
+
+_MAX_BYTES = 1_000_000
+_STORE_PREFIX = "shiguan.stores."
+
+
+def load_pipeline(
+    deployment: str, mode: str, *, data_dir: str | Path | None = None, outputs: list[str] | None = None
+) -> AsyncPipeline:
+    """
+    Load one mode of one deployment, ready to run.
+
+        pipeline = load_pipeline("embedded", "simple")
+        pipeline.run({"query": "...", ...})     # or await pipeline.run_async(...)
+
+    The file's own `inputs` and `outputs` come back in `pipeline.metadata`, so that a caller need not know which
+    component listens to the question: see `shiguan.Runner`, which uses them.
+
+    :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
+    :param mode: A file of that folder: `simple`, `advanced`, `precise` or `index`.
+    :param data_dir: Where the embedded stores keep their data; None leaves it to $SHIGUAN_DATA_DIR, else the user's
+        data folder.
+    :param outputs: Names from the file's `outputs` section; only the components that they need are built. For
+        example `["documents"]` gives the retrieval alone, without a prompt or a generator. None builds everything.
+    :returns: The pipeline. It can run in an event loop (`run_async`) and outside one (`run`).
+    :raises ConfigurationError: If there is no such deployment, mode or output, or the file is broken.
+    :raises UnsafePipelineError: If the file asks for something outside the allowlist.
+    """
+    definition = read_definition(deployment, mode)
+    if outputs is not None:
+        definition = _pruned(definition, outputs, f"{deployment}/{mode}")
+    if data_dir is not None:
+        _set_data_dir(definition, str(data_dir))
+    if any(node.get("model") == PACKAGED_MODEL for node in _mappings(definition)):
+        seed_model_cache()
+    definition["metadata"] = {
+        **definition.get("metadata", {}),
+        "deployment": deployment,
+        "mode": mode,
+        "inputs": definition.pop("inputs", {}),
+        "outputs": definition.pop("outputs", {}),
+    }
+    try:
+        return AsyncPipeline.from_dict(definition)
+    except Exception as error:  # Haystack raises whatever a component's __init__ raised; all of it is configuration.
+        raise ConfigurationError(
+            f"The pipeline `{deployment}/{mode}` could not be built: {error} Correct the file, or what it needs."
+        ) from error
+
+
+def list_modes() -> dict[str, list[str]]:
+    """
+    Name what can be loaded.
+
+    :returns: Each deployment with its modes, `index` left out.
+    """
+    folder = resource_folder("pipelines")
+    return {
+        deployment.name: sorted(file.stem for file in deployment.glob("*.yml") if file.stem != "index")
+        for deployment in sorted(folder.iterdir())
+        if deployment.is_dir() and any(deployment.glob("*.yml"))
+    }
+
+
+def describe_mode(deployment: str, mode: str) -> str:
+    """
+    Give the comment that opens a mode's file: what it is for, what it costs, what it needs.
+
+    :param deployment: A folder of `pipelines/`.
+    :param mode: A file of that folder.
+    :returns: The comment's lines without their `#`.
+    """
+    lines = []
+    for line in pipeline_path(deployment, mode).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# ").rstrip())
+    return "\n".join(lines)
+
+
+def pipeline_path(deployment: str, mode: str) -> Path:
+    """
+    Find the file of a mode.
+
+    :param deployment: A folder of `pipelines/`.
+    :param mode: A file of that folder, without `.yml`.
+    :returns: The file's path.
+    :raises ConfigurationError: If there is none; the message lists what there is.
+    """
+    known = list_modes()
+    if deployment not in known:
+        raise ConfigurationError(
+            f"There is no deployment `{deployment}`. Known deployments: {', '.join(known)}. Name one of these."
+        )
+    path = resource_folder("pipelines") / deployment / f"{mode}.yml"
+    if mode not in [*known[deployment], "index"] or not path.is_file():
+        raise ConfigurationError(
+            f"The deployment `{deployment}` has no mode `{mode}`. Known modes: {', '.join(known[deployment])}. "
+            "Name one of these."
+        )
+    return path
+
+
+def read_definition(deployment: str, mode: str) -> dict[str, Any]:
+    """
+    Read a mode's YAML as data and check that it is safe to build.
+
+    :param deployment: A folder of `pipelines/`.
+    :param mode: A file of that folder.
+    :returns: The file's content.
+    :raises ConfigurationError: If the file is missing or no pipeline.
+    :raises UnsafePipelineError: If the file asks for something outside the allowlist.
+    """
+    path = pipeline_path(deployment, mode)
+    if path.stat().st_size > _MAX_BYTES:
+        raise UnsafePipelineError(
+            f"{path.name} has {path.stat().st_size} bytes; a pipeline file has under {_MAX_BYTES}."
+        )
+    try:
+        definition = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"{deployment}/{path.name} is not valid YAML: {error}. Correct the file.") from error
+    if not isinstance(definition, dict) or not isinstance(definition.get("components"), dict):
+        raise ConfigurationError(f"{deployment}/{path.name} is no pipeline: it has no `components`. Correct the file.")
+    _check_safe(definition, f"{deployment}/{path.name}")
+    return definition
+
+
+def _check_safe(definition: dict[str, Any], name: str) -> None:
+    if os.environ.get("HAYSTACK_UNSAFE_DESERIALIZATION"):
+        raise UnsafePipelineError(
+            "HAYSTACK_UNSAFE_DESERIALIZATION is set, which lets a pipeline file load any code. Unset it and try again."
+        )
+    for node in _mappings(definition):
+        kind = node.get("type")
+        if isinstance(kind, str) and "init_parameters" in node and not kind.startswith(ALLOWED_TYPES):
+            raise UnsafePipelineError(
+                f"{name} asks for the type `{kind}`. Allowed are types below {', '.join(ALLOWED_TYPES)}. "
+                "Use one of these, or load the file with Haystack yourself if you trust it."
+            )
+        if node.get("unsafe"):
+            raise UnsafePipelineError(
+                f"{name} sets `unsafe: {node['unsafe']}`, which lets a template run code. Remove it."
+            )
+    for component, spec in definition["components"].items():
+        if not isinstance(spec, dict) or not isinstance(spec.get("type"), str):
+            raise ConfigurationError(f"{name}: the component `{component}` has no `type`. Give its full module path.")
+        if not spec["type"].startswith(ALLOWED_TYPES):
+            raise UnsafePipelineError(f"{name} asks for the type `{spec['type']}`, which is not allowed. Remove it.")
+
+
+def _mappings(node: Any) -> Iterator[dict[str, Any]]:
+    """Every mapping of a YAML tree once, however many anchors point to it."""
+    stack, seen = [node], set()
+    while stack:
+        current = stack.pop()
+        if not isinstance(current, dict | list) or id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, dict):
+            yield current
+            stack.extend(current.values())
+        else:
+            stack.extend(current)
+
+
+def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
+    for node in _mappings(definition):
+        if str(node.get("type", "")).startswith(_STORE_PREFIX) and "document_store" not in node.get(
+            "init_parameters", {}
+        ):
+            node.setdefault("init_parameters", {}).setdefault("path", data_dir)
+
+
+def _pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[str, Any]:
+    """Keep the components that the named outputs need, and the connections and inputs between them."""
+    declared: dict[str, str] = definition.get("outputs", {})
+    unknown = [output for output in outputs if output not in declared]
+    if unknown:
+        raise ConfigurationError(
+            f"The pipeline `{name}` has no output `{unknown[0]}`. Its outputs: {', '.join(declared)}. Name one of these."
+        )
+    connections = definition.get("connections", [])
+    needed: set[str] = set()
+    frontier = [declared[output].split(".")[0] for output in outputs]
+    while frontier:
+        component = frontier.pop()
+        if component not in needed:
+            needed.add(component)
+            frontier += [
+                edge["sender"].split(".")[0] for edge in connections if edge["receiver"].split(".")[0] == component
+            ]
+    inputs = {
+        key: kept
+        for key, targets in definition.get("inputs", {}).items()
+        if (kept := [target for target in targets if target.split(".")[0] in needed])
+    }
+    return {
+        **definition,
+        "components": {key: spec for key, spec in definition["components"].items() if key in needed},
+        "connections": [edge for edge in connections if edge["receiver"].split(".")[0] in needed],
+        "inputs": inputs,
+        "outputs": {output: target for output, target in declared.items() if target.split(".")[0] in needed},
+    }

@@ -1,0 +1,99 @@
+"""From the sentences that matched to the passages worth reading."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from haystack import Document, component, logging
+from haystack.document_stores.types import DocumentStore
+
+logger = logging.getLogger(__name__)
+
+
+@component
+class ParentDocumentFetcher:
+    """
+    Gives the answer whole passages where retrieval matched single sentences.
+
+    Stands after the fusion. Children are small so that they match precisely; the LLM reads their parents, which hold
+    one complete thought each. Parents come in the order of their best child, each with the spans that matched, so
+    that later stages know which sentences brought it here. A parent is fetched under the caller's filters and checked
+    against its children's tenant once more: an id that leads into another tenant's library finds nothing.
+
+    Documents without a `parent_id` (a flat library, written without `ParentChildSplitter`) stand for themselves.
+    """
+
+    def __init__(self, document_store: DocumentStore, *, top_k: int | None = None) -> None:
+        """
+        Name the store of the parents.
+
+        :param document_store: Where the parents are; any Haystack document store that filters by `id`.
+        :param top_k: How many parents to return at most; None for all that the children lead to.
+        :raises ValueError: If `top_k` is not positive.
+        """
+        if top_k is not None and top_k < 1:
+            raise ValueError(f"`top_k` must be positive, got {top_k}.")
+        self.document_store = document_store
+        self.top_k = top_k
+
+    @component.output_types(documents=list[Document], warnings=list[str])
+    def run(
+        self, documents: list[Document], filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, Any]:
+        """
+        Fetch the parents of the children that were found.
+
+        :param documents: Children, best first, with `meta.parent_id`, `meta.start` and `meta.end`.
+        :param filters: The filters that the children were found under, from `TenantFilter`.
+        :param top_k: How many parents to return at most, for this call.
+        :returns: `documents`: parents, each with its best child's score and `meta.matches`, a list of
+            `{"child_id", "start", "end", "score"}` in code points of the parent's content, best first; `warnings`.
+        """
+        limit = self.top_k if top_k is None else top_k
+        families = _families(documents)
+        wanted = [key for key, children in families.items() if children[0].meta.get("parent_id")][:limit]
+        parents = {parent.id: parent for parent in self._fetch(wanted, filters)} if wanted else {}
+        found: list[Document] = []
+        lost = 0
+        for key, children in families.items():
+            if limit is not None and len(found) == limit:
+                break
+            if not children[0].meta.get("parent_id"):
+                found.append(children[0])
+                continue
+            parent = parents.get(key)
+            if parent is None or parent.meta.get("tenant_id") != children[0].meta.get("tenant_id"):
+                lost += 1
+                continue
+            found.append(_with_matches(parent, children))
+        warnings = []
+        if lost:
+            logger.warning("{lost} of {asked} parents could not be fetched", lost=lost, asked=len(wanted))
+            warnings.append(
+                f"{lost} of {len(wanted)} passages that matched could not be read from the library; it may be changing "
+                "right now. Ask again, and ingest the source again if this stays."
+            )
+        return {"documents": found, "warnings": warnings}
+
+    def _fetch(self, ids: list[str], filters: dict[str, Any] | None) -> list[Document]:
+        by_id: dict[str, Any] = {"field": "id", "operator": "in", "value": ids}
+        if filters:
+            by_id = {"operator": "AND", "conditions": [by_id, filters]}
+        return self.document_store.filter_documents(by_id)
+
+
+def _families(children: Iterable[Document]) -> dict[str, list[Document]]:
+    """Group children by parent, parents in the order of their best child and children by score."""
+    families: dict[str, list[Document]] = {}
+    # The sort is stable: children without a score, or with the same one, keep the order they came in.
+    for child in sorted(children, key=lambda child: -(child.score or 0.0)):
+        families.setdefault(child.meta.get("parent_id") or child.id, []).append(child)
+    return families
+
+
+def _with_matches(parent: Document, children: list[Document]) -> Document:
+    matches = [
+        {"child_id": child.id, "start": child.meta["start"], "end": child.meta["end"], "score": child.score}
+        for child in children
+    ]
+    return replace(parent, score=children[0].score, embedding=None, meta={**parent.meta, "matches": matches})

@@ -1,0 +1,56 @@
+"""Puts the tenant before everything that retrieves."""
+
+from typing import Any
+
+from haystack import component
+
+from shiguan.errors import RefusedError
+
+
+@component
+class TenantFilter:
+    """
+    Makes sure that an answer is built from the asking tenant's documents only.
+
+    Stands first in every pipeline. It joins the tenant and the caller's own filters by AND, and every retriever and
+    the parent fetcher take their `filters` from here, so that nothing a caller writes into a filter (an OR, a
+    condition on `meta.tenant_id` itself) can widen what is seen.
+
+        TenantFilter().run(tenant_id="library", filters={"field": "meta.title", "operator": "==", "value": "舊唐書"})
+        # {"filters": {"operator": "AND", "conditions": [
+        #     {"field": "meta.tenant_id", "operator": "==", "value": "library"},
+        #     {"field": "meta.title", "operator": "==", "value": "舊唐書"}]}}
+    """
+
+    @component.output_types(filters=dict[str, Any])
+    def run(self, tenant_id: str, filters: dict[str, Any] | None = None) -> dict[str, Any]:
+        """
+        Join the tenant and the caller's filters.
+
+        :param tenant_id: Whose documents may be seen; never empty, never guessed.
+        :param filters: The caller's own conditions in Haystack's filter format; None or `{}` for none.
+        :returns: `filters`, for every retriever and the parent fetcher.
+        :raises RefusedError: If the tenant is missing or the filters are not in Haystack's format.
+        """
+        if not isinstance(tenant_id, str) or not tenant_id.strip():
+            raise RefusedError(
+                f"A question came without a tenant (`tenant_id` is {tenant_id!r}). Every request names whose documents "
+                "it may see; pass the tenant's id."
+            )
+        conditions: list[dict[str, Any]] = [{"field": "meta.tenant_id", "operator": "==", "value": tenant_id}]
+        if filters:
+            _check(filters)
+            conditions.append(filters)
+        return {"filters": {"operator": "AND", "conditions": conditions}}
+
+
+def _check(filters: Any) -> None:
+    """Refuse what no store could understand, before a store guesses at it."""
+    if not isinstance(filters, dict) or "operator" not in filters or not ({"field", "conditions"} & filters.keys()):
+        raise RefusedError(
+            f"`filters` is not a Haystack filter: {filters!r}. Expected `field`, `operator` and `value`, or `operator` "
+            "(AND, OR, NOT) and `conditions`; for example "
+            '{"field": "meta.source", "operator": "==", "value": "book.epub"}.'
+        )
+    for condition in filters.get("conditions", []):
+        _check(condition)
