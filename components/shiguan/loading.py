@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 from haystack import AsyncPipeline
+from haystack.core.serialization import default_from_dict, import_class_by_name
 
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.resources import resource_folder
@@ -199,7 +200,8 @@ def _pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[s
     unknown = [output for output in outputs if output not in declared]
     if unknown:
         raise ConfigurationError(
-            f"The pipeline `{name}` has no output `{unknown[0]}`. Its outputs: {', '.join(declared)}. Name one of these."
+            f"The pipeline `{name}` has no output `{unknown[0]}`. Its outputs: {', '.join(declared)}. Name one "
+            "of these."
         )
     connections = definition.get("connections", [])
     needed: set[str] = set()
@@ -223,3 +225,28 @@ def _pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[s
         "inputs": inputs,
         "outputs": {output: target for output, target in declared.items() if target.split(".")[0] in needed},
     }
+
+
+def load_stores(deployment: str, *, data_dir: str | Path | None = None) -> dict[str, Any]:
+    """
+    Build a deployment's document stores alone, without the components around them.
+
+    :param deployment: A folder of `pipelines/`.
+    :param data_dir: Where the embedded stores keep their data; None as in `load_pipeline`.
+    :returns: `parents` and `children`: the stores that the `index` pipeline writes to.
+    :raises ConfigurationError: If the `index` pipeline does not name them as its writers' stores.
+    """
+    definition = read_definition(deployment, "index")
+    if data_dir is not None:
+        _set_data_dir(definition, str(data_dir))
+    stores = {}
+    for name, writer in (("parents", "parent_writer"), ("children", "child_writer")):
+        try:
+            spec = definition["components"][writer]["init_parameters"]["document_store"]
+        except (KeyError, TypeError) as error:
+            raise ConfigurationError(
+                f"{deployment}/index.yml has no component `{writer}` with a `document_store`. Add it: it says where "
+                f"{name} are kept."
+            ) from error
+        stores[name] = default_from_dict(import_class_by_name(spec["type"]), spec)
+    return stores

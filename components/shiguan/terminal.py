@@ -1,0 +1,272 @@
+"""What a person reads: answers, passages, progress and lists, in colours only on a terminal."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from haystack import Document
+
+    from shiguan.library import IngestedFile
+
+Item = TypeVar("Item")
+
+_VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
+_MAX_QUOTE = 300
+_MAX_LISTED = 20
+
+
+def _console(*, stderr: bool = False) -> Console:
+    # Made anew each time: tests and pipes change where standard output leads.
+    console = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        # Whoever reads a pipe wraps by itself.
+        console = Console(stderr=stderr, highlight=False, width=100, no_color=True)
+    return console
+
+
+def print_answer(answer: dict[str, Any]) -> None:
+    """
+    Print an answer, the passages it rests on, and how it came about.
+
+    :param answer: The answer object of `Runner.ask`.
+    """
+    console = _console()
+    console.print(Text(answer["query"], style="bold"))
+    console.print()
+    console.print(Padding(Text(answer["answer"]), (0, 0, 0, 2)))
+    console.print()
+    cited: dict[int, list[dict[str, Any]]] = {}
+    for citation in answer["citations"]:
+        cited.setdefault(citation["number"], []).append(citation)
+    for number, citations in sorted(cited.items()):
+        console.print(
+            Text.assemble((f"  [{number}] ", "bold cyan"), _place(citations[0])), overflow="ellipsis", no_wrap=True
+        )
+        for citation in citations:
+            style = _VERDICT_STYLES.get(citation["verdict"], "")
+            line = Text.assemble(
+                (f"{citation['verdict']} {citation['confidence']:.2f}  ", style), _quote(citation["quote"])
+            )
+            console.print(Padding(line, (0, 0, 0, 6)))
+    if cited:
+        console.print()
+    metadata = answer["metadata"]
+    seconds = metadata["timings_ms"].get("total", 0.0) / 1000
+    calls = metadata["llm_calls"]
+    console.print(
+        Text(
+            f"  {answer['mode']} · {metadata['model']} · {calls} LLM call{'' if calls == 1 else 's'} · {seconds:.2f} s",
+            style="dim",
+        )
+    )
+    _print_warnings(console, metadata["warnings"])
+
+
+def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:
+    """
+    Print what a search found.
+
+    :param query: The question.
+    :param documents: Parents, best first.
+    :param warnings: What the stages that found them had to say.
+    """
+    console = _console()
+    console.print(Text(query, style="bold"))
+    console.print()
+    if not documents:
+        console.print("  Nothing in the library matches.")
+    for number, document in enumerate(documents, start=1):
+        heading = Text.assemble(
+            (f"  {number:>2}  ", "bold cyan"), _place(document.meta), (f"  {document.score:.4f}", "dim")
+        )
+        console.print(heading, overflow="ellipsis", no_wrap=True)
+        matches = document.meta.get("matches") or [{"start": 0, "end": _MAX_QUOTE}]
+        text = (document.content or "")[matches[0]["start"] : matches[0]["end"]]
+        console.print(Padding(_quote(text), (0, 0, 0, 6)))
+    _print_warnings(console, warnings)
+
+
+def print_sources(sources: list[dict[str, Any]]) -> None:
+    """
+    Print what is in the library.
+
+    :param sources: As `Library.sources` gives them.
+    """
+    console = _console()
+    if not sources:
+        console.print("The library is empty. Put something in with: shiguan ingest PATH")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column, justify in (("source", "left"), ("title", "left"), ("language", "left")):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    for column in ("records", "passages"):
+        table.add_column(column, justify="right")
+    for entry in sources:
+        table.add_row(
+            escape(entry["source"]), escape(entry["title"] or ""), entry["language"],
+            f"{entry['records']:,}", f"{entry['passages']:,}",
+        )  # fmt: skip
+    console.print(table)
+
+
+def print_modes(modes: dict[str, dict[str, str]]) -> None:
+    """
+    Print deployments and modes with the comments that open their files.
+
+    :param modes: Deployment to mode to comment.
+    """
+    console = _console()
+    for deployment, descriptions in modes.items():
+        console.print(Text(deployment, style="bold"))
+        for description in descriptions.values():
+            console.print(Padding(Text(description), (0, 0, 1, 2)))
+
+
+def print_ingest_summary(summary: dict[str, Any]) -> None:
+    """
+    Print what went in, what did not and why.
+
+    :param summary: The totals of a run, as `shiguan ingest --json` prints them.
+    """
+    console = _console()
+    _print_problems(console, summary["skipped"], summary["warnings"])
+    if summary["other_files"]:
+        kinds = ", ".join(f"{count} {suffix}" for suffix, count in summary["other_files"].items())
+        console.print(f"Left out, not readable as documents: {kinds}", style="dim")
+    unchanged = "" if summary["new"] else ", nothing new"
+    removed = f", {summary['removed']:,} of older versions removed" if summary["removed"] else ""
+    skipped = f", {len(summary['skipped']):,} skipped" if summary["skipped"] else ""
+    console.print(
+        f"{summary['sources']:,} source{'' if summary['sources'] == 1 else 's'}: {summary['parents']:,} passages in "
+        f"{summary['children']:,} retrieval units{unchanged}{removed}{skipped} · {summary['seconds']:.1f} s"
+    )
+
+
+def track(items: list[Item], description: str) -> Iterator[Item]:
+    """
+    Show on a terminal how far a loop is.
+
+    :param items: What the loop goes through.
+    :param description: What it does.
+    :yields: The items.
+    """
+    console = _console(stderr=True)
+    if not console.is_terminal:
+        yield from items
+        return
+    with _progress(console) as progress:
+        yield from progress.track(items, description=description)
+
+
+class IngestProgress:
+    """
+    Shows on a terminal which file is being read and how many of its passages are embedded; elsewhere a line per file.
+
+    :param files: What will be ingested.
+    :param show: Whether to show anything.
+    """
+
+    def __init__(self, files: list[Path], *, show: bool = True) -> None:
+        self.files = files
+        self.console = _console(stderr=True)
+        self.show = show
+        self._bar = _progress(self.console) if show and self.console.is_terminal else None
+        self._file_task: TaskID | None = None
+        self._passage_task: TaskID | None = None
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+            self._file_task = self._bar.add_task(_short(self.files[0].name), total=len(self.files))
+            self._passage_task = self._bar.add_task("passages", total=None, visible=False)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    @property
+    def callback(self) -> Any:
+        """A plain function for the pipeline: Haystack copies what it is given, and a bar cannot be copied."""
+        bar, task = self._bar, self._passage_task
+
+        def report(stage: str, done: int, total: int) -> None:
+            if bar is not None and task is not None:
+                bar.update(task, description=stage, completed=done, total=total, visible=total > 0)
+
+        return report
+
+    def advance(self, result: "IngestedFile") -> None:
+        """
+        Note that a file is done.
+
+        :param result: What became of it.
+        """
+        self._done += 1
+        if self._bar and self._file_task is not None and self._passage_task is not None:
+            following = self.files[self._done].name if self._done < len(self.files) else "done"
+            self._bar.update(self._file_task, advance=1, description=_short(following))
+            self._bar.update(self._passage_task, visible=False, completed=0)
+        elif self.show:
+            self.console.print(
+                escape(f"{self._done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages"),
+                style="dim",
+            )
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+def _place(meta: dict[str, Any]) -> Text:
+    """Say where a passage stands: source, section, page."""
+    parts = [str(meta.get("source") or "")]
+    parts += [" › ".join(meta.get("section") or [])] if meta.get("section") else []
+    page = (meta.get("anchor") or {}).get("page")
+    parts += [f"p. {page}"] if page else []
+    return Text(" · ".join(parts))
+
+
+def _quote(text: str) -> Text:
+    flat = " ".join(text.split())
+    return Text(flat if len(flat) <= _MAX_QUOTE else flat[:_MAX_QUOTE].rstrip() + " …", style="italic")
+
+
+def _short(name: str, width: int = 32) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def _print_warnings(console: Console, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        console.print(Padding(Text(f"note: {warning}", style="yellow"), (0, 0, 0, 2)))
+
+
+def _print_problems(console: Console, skipped: list[dict[str, str]], warnings: list[str]) -> None:
+    for entry in skipped[:_MAX_LISTED]:
+        text = f"skipped {entry['source']}: {entry['cause']}. {entry['next_step']}."
+        console.print(Text(text, style="red"))
+    if len(skipped) > _MAX_LISTED:
+        console.print(f"... and {len(skipped) - _MAX_LISTED:,} more; --json lists all.", style="red")
+    for warning in warnings[:_MAX_LISTED]:
+        console.print(Text(f"note: {warning}", style="yellow"))
+    if len(warnings) > _MAX_LISTED:
+        console.print(f"... and {len(warnings) - _MAX_LISTED:,} more notes; --json lists all.", style="yellow")

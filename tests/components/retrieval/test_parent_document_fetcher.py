@@ -1,0 +1,103 @@
+import pytest
+from haystack import Document
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
+
+
+def parent(name, tenant="a"):
+    return Document(id=name, content=f"The whole of {name}.", meta={"tenant_id": tenant, "source": f"{name}.txt"})
+
+
+def child(name, of, score, start=0, end=3, tenant="a"):
+    meta = {"parent_id": of, "tenant_id": tenant, "source_id": "s", "start": start, "end": end, "position": 0}
+    return Document(id=name, content="", score=score, meta=meta)
+
+
+def of_tenant(tenant):
+    return {
+        "operator": "AND",
+        "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": tenant}],
+    }
+
+
+@pytest.fixture
+def store():
+    store = InMemoryDocumentStore()
+    store.write_documents([parent("p1"), parent("p2"), parent("p3"), parent("foreign", tenant="b")])
+    return store
+
+
+def test_parents_come_in_the_order_of_their_best_child(store):
+    children = [child("c1", "p2", 0.9), child("c2", "p1", 0.8, 4, 7), child("c3", "p2", 0.7, 8, 9)]
+    documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"))["documents"]
+    assert [(document.id, document.score) for document in documents] == [("p2", 0.9), ("p1", 0.8)]
+    assert documents[0].meta["matches"] == [
+        {"child_id": "c1", "start": 0, "end": 3, "score": 0.9},
+        {"child_id": "c3", "start": 8, "end": 9, "score": 0.7},
+    ]
+    assert documents[0].content == "The whole of p2."
+    assert documents[0].meta["source"] == "p2.txt"
+
+
+def test_children_are_ordered_by_score_even_if_they_come_unordered(store):
+    children = [child("c1", "p1", 0.1), child("c2", "p2", 0.9)]
+    documents = ParentDocumentFetcher(store).run(documents=children)["documents"]
+    assert [document.id for document in documents] == ["p2", "p1"]
+
+
+def test_no_children_give_no_parents_and_no_call(store):
+    assert ParentDocumentFetcher(store).run(documents=[]) == {"documents": [], "warnings": []}
+
+
+def test_top_k_of_the_call_overrides_that_of_the_pipeline(store):
+    children = [child("c1", "p1", 0.9), child("c2", "p2", 0.8), child("c3", "p3", 0.7)]
+    fetcher = ParentDocumentFetcher(store, top_k=2)
+    assert [d.id for d in fetcher.run(documents=children)["documents"]] == ["p1", "p2"]
+    assert [d.id for d in fetcher.run(documents=children, top_k=1)["documents"]] == ["p1"]
+
+
+def test_a_parent_of_another_tenant_is_never_returned(store):
+    result = ParentDocumentFetcher(store).run(documents=[child("c1", "foreign", 0.9)], filters=of_tenant("a"))
+    assert result["documents"] == []
+    assert "1 of 1 passages" in result["warnings"][0]
+
+
+def test_a_parent_of_another_tenant_is_refused_even_without_filters(store):
+    assert ParentDocumentFetcher(store).run(documents=[child("c1", "foreign", 0.9)])["documents"] == []
+
+
+def test_the_callers_filters_apply_to_parents_too(store):
+    filters = {"field": "meta.source", "operator": "==", "value": "p2.txt"}
+    children = [child("c1", "p1", 0.9), child("c2", "p2", 0.8)]
+    assert [d.id for d in ParentDocumentFetcher(store).run(documents=children, filters=filters)["documents"]] == ["p2"]
+
+
+def test_a_parent_that_is_gone_is_reported_and_the_others_come(store):
+    result = ParentDocumentFetcher(store).run(documents=[child("c1", "gone", 0.9), child("c2", "p1", 0.8)])
+    assert [d.id for d in result["documents"]] == ["p1"]
+    assert result["warnings"] == [
+        "1 of 2 passages that matched could not be read from the library; it may be changing right now. Ask again, "
+        "and ingest the source again if this stays."
+    ]
+
+
+def test_documents_without_a_parent_stand_for_themselves(store):
+    flat = Document(id="flat", content="A flat document.", score=0.5, meta={"tenant_id": "a"})
+    documents = ParentDocumentFetcher(store).run(documents=[child("c1", "p1", 0.9), flat])["documents"]
+    assert [document.id for document in documents] == ["p1", "flat"]
+    assert documents[1].content == "A flat document."
+
+
+def test_inputs_are_not_changed(store):
+    given = child("c1", "p1", 0.9)
+    before = given.to_dict()
+    ParentDocumentFetcher(store).run(documents=[given])
+    assert given.to_dict() == before
+    assert "matches" not in store.filter_documents({"field": "id", "operator": "==", "value": "p1"})[0].meta
+
+
+@pytest.mark.parametrize("top_k", [0, -1])
+def test_a_top_k_that_is_not_positive_is_refused(store, top_k):
+    with pytest.raises(ValueError, match=f"`top_k` must be positive, got {top_k}"):
+        ParentDocumentFetcher(store, top_k=top_k)

@@ -1,0 +1,73 @@
+import pytest
+from haystack.utils.filters import document_matches_filter
+from haystack import Document
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.errors import RefusedError
+from shiguan.retrieval.tenant_filter import TenantFilter
+
+TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
+
+
+def test_the_tenant_alone_is_one_condition():
+    assert TenantFilter().run(tenant_id="a") == {"filters": {"operator": "AND", "conditions": [TENANT]}}
+
+
+@pytest.mark.parametrize("empty", [None, {}])
+def test_no_filters_of_the_caller_leave_the_tenant(empty):
+    assert TenantFilter().run(tenant_id="a", filters=empty)["filters"]["conditions"] == [TENANT]
+
+
+def test_the_callers_filters_are_joined_by_and():
+    title = {"field": "meta.title", "operator": "==", "value": "舊唐書"}
+    assert TenantFilter().run(tenant_id="a", filters=title)["filters"] == {
+        "operator": "AND",
+        "conditions": [TENANT, title],
+    }
+
+
+@pytest.mark.parametrize("tenant", ["", "  ", None, 7])
+def test_a_missing_tenant_is_refused(tenant):
+    with pytest.raises(RefusedError, match="without a tenant"):
+        TenantFilter().run(tenant_id=tenant)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        "meta.title",
+        ["a"],
+        {"field": "meta.title"},
+        {"operator": "AND"},
+        {"operator": "AND", "conditions": ["x"]},
+        {"title": ["a"]},
+    ],
+)
+def test_a_malformed_filter_is_refused_before_a_store_sees_it(filters):
+    with pytest.raises(RefusedError, match="not a Haystack filter"):
+        TenantFilter().run(tenant_id="a", filters=filters)
+
+
+conditions = st.recursive(
+    st.builds(
+        lambda field, operator, value: {"field": field, "operator": operator, "value": value},
+        st.sampled_from(["meta.tenant_id", "meta.title", "meta.absent"]),
+        st.sampled_from(["==", "!="]),
+        st.sampled_from(["a", "b", None]),
+    ),
+    lambda inner: st.builds(
+        lambda operator, parts: {"operator": operator, "conditions": parts},
+        st.sampled_from(["AND", "OR", "NOT"]),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(conditions)
+def test_no_filter_reaches_another_tenant(filters):
+    joined = TenantFilter().run(tenant_id="a", filters=filters)["filters"]
+    for title in ("a", "b", None):
+        assert not document_matches_filter(joined, Document(content="x", meta={"tenant_id": "b", "title": title}))
+        assert not document_matches_filter(joined, Document(content="x", meta={"title": title}))
