@@ -89,6 +89,10 @@ def test_headings_and_list_items_stand_alone():
     ]  # fmt: skip
 
 
+def test_a_number_sign_within_a_line_is_no_heading():
+    assert sentences("in C # one\n\nnext") == ["in C # one", "next"]
+
+
 @pytest.mark.parametrize("text", ["", " \n\t\u3000 "])
 def test_text_without_characters_has_no_sentences(text):
     assert sentence_spans(text) == []

@@ -10,7 +10,7 @@ _HARD_BREAK = re.compile(
     rf"{_NEWLINE}[^\S\r\n\x85\u2028]*{_NEWLINE}"
     r"|[\x0b\x0c\x1c-\x1e\u2029]"
     rf"|{_NEWLINE}(?=\u3000|[ \t]{{0,8}}(?:[-*+•·▪‣◦]|\d{{1,3}}[.)]|#{{1,6}})[ \t]|[一二三四五六七八九十百]{{1,4}}、)"
-    rf"|(?:(?<=\n)|(?<=\r)|\A)#{{1,6}}[ \t][^\r\n]{{0,400}}(?:{_NEWLINE}|\Z)"
+    rf"|#(?<![^\r\n\x85\u2028]#)#{{0,5}}[ \t][^\r\n]{{0,400}}(?:{_NEWLINE}|\Z)"
 )
 
 # Marks that end a sentence wherever they stand, without a space after them.
