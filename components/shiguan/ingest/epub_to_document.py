@@ -1,0 +1,132 @@
+"""EPUB books into documents, one per paragraph, quote, caption, table or note."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from haystack import Document, component, logging
+from haystack.components.converters.utils import normalize_metadata
+from haystack.dataclasses import ByteStream
+
+from shiguan.errors import SourceError
+from shiguan.support.archives import SafeArchive
+from shiguan.support.epub_blocks import Block
+from shiguan.support.epub_reader import Book, read_book
+
+logger = logging.getLogger(__name__)
+
+_OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes"))
+
+
+@component
+class EPUBToDocument:
+    """
+    Reads EPUB 2 and 3 books into blocks that know their headings and their place.
+
+    A citation is worth what its reader can check: every block keeps the headings above it (`section`) and the place it
+    stands at (`anchor`), and a footnote stands where the text refers to it, as `[Note: …]` or `[脚注：…]`. Tables of
+    contents, covers, title pages, copyright pages and indexes are left out. Nothing is fetched, pictures are not opened.
+
+    Stands behind the file router and before `SourceStamper` and `ParentChildSplitter`.
+
+    The meta of a document:
+
+    - `source`, `file_path`, `title`, `author`, `language` (ISO 639-1; absent where the book does not say or says it
+      of text in another script)
+    - `section`: headings, outermost first
+    - `kind`: `text`, `quote`, `footnote` (one that nothing refers to), `caption`, `table`
+    - `anchor`: `href` (name of the file inside the archive), `spine` (index in the reading order), `path` (an XPath of
+      local names in that file: `/html/body/section[1]/p[2]`) and `offset` (code points into that element's text as
+      `shiguan.support.epub_text.element_text` defines it: white space in single spaces, without ruby readings).
+      The offset is the place of the block's first character.
+    - `notes`: where notes were put in, `{"start", "end", "anchor"}` with offsets into the content and the note's own
+      place; absent without notes
+
+    ```python
+    result = EPUBToDocument().run(sources=["book.epub"])
+    result["documents"][0].meta["section"]   # ['Part One', 'Chapter 3', 'The siege']
+    ```
+    """
+
+    def __init__(self, include_front_matter: bool = False) -> None:
+        """
+        Create the converter.
+
+        :param include_front_matter: keep cover, title page, contents, copyright page, index and what stands outside the
+            reading order (`linear="no"`) as well.
+        """
+        self.include_front_matter = include_front_matter
+
+    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
+    def run(
+        self,
+        sources: list[str | Path | ByteStream],
+        meta: dict[str, Any] | list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """
+        Convert books.
+
+        :param sources: paths or contents of EPUB files.
+        :param meta: to add to all documents, or one dictionary per source; keys that are the converter's own come
+            back as `user_<key>`.
+        :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per file that could
+            not be read; `warnings`, sentences on what was mended or left out.
+        :raises ValueError: if `meta` is a list of another length than `sources`.
+        """
+        documents: list[Document] = []
+        skipped: list[dict[str, str]] = []
+        warnings: list[str] = []
+        for source, given in zip(sources, normalize_metadata(meta, len(sources)), strict=True):
+            data, name, file_path, own = _identify(source)
+            try:
+                with SafeArchive(data, source=name) as archive:
+                    book = read_book(archive, include_front_matter=self.include_front_matter)
+            except SourceError as error:
+                logger.warning("Skipped {source}: {cause}", source=name, cause=error.cause)
+                skipped.append({"source": error.source, "cause": error.cause, "next_step": error.next_step})
+                continue
+            except Exception as error:  # noqa: BLE001
+                # Whatever a hostile file does to the parsers, the other books still go in.
+                logger.warning("Skipped {source}: {error}", source=name, error=repr(error))
+                cause = f"it could not be read ({type(error).__name__})"
+                skipped.append({"source": name, "cause": cause, "next_step": "Check the file, and report the fault"})
+                continue
+            warnings += book.warnings
+            extra, renamed = _user_meta({**own, **given})
+            warnings += [f"{name}: the meta key `{key}` is the converter's own; yours is `user_{key}`." for key in renamed]
+            base = _book_meta(book, name, file_path)
+            documents += [_document(block, base, extra) for block in book.blocks]
+        return {"documents": documents, "skipped": skipped, "warnings": warnings}
+
+
+def _identify(source: str | Path | ByteStream) -> tuple[Path | bytes, str, str, dict[str, Any]]:
+    """Data, name to show, path as given and own meta of a source."""
+    if isinstance(source, ByteStream):
+        path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
+        own = {key: value for key, value in source.meta.items() if key not in ("file_path", "file_name")}
+        return source.data, Path(path).name or "(bytes without a name)", path, own
+    path = str(source)
+    return Path(path), Path(path).name or path, path, {}
+
+
+def _user_meta(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    renamed = sorted(_OWN_KEYS & given.keys())
+    return {f"user_{key}" if key in _OWN_KEYS else key: value for key, value in given.items()}, renamed
+
+
+def _book_meta(book: Book, name: str, file_path: str) -> dict[str, Any]:
+    base = {"source": name, "title": book.title or Path(name).stem}
+    if file_path:
+        base["file_path"] = file_path
+    if book.authors:
+        base["author"] = ", ".join(book.authors)
+    return base
+
+
+def _document(block: Block, base: dict[str, Any], extra: dict[str, Any]) -> Document:
+    fields = asdict(block)
+    content = fields.pop("content")
+    for optional in ("language", "notes"):
+        if not fields[optional]:
+            del fields[optional]
+    return Document(content=content, meta={**base, **fields, **extra})

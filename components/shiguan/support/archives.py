@@ -1,0 +1,216 @@
+"""Reading zip archives that may be broken or hostile: bounded, in memory, never written to disk."""
+
+import io
+import stat
+import struct
+import unicodedata
+import zipfile
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from shiguan.errors import SourceError
+
+MAX_UNPACKED_BYTES = 512 * 1024 * 1024
+MAX_RATIO = 100
+MAX_ENTRIES = 10_000
+# Below this size a high ratio is harmless: a megabyte of blank pages or of one repeated line packs a thousandfold.
+RATIO_FLOOR_BYTES = 8 * 1024 * 1024
+
+_CHUNK_BYTES = 64 * 1024
+_END_RECORD = struct.Struct("<4s4H2LH")
+_END_MAGIC = b"PK\x05\x06"
+_END_SEARCH_BYTES = _END_RECORD.size + 0xFFFF
+_ZIP64_MARK = 0xFFFF
+_MAX_DIRECTORY_BYTES = 64 * 1024 * 1024
+_LOCAL_HEADER_BYTES = 30
+_COPY_AGAIN = "Copy or download the file again"
+_READ_FAULTS = (
+    zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, struct.error, ValueError,
+    OverflowError, MemoryError,
+)  # fmt: skip
+
+
+class SafeArchive:
+    """
+    A zip archive whose entries are read into memory within fixed bounds.
+
+    Refused as a whole: more than 10,000 entries, more than 512 MiB unpacked, an entry above 8 MiB packed more than a
+    hundredfold, entries that share bytes, names that leave the archive, symbolic links, passwords. The sizes in the
+    directory are only claims, so the bytes that come out are counted as well.
+
+    ```python
+    with SafeArchive(Path("book.epub"), source="book.epub") as archive:
+        container = archive.read("META-INF/container.xml")
+    ```
+    """
+
+    def __init__(self, data: Path | bytes, source: str) -> None:
+        """
+        Open and check an archive.
+
+        :param data: path of the file, or its bytes.
+        :param source: the name to use in messages.
+        :raises SourceError: if it cannot be opened, is no zip archive or breaks one of the bounds.
+        """
+        self.source = source
+        self._unpacked = 0
+        self._stream: BinaryIO = _open(data, source)
+        try:
+            self._zip = _open_zip(self._stream, source)
+            self._entries = self._check(self._zip.infolist())
+        except BaseException:
+            self._stream.close()
+            raise
+        # Authors write links with another case, or with composed characters where the archive has decomposed ones.
+        self._folded = {_fold(name): name for name in reversed(self._entries)}
+
+    def __enter__(self) -> "SafeArchive":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._zip.close()
+        self._stream.close()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all files, with forward slashes, in the order of the directory."""
+        return list(self._entries)
+
+    def find(self, name: str) -> str | None:
+        """
+        Find the entry that a link means: the exact name, or else the one that differs only in case or composition.
+
+        :param name: a path inside the archive.
+        :returns: the entry's own name, or None.
+        """
+        return name if name in self._entries else self._folded.get(_fold(name))
+
+    def read(self, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
+        """
+        Read one entry.
+
+        :param name: a name out of `names`.
+        :param max_bytes: give up above this size.
+        :returns: the unpacked bytes.
+        :raises KeyError: if there is no such entry.
+        :raises SourceError: if the entry is damaged or breaks a bound.
+        """
+        info = self._entries[name]
+        packed = max(info.compress_size, 1)
+        chunks, size = [], 0
+        try:
+            with self._zip.open(info) as stream:
+                while chunk := stream.read(_CHUNK_BYTES):
+                    size += len(chunk)
+                    self._unpacked += len(chunk)
+                    if self._unpacked > MAX_UNPACKED_BYTES:
+                        raise self._bomb(f"unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB")
+                    if size > RATIO_FLOOR_BYTES and size > MAX_RATIO * packed:
+                        raise self._bomb(f"entry `{name}` is packed more than {MAX_RATIO} to 1")
+                    if size > max_bytes:
+                        cause = f"entry `{name}` is larger than {max_bytes:,} bytes"
+                        raise SourceError(self.source, cause, "Split it into smaller files")
+                    chunks.append(chunk)
+        except _READ_FAULTS as error:
+            cause = f"entry `{name}` is damaged ({_reason(error)})"
+            raise SourceError(self.source, cause, _COPY_AGAIN) from error
+        return b"".join(chunks)
+
+    def _check(self, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+        if len(infos) > MAX_ENTRIES:
+            raise self._bomb(f"holds {len(infos):,} entries, the limit is {MAX_ENTRIES:,}")
+        if sum(info.file_size for info in infos) > MAX_UNPACKED_BYTES:
+            raise self._bomb(f"unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB")
+        entries: dict[str, zipfile.ZipInfo] = {}
+        for info in infos:
+            name = self._safe_name(info)
+            if info.flag_bits & 0x1:
+                raise SourceError(self.source, "the zip archive is protected by a password", "Unlock it first")
+            if info.file_size > RATIO_FLOOR_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1):
+                raise self._bomb(f"entry `{name}` is packed more than {MAX_RATIO} to 1")
+            if not name.endswith("/"):
+                entries[name] = info
+        self._check_overlap(infos)
+        return entries
+
+    def _check_overlap(self, infos: list[zipfile.ZipInfo]) -> None:
+        end = -1
+        for info in sorted(infos, key=lambda i: i.header_offset):
+            if info.header_offset < end:
+                raise self._bomb(f"entry `{info.filename}` shares its bytes with another")
+            end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size
+
+    def _safe_name(self, info: zipfile.ZipInfo) -> str:
+        # Some Windows tools write backslashes; they count as separators, so that they cannot hide an escape.
+        name = info.filename.replace("\\", "/")
+        parts = name.split("/")
+        if name.startswith("/") or ".." in parts or (len(parts[0]) > 1 and parts[0][1] == ":"):
+            cause = f"entry `{info.filename}` has a path that leads out of the archive"
+            raise SourceError(self.source, cause, "Do not trust this file; get it from another place")
+        if stat.S_ISLNK(info.external_attr >> 16):
+            cause = f"entry `{info.filename}` is a symbolic link"
+            raise SourceError(self.source, cause, "Do not trust this file; get it from another place")
+        return name
+
+    def _bomb(self, what: str) -> SourceError:
+        return SourceError(self.source, f"looks like a zip bomb: {what}", "Do not trust this file; check its origin")
+
+
+def _open(data: Path | bytes, source: str) -> BinaryIO:
+    if isinstance(data, bytes):
+        return io.BytesIO(data)
+    try:
+        return data.open("rb")
+    except FileNotFoundError as error:
+        raise SourceError(source, "there is no such file", "Check the path") from error
+    except IsADirectoryError as error:
+        raise SourceError(source, "this is a folder, not a file", "Name the file inside it") from error
+    except (OSError, ValueError) as error:
+        raise SourceError(source, f"cannot be opened ({_reason(error)})", "Check the path and its rights") from error
+
+
+def _open_zip(stream: BinaryIO, source: str) -> zipfile.ZipFile:
+    try:
+        head = stream.read(4)
+        size = stream.seek(0, io.SEEK_END)
+    except OSError as error:
+        raise SourceError(source, f"cannot be read ({_reason(error)})", "Check the path and its rights") from error
+    if size == 0:
+        raise SourceError(source, "the file is empty (0 bytes)", _COPY_AGAIN)
+    if not head.startswith(b"PK"):
+        raise SourceError(source, "is not a zip archive", "Give the file the extension that fits its content")
+    stream.seek(max(0, size - _END_SEARCH_BYTES))
+    tail = stream.read()
+    _check_directory(tail, source)
+    try:
+        return zipfile.ZipFile(stream)
+    except _READ_FAULTS as error:
+        if tail.rfind(_END_MAGIC) < 0:
+            cause = f"the zip archive is cut off: its directory is missing after {size:,} bytes"
+        else:
+            cause = f"the zip archive is damaged ({_reason(error)})"
+        raise SourceError(source, cause, _COPY_AGAIN) from error
+
+
+def _check_directory(tail: bytes, source: str) -> None:
+    """Refuse a directory that is too large before it is read: reading it makes one object per entry."""
+    at = tail.rfind(_END_MAGIC)
+    if at < 0 or len(tail) - at < _END_RECORD.size:
+        return
+    _, _, _, _, count, size, _, _ = _END_RECORD.unpack_from(tail, at)
+    if (count > MAX_ENTRIES and count != _ZIP64_MARK) or size > _MAX_DIRECTORY_BYTES:
+        cause = f"looks like a zip bomb: holds {count:,} entries, the limit is {MAX_ENTRIES:,}"
+        raise SourceError(source, cause, "Do not trust this file; check its origin")
+
+
+def _fold(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _reason(error: BaseException) -> str:
+    # An OSError's own text repeats the path; its strerror does not.
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

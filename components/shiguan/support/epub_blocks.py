@@ -1,0 +1,144 @@
+"""A block under construction: pieces of text and notes become content with offsets."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from shiguan.support.epub_notes import Note
+from shiguan.support.languages import detect_language
+
+_AROUND_BREAK = re.compile(r"[ \t]*\n[ \t]*")
+
+
+@dataclass
+class Block:
+    """
+    One paragraph, quote, caption, table or note of a book.
+
+    :param content: its text, with the notes that it refers to put in.
+    :param kind: `text`, `quote`, `footnote`, `caption` or `table`.
+    :param section: headings above it, outermost first.
+    :param language: what the book states, as an ISO 639-1 code; '' if it states none or its script contradicts it.
+    :param anchor: where its first character stands.
+    :param notes: where notes were put in: `start` and `end` in `content`, `anchor` of the note's own place.
+    """
+
+    content: str
+    kind: str
+    section: list[str]
+    language: str
+    anchor: dict[str, Any]
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+
+class BlockBuilder:
+    """Collects the pieces of one block; `gap` is the white space to put before the next piece."""
+
+    def __init__(self, kind: str, anchor: dict[str, Any], language: str, *, preformatted: bool) -> None:
+        self.kind = kind
+        self.anchor = anchor
+        self.language = language
+        self.preformatted = preformatted
+        self.length = 0
+        self.notes: list[tuple[Note, str]] = []
+        self._pieces: list[str | tuple[Note, str]] = []
+
+    def add(self, text: str) -> None:
+        """
+        Append text.
+
+        :param text: with its white space as it shall be.
+        """
+        self._pieces.append(text)
+        self.length += len(text)
+
+    def add_note(self, note: Note, text: str) -> None:
+        """
+        Append a note.
+
+        :param note: the note.
+        :param text: its text in one line.
+        """
+        self._pieces.append((note, text))
+        self.notes.append((note, text))
+
+    def text(self) -> str:
+        """
+        Give the text alone.
+
+        :returns: the content without notes.
+        """
+        text = "".join(piece for piece in self._pieces if isinstance(piece, str))
+        return text.strip("\n").rstrip() if self.preformatted else text.strip()
+
+    def build(self, section: list[str]) -> Block | None:
+        """
+        Finish the block.
+
+        :param section: headings above it.
+        :returns: the block, or None if there is no text in it.
+        """
+        plain = self.text()
+        chinese = detect_language(plain) == "zh"
+        content, notes = "", []
+        after_note = False
+        for piece in self._pieces:
+            if isinstance(piece, str):
+                if not content:
+                    piece = piece.lstrip("\n" if self.preformatted else None)
+                elif after_note and not chinese and piece[:1].isalnum():
+                    content += " "
+                content += piece
+                after_note = after_note and not piece
+                continue
+            note, text = piece
+            if not text:
+                continue
+            if content and not chinese and not content[-1].isspace():
+                content += " "
+            start = len(content)
+            own = chinese or (not plain and detect_language(text) == "zh")
+            content += f"[脚注：{text}]" if own else f"[Note: {text}]"
+            notes.append({"start": start, "end": len(content), "anchor": note.anchor})
+            after_note = True
+        content = content.rstrip()
+        if not content:
+            return None
+        return Block(content, self.kind, section, stated_language(self.language, plain), dict(self.anchor), notes)
+
+
+def stated_language(stated: str, text: str) -> str:
+    """
+    Check a stated language against the script of the text.
+
+    Converters often state English for every book; a wrong language is worse than none, which is then detected.
+
+    :param stated: an ISO 639 code or ''.
+    :param text: the text it is said of.
+    :returns: the code, or '' where the text is in another script.
+    """
+    if not stated:
+        return ""
+    seen = detect_language(text)
+    if seen == "und" or _script(seen) == _script(stated):
+        return stated
+    return ""
+
+
+def _script(code: str) -> str:
+    for script, codes in _SCRIPTS.items():
+        if code in codes:
+            return script
+    return "latin"
+
+
+_SCRIPTS = {
+    "han": {"zh", "ja"},
+    "hangul": {"ko"},
+    "arabic": {"ar", "fa", "ur", "ps", "ug"},
+    "hebrew": {"he", "yi"},
+    "cyrillic": {"ru", "uk", "be", "bg", "sr", "mk", "kk", "mn"},
+    "greek": {"el", "grc"},
+    "devanagari": {"hi", "mr", "ne", "sa"},
+    "thai": {"th"},
+}

@@ -1,0 +1,207 @@
+"""XML and XHTML of unknown origin into trees: no entities, no DTD, no network, recovered where it is malformed."""
+
+import codecs
+import html.entities
+import re
+
+from charset_normalizer import from_bytes
+from lxml import etree
+
+_NAMED_ENTITY = re.compile(r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?")
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_ILLEGAL_REFERENCE = re.compile(r"&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]));")
+_DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
+_DECLARED_ENCODING = re.compile(rb"""<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
+_META_ENCODING = re.compile(rb"""<meta\b[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
+_SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+_DOCTYPE_SCAN = re.compile(r"""["'\[\]>]""")
+# What books without a declared encoding are written in, besides UTF-8.
+_LIKELY_ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "cp1251", "cp1256"]
+_BOMS = [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")]
+_DETECT_BYTES = 200_000
+
+Element = etree._Element
+
+
+def decode_markup(data: bytes) -> tuple[str, list[str]]:
+    """
+    Turn the bytes of a markup file into text.
+
+    In order: a byte order mark, the encoding that the file declares, UTF-8, the likeliest other encoding. Characters
+    that XML forbids (NUL and other control characters) are taken out.
+
+    :param data: the file's bytes.
+    :returns: the text, and what had to be mended as clauses for a warning.
+    """
+    problems: list[str] = []
+    text = _decode(data, problems)
+    clean, removed = _ILLEGAL.subn("", text)
+    if removed:
+        problems.append(f"{removed:,} control characters were removed")
+    return clean, problems
+
+
+def parse_xml(data: bytes) -> Element | None:
+    """
+    Parse a package file (container, OPF, NCX): entities and DTDs are ignored, errors recovered where possible.
+
+    :param data: the file's bytes.
+    :returns: the root with local names instead of qualified ones, or None if nothing can be made of it.
+    """
+    text, _ = decode_markup(data)
+    text, _ = _without_doctype(text)
+    return _parse(_neutral(text), recover=True)
+
+
+def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
+    """
+    Parse a chapter: as XML if it is well-formed, else as HTML, which keeps the text of any tag soup.
+
+    HTML's named entities become characters; entities that the document itself declares stay as written, unexpanded.
+
+    :param data: the file's bytes.
+    :returns: the root with local names instead of qualified ones (None if there is nothing), and what had to be
+        mended as clauses for a warning.
+    """
+    text, problems = decode_markup(data)
+    text, declares_entities = _without_doctype(text)
+    if declares_entities:
+        problems.append("it declares entities of its own, which are not expanded")
+    if not text.strip():
+        return None, [*problems, "it is empty"]
+    text = _neutral(text)
+    root = _parse(text, recover=False)
+    if root is None:
+        root = _parse_html(text)
+        problems.append("it is not well-formed and was read as HTML")
+    return root, problems
+
+
+def local_name(tag: str) -> str:
+    """
+    Strip namespace and prefix off a tag or attribute name.
+
+    :param tag: `{namespace}name`, `prefix:name` or `name`.
+    :returns: the name alone.
+    """
+    return tag.rpartition("}")[2].rpartition(":")[2]
+
+
+def tokens(element: Element, *names: str) -> frozenset[str]:
+    """
+    Read the lower-cased words of attributes, whatever their namespace prefix.
+
+    :param element: an element.
+    :param names: local attribute names, such as `type` for `epub:type`, or `role`.
+    :returns: the words of all of them.
+    """
+    words: set[str] = set()
+    for key, value in element.attrib.items():
+        if local_name(str(key)) in names:
+            words.update(str(value).lower().split())
+    return frozenset(words)
+
+
+def _decode(data: bytes, problems: list[str]) -> str:
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            return data[len(bom) :].decode(encoding, errors="replace")
+    head = data[:1024]
+    if encoding := _wide_encoding(head):
+        return data.decode(encoding, errors="replace")
+    match = _DECLARED_ENCODING.search(head) or _META_ENCODING.search(head)
+    declared = match.group(1).decode("ascii").lower() if match else ""
+    for encoding in filter(None, (declared.replace("gb2312", "gb18030").replace("gbk", "gb18030"), "utf-8")):
+        try:
+            return data.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    best = from_bytes(data[:_DETECT_BYTES], cp_isolation=_LIKELY_ENCODINGS).best()
+    encoding = best.encoding if best else "utf-8"
+    problems.append(f"it is not {declared or 'utf-8'} as it should be and was read as {encoding}")
+    return data.decode(encoding, errors="replace")
+
+
+def _wide_encoding(head: bytes) -> str | None:
+    """Recognise UTF-16 without a byte order mark by the zero bytes of its ASCII markup."""
+    if len(head) >= 4 and head.count(0) > len(head) // 4:
+        even, odd = head[0::2].count(0), head[1::2].count(0)
+        if odd > 4 * even:
+            return "utf-16-le"
+        if even > 4 * odd:
+            return "utf-16-be"
+    return None
+
+
+def _without_doctype(text: str) -> tuple[str, bool]:
+    """Cut the document type out, so that no parser ever sees an entity declaration."""
+    start = text[:100_000].upper().find("<!DOCTYPE")
+    if start < 0:
+        return text, False
+    quote, inside = "", False
+    for match in _DOCTYPE_SCAN.finditer(text, start):
+        mark = match.group()
+        if quote:
+            quote = "" if mark == quote else quote
+        elif mark in "\"'":
+            quote = mark
+        elif mark in "[]":
+            inside = mark == "["
+        elif not inside:
+            return text[:start] + text[match.end() :], "<!ENTITY" in text[start : match.end()]
+    end = text.find("<html", start)
+    return text[:start] + (text[end:] if end > 0 else ""), "<!ENTITY" in text[start:]
+
+
+def _neutral(text: str) -> str:
+    """Give a text no encoding declaration, no references to forbidden characters and no entities but XML's own five."""
+    text = text.lstrip("\ufeff \t\r\n")
+    if declaration := _DECLARATION.match(text):
+        text = text[declaration.end() :].lstrip()
+    if "epub:" in text and "xmlns:epub" not in text:
+        # A prefix used without its declaration is the commonest fault of otherwise well-formed chapters.
+        text = text.replace("<html", '<html xmlns:epub="http://www.idpf.org/2007/ops"', 1)
+    text = _ILLEGAL_REFERENCE.sub("", text)
+    return _NAMED_ENTITY.sub(_entity, text)
+
+
+def _entity(match: re.Match[str]) -> str:
+    name = match.group(1)
+    if name and name in html.entities.html5:
+        return html.entities.html5[name].replace("<", "&lt;").replace("&", "&amp;")
+    return f"&amp;{name or ''}"
+
+
+def _parse(text: str, *, recover: bool) -> Element | None:
+    parser = etree.XMLParser(
+        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False,
+        huge_tree=True, remove_comments=True, remove_pis=True, recover=recover,
+    )  # fmt: skip
+    try:
+        root = etree.fromstring(text.encode("utf-8"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+    return None if root is None else _localised(root)
+
+
+def _parse_html(text: str) -> Element | None:
+    # HTML knows no self-closed element but the void ones: `<a id="x"/>` would swallow all that follows.
+    text = _SELF_CLOSED.sub(lambda m: m[0] if m[1].lower() in _VOID else f"<{m[1]}{m[2]}></{m[1]}>", text)
+    parser = etree.HTMLParser(
+        encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True, recover=True
+    )
+    try:
+        root = etree.fromstring(text.encode("utf-8"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+    return None if root is None else _localised(root)
+
+
+def _localised(root: Element) -> Element:
+    for element in root.iter(etree.Element):
+        tag = str(element.tag)
+        name = local_name(tag).lower() or "x"
+        if name != tag:
+            element.tag = name
+    return root
