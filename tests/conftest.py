@@ -64,3 +64,12 @@ def public_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no public data at {folder}; see evaluation/README.md")
     return folder
+
+
+@pytest.fixture
+def stand_in_llm():
+    """An LLM that answers by rules over real HTTP; set `.rules`, `.default` and its knobs in the test."""
+    from tests.support.stand_in_llm import StandInLlm
+
+    with StandInLlm() as llm:
+        yield llm
