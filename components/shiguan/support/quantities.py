@@ -21,7 +21,9 @@ _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
 _HAN = "零〇一二两三四五六七八九十百千万亿廿卅"
 # A lone numeral is a number only before one of these; elsewhere it is part of a word (万一, 百姓, 三思).
-_COUNTED = "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部条层场级期届年周号度寸尺丈石斤"
+_COUNTED = (
+    "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部条层场级期届年周号度寸尺丈石斤"
+)
 
 _ERA = re.compile(rf"({'|'.join(sorted(ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
 _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)

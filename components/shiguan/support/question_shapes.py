@@ -39,6 +39,11 @@ _CHINESE: list[tuple[Shape, re.Pattern[str]]] = [
     ]
 ]  # fmt: skip
 _HAN = re.compile(r"[\u3400-\u9fff]")
+# Who or what is this one thing? Not: who was the leader of that?
+_INTRODUCE = re.compile(
+    r"^(?i:who|what) (?:is|was|are|were) (?:(?:the|an?) )?(?:[A-Z][\w'’-]*|of|the|de|van|von|al)(?: (?:[A-Z][\w'’-]*|of|the|de|van|von))*\s*\?*$"
+    r"|^[^，,的是为為]{1,12}(?:是谁|是誰|是何人|是什么人|是什麼人|是什么|是什麼|何许人也|何許人也)[？?]*$|^(?:什么|什麼|何谓|何謂)是?[^，,的]{1,12}[？?]*$"
+)
 # What a question is made of besides its subject; taken out before its words are compared with the sources'.
 _CHINESE_FRAME = re.compile(
     r"什么时候|什麼時候|甚麼時候|什么样的|什么样|什么|什麼|甚麼|为何|為何|为什么|為什麼|谁|誰|何时|何時|何年|何处|何處|何地|何人|"
@@ -51,12 +56,15 @@ _REASON_CUES = re.compile(
     r"|因为|因為|由于|由於|因此|所以|故|以致|為了|为了|原因|导致|導致|使得|因而|缘|緣|致使|因",
     re.IGNORECASE,
 )
-_MANNER_CUES = re.compile(r"\bby\b|\bthrough\b|\busing\b|\bvia\b|\bwith\b|通过|通過|以|用|采用|採用|利用|凭|憑", re.IGNORECASE)
+_MANNER_CUES = re.compile(
+    r"\bby\b|\bthrough\b|\busing\b|\bvia\b|\bwith\b|通过|通過|以|用|采用|採用|利用|凭|憑", re.IGNORECASE
+)
 _PLACE_CUES = re.compile(
     r"\b(?:in|at|near|from|to|of|on|outside|between) (?:the )?[A-Z]|位于|位於|在|至|于|於|出生|地处|地處|[省市县縣州郡国國镇鎮村区區路城道山河江]"
 )
 _DEFINITION_CUES = re.compile(
-    r"\b(?:is|was|are|were|means|refers to|known as|called|defined as)\b|是|为|為|者|也|指|称|稱|即|名|字|人[。，,]", re.IGNORECASE
+    r"\b(?:is|was|are|were|means|refers to|known as|called|defined as)\b|是|为|為|者|也|指|称|稱|即|名|字|人[。，,]",
+    re.IGNORECASE,
 )
 _CAPITALISED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+")
 _WHEN_CUES = re.compile(
@@ -72,6 +80,8 @@ def question_shapes(question: str) -> list[Shape]:
     :param question: A question in Chinese or English.
     :returns: The kinds, the most telling first; empty where nothing tells.
     """
+    if _INTRODUCE.search(question.strip()):
+        return ["definition"]
     rules = _CHINESE if _HAN.search(question) else _ENGLISH
     found = [shape for shape, pattern in rules if pattern.search(question.strip())]
     return [shape for shape in found if not (shape == "manner" and len(found) > 1)]

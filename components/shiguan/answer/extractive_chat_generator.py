@@ -1,0 +1,192 @@
+"""Answers from the numbered sources without a language model, by quoting the sentences that answer."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from haystack import component, logging
+from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
+from haystack.dataclasses.streaming_chunk import select_streaming_callback
+
+from shiguan.prompts import not_found_sentence
+from shiguan.support.answer_sentences import Candidate, candidates, missing
+from shiguan.support.languages import detect_language
+from shiguan.support.near_duplicates import shingles, similarity
+from shiguan.support.source_blocks import SourceBlock, parse_question, parse_sources
+
+logger = logging.getLogger(__name__)
+
+MODEL_NAME = "extractive"
+# What an unsaid part of the question costs, in units of a sentence's score: a share of its words, and a name.
+_UNSAID, _UNSAID_NAME = 1.8, 2.0
+# A further sentence is quoted only if it is nearly as good as the best one.
+_NEARLY = 1.2
+_SAME = 0.6
+_LONGEST = 400
+# A sentence that opens like this needs the one before it.
+_POINTS_BACK = re.compile(
+    r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
+    r"|[他她它牠祂其此这這该該]|于是|於是|因此|所以|后来|後來|然而|但|同年|是年|是岁|是歲)",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[，,；;：:、](?=\s|[^\d\s])")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+@component
+class ExtractiveChatGenerator:
+    """
+    Quotes the sentences of the sources that answer the question, each with its number.
+
+    Implements Haystack's chat generator protocol, so that the whole system runs without a key. It reads the sources
+    and the question from the prompt (`shiguan.support.source_blocks`), ranks every sentence by words shared with the
+    question, by their rarity, and by the kind of answer asked for (a time, a number, a person, a reason…), and says
+    the mode's not-found sentence when no sentence is good enough. It never adds a word of its own, and it says who
+    answered: the reply's meta has `model: extractive` and a usage of zero tokens.
+
+    Example:
+    ```python
+    generator = ExtractiveChatGenerator()
+    generator.run(messages=prompt)["replies"][0].text
+    # "天寶十四載十一月，安祿山反於范陽。[1]"
+    ```
+    """
+
+    def __init__(self, mode: str = "simple", *, max_sentences: int = 3, threshold: float = 2.0) -> None:
+        """
+        Set how much to quote and when to abstain.
+
+        :param mode: Whose not-found sentence to say: `simple`, `advanced` or `precise`.
+        :param max_sentences: Most sentences of an answer.
+        :param threshold: Lowest score of the best sentence, after deductions for what the sources do not mention. At
+            2.0 about 95 % of answerable questions are still answered.
+        :raises ValueError: If `max_sentences` is not positive.
+        """
+        if max_sentences < 1:
+            raise ValueError(f"`max_sentences` must be positive, got {max_sentences}.")
+        not_found_sentence(mode, "en")
+        self.mode = mode
+        self.max_sentences = max_sentences
+        self.threshold = threshold
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(
+        self,
+        messages: list[ChatMessage] | str,
+        streaming_callback: StreamingCallbackT | None = None,
+        generation_kwargs: dict[str, Any] | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        """
+        Answer the last user message.
+
+        :param messages: The prompt, with sources as `ContextBuilder` writes them.
+        :param streaming_callback: Called once, with the whole answer.
+        :param generation_kwargs: Part of the protocol; there is nothing to set.
+        :returns: `replies`, one message; none for an empty prompt.
+        """
+        reply = self._reply(messages, generation_kwargs)
+        callback = select_streaming_callback(None, streaming_callback, requires_async=False)
+        if callback is not None and reply is not None:
+            callback(_chunk(reply))
+        return {"replies": [reply] if reply else []}
+
+    @component.output_types(replies=list[ChatMessage])
+    async def run_async(
+        self,
+        messages: list[ChatMessage] | str,
+        streaming_callback: StreamingCallbackT | None = None,
+        generation_kwargs: dict[str, Any] | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        """
+        Answer the last user message, for asynchronous pipelines.
+
+        :param messages: The prompt, with sources as `ContextBuilder` writes them.
+        :param streaming_callback: Awaited once, with the whole answer.
+        :param generation_kwargs: Part of the protocol; there is nothing to set.
+        :returns: `replies`, one message; none for an empty prompt.
+        """
+        reply = self._reply(messages, generation_kwargs)
+        callback = select_streaming_callback(None, streaming_callback, requires_async=True)
+        if callback is not None and reply is not None:
+            await callback(_chunk(reply))
+        return {"replies": [reply] if reply else []}
+
+    def _reply(
+        self,
+        messages: list[ChatMessage] | str,
+        generation_kwargs: dict[str, Any] | None,  # noqa: ARG002
+    ) -> ChatMessage | None:
+        if isinstance(messages, str):
+            messages = [ChatMessage.from_user(messages)]
+        asked = [message for message in messages if message.is_from("user") and message.text]
+        if not asked:
+            return None
+        prompt = asked[-1].text or ""
+        question = parse_question(prompt)
+        sources = parse_sources(prompt) or []
+        language = detect_language(question)
+        if language == "und":
+            language = str(asked[-1].meta.get("language", "en"))
+        text = self._answer(question, sources) or not_found_sentence(self.mode, language)
+        usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+        meta = {"model": MODEL_NAME, "index": 0, "finish_reason": "stop", "usage": usage}
+        return ChatMessage.from_assistant(text, meta=meta)
+
+    def _answer(self, question: str, sources: Sequence[SourceBlock]) -> str:
+        found = sorted(candidates(question, sources), key=lambda candidate: -candidate.score)
+        if not found:
+            return ""
+        unsaid, unsaid_name = missing(question, sources)
+        value = found[0].score - _UNSAID * unsaid - (_UNSAID_NAME if unsaid_name else 0.0)
+        logger.debug("Best sentence {value} against {threshold}", value=round(value, 2), threshold=self.threshold)
+        if value < self.threshold:
+            return ""
+        return _quoted(_chosen(found, self.max_sentences), sources)
+
+
+def _chosen(found: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """Take the best sentence, what it points back to, and others nearly as good that say something else."""
+    places = {candidate.key: candidate for candidate in found}
+    chosen: list[Candidate] = []
+    for candidate in found:
+        if len(chosen) >= limit or candidate.score < found[0].score - _NEARLY:
+            break
+        runs = shingles(candidate.text)
+        if candidate in chosen or any(similarity(runs, shingles(other.text)) >= _SAME for other in chosen):
+            continue
+        before = places.get((candidate.number, candidate.position - 1))
+        if before and before not in chosen and len(chosen) + 2 <= limit and _POINTS_BACK.match(candidate.text):
+            chosen.append(before)
+        chosen.append(candidate)
+    # The best sentence's passage first, each passage in its own order.
+    order = {number: rank for rank, number in enumerate(dict.fromkeys(candidate.number for candidate in chosen))}
+    return sorted(chosen, key=lambda candidate: (order[candidate.number], candidate.position))
+
+
+def _quoted(chosen: Sequence[Candidate], sources: Sequence[SourceBlock]) -> str:
+    del sources
+    parts = []
+    for candidate in chosen:
+        text = _one_line(_shortened(candidate.text))
+        wide = bool(_HAN.search(text[-3:]))
+        parts.append(f"{text}[{candidate.number}]" if wide else f"{text} [{candidate.number}] ")
+    return "".join(parts).strip()
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    ends = [match.end() for match in _CLAUSE_END.finditer(text, _LONGEST // 2, _LONGEST)]
+    return text[: ends[-1] if ends else _LONGEST].rstrip("，,；;：:、 ") + "…"
+
+
+def _one_line(text: str) -> str:
+    # A line break inside a Chinese sentence is no space.
+    text = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\s*\n\s*(?=[\u3000-\u9fff\uff00-\uffef])", "", text)
+    return " ".join(text.split())
+
+
+def _chunk(reply: ChatMessage) -> StreamingChunk:
+    return StreamingChunk(
+        content=reply.text or "", meta={"model": MODEL_NAME}, finish_reason="stop", index=0, start=True
+    )
