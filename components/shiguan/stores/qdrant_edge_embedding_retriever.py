@@ -1,0 +1,100 @@
+"""Find children by an embedding."""
+
+from typing import Any
+
+from haystack import component
+from haystack.dataclasses import Document
+
+from shiguan.stores.qdrant_edge_bm25_retriever import LIGHT_FIELDS
+from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+
+
+@component
+class QdrantEdgeEmbeddingRetriever:
+    """
+    Finds the documents whose embeddings are nearest to that of a question.
+
+    It stands behind the TenantFilter, beside the BM25 retriever, and before the joiner. What it returns is light:
+    no content and only a few meta fields, because the parents are read later.
+
+    ```python
+    retriever = QdrantEdgeEmbeddingRetriever(document_store=store, top_k=5)
+    retriever.run(query_embedding=[0.1] * 384)["documents"]
+    ```
+    """
+
+    def __init__(
+        self,
+        document_store: QdrantEdgeDocumentStore,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 50,
+        meta_fields: list[str] | None = None,
+        return_content: bool = False,
+    ) -> None:
+        """
+        Describe the search.
+
+        :param document_store: The store, with vectors.
+        :param filters: A Haystack filter for questions that come without one.
+        :param top_k: How many documents at most.
+        :param meta_fields: Meta fields to return; by default parent_id, tenant_id, source_id, start, end, position.
+        :param return_content: Whether to return the contents.
+        :raises ValueError: If `top_k` is not positive or the store is another one.
+        """
+        if not isinstance(document_store, QdrantEdgeDocumentStore):
+            raise ValueError(
+                f"`document_store` must be a QdrantEdgeDocumentStore, got `{type(document_store).__name__}`"
+            )
+        if top_k < 1:
+            raise ValueError(f"`top_k` must be positive, got {top_k}")
+        self.document_store = document_store
+        self.filters = filters
+        self.top_k = top_k
+        self.meta_fields = meta_fields
+        self.return_content = return_content
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """
+        Search.
+
+        :param query_embedding: Shape: (embedding_dim,).
+        :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
+        :param top_k: How many documents at most, for this call.
+        :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says.
+        :raises FilterError: If the filter is malformed.
+        """
+        return {
+            "documents": self.document_store.embedding_retrieval(**self._arguments(query_embedding, filters, top_k))
+        }
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """
+        Search, without stopping the event loop.
+
+        :param query_embedding: Shape: (embedding_dim,).
+        :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
+        :param top_k: How many documents at most, for this call.
+        :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says.
+        :raises FilterError: If the filter is malformed.
+        """
+        documents = await self.document_store.embedding_retrieval_async(
+            **self._arguments(query_embedding, filters, top_k)
+        )
+        return {"documents": documents}
+
+    def _arguments(
+        self, query_embedding: list[float], filters: dict[str, Any] | None, top_k: int | None
+    ) -> dict[str, Any]:
+        return {
+            "query_embedding": query_embedding,
+            "filters": self.filters if filters is None else filters,
+            "top_k": self.top_k if top_k is None else top_k,
+            "meta_fields": LIGHT_FIELDS if self.meta_fields is None else self.meta_fields,
+            "return_content": self.return_content,
+        }

@@ -1,0 +1,179 @@
+"""Reading from the engine: filters, pages, and searches with a stable order."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from haystack.dataclasses import Document
+from qdrant_edge import EdgeShard, Filter, HasIdCondition, PayloadSelector, Query, QueryRequest, ScrollRequest
+
+from shiguan.stores import points
+from shiguan.stores.filters import matches, names_embedding, translate
+
+_PAGE = 1000
+_NOTHING = Filter(must=[HasIdCondition(set())])
+# Among more documents than this with the same score, the engine chooses which ones come first.
+_MOST_TIES = 5000
+
+
+def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
+    """
+    Turn a Haystack filter into one of the engine that matches the same documents.
+
+    Where the engine cannot decide (dates, lists, numbers beyond 2**53), the documents that it cannot rule out are read
+    and decided on one by one, and the result names them by id.
+
+    :param edge: The engine.
+    :param filters: A Haystack filter.
+    :returns: The engine's filter; `None` for all documents.
+    :raises FilterError: If the filter is malformed.
+    """
+    plan = translate(filters)
+    if plan.nothing:
+        return _NOTHING
+    condition = None if plan.condition is None else _as_filter(plan.condition)
+    if plan.exact or not filters:
+        return condition
+    vectors = [points.DENSE] if names_embedding(filters) else False
+    candidates = _pages(edge, condition, True, vectors)
+    return _by_id({r.id for r in candidates if matches(filters, points.decode_document(r.payload, r.vector))})
+
+
+def scroll(
+    edge: EdgeShard, filters: dict[str, Any] | None, with_payload: Any, *, with_embedding: bool = False
+) -> Iterator[Any]:
+    """
+    Read the documents that match, page by page.
+
+    :param edge: The engine.
+    :param filters: A Haystack filter.
+    :param with_payload: `True`, or a selector of the payload.
+    :param with_embedding: Whether to read the embeddings too.
+    :returns: The engine's records, in the order of its ids.
+    :raises FilterError: If the filter is malformed.
+    """
+    return _pages(edge, resolve(edge, filters), with_payload, [points.DENSE] if with_embedding else False)
+
+
+def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
+    """
+    Tell which documents are stored.
+
+    :param edge: The engine.
+    :param document_ids: Ids to look for.
+    :returns: Those that are stored.
+    """
+    by_point = {points.point_id(document_id): document_id for document_id in document_ids}
+    records = edge.retrieve(list(by_point), with_payload=False, with_vector=False)
+    return {by_point[str(record.id)] for record in records}
+
+
+def search_terms(
+    edge: EdgeShard,
+    query: str,
+    filters: dict[str, Any] | None,
+    *,
+    top_k: int,
+    meta_fields: list[str] | None,
+    return_content: bool,
+) -> list[Document]:
+    """
+    Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`.
+
+    :param edge: The engine.
+    :param query: The question.
+    :param filters: A Haystack filter.
+    :param top_k: How many documents at most.
+    :param meta_fields: Meta fields to return; `None` for all.
+    :param return_content: Whether to return the contents.
+    :returns: The documents, best first.
+    """
+    vector = points.bm25_query_vector(query)
+    if vector is None:
+        translate(filters)  # a malformed filter is an error whatever the question
+        return []
+    nearest = Query.Nearest(vector, using=points.BM25)
+    return _search(
+        edge, nearest, resolve(edge, filters), top_k=top_k, meta_fields=meta_fields, return_content=return_content
+    )
+
+
+def search_vectors(
+    edge: EdgeShard,
+    vector: list[float],
+    filters: dict[str, Any] | None,
+    *,
+    top_k: int,
+    meta_fields: list[str] | None,
+    return_content: bool,
+) -> list[Document]:
+    """
+    Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`.
+
+    :param edge: The engine.
+    :param vector: The embedding, normalised where the similarity is the cosine.
+    :param filters: A Haystack filter.
+    :param top_k: How many documents at most.
+    :param meta_fields: Meta fields to return; `None` for all.
+    :param return_content: Whether to return the contents.
+    :returns: The documents, best first.
+    """
+    nearest = Query.Nearest(vector, using=points.DENSE)
+    return _search(
+        edge, nearest, resolve(edge, filters), top_k=top_k, meta_fields=meta_fields, return_content=return_content
+    )
+
+
+def _search(
+    edge: EdgeShard,
+    query: Query,
+    condition: Filter | None,
+    *,
+    top_k: int,
+    meta_fields: list[str] | None,
+    return_content: bool,
+) -> list[Document]:
+    if top_k < 1:
+        raise ValueError(f"`top_k` must be positive, got {top_k}")
+    payload = _selector(meta_fields, return_content)
+    # One more than asked for shows whether the last one has equals; then all of them are needed to choose by id.
+    limit = top_k + 1
+    while True:
+        hits: list[Any] = edge.query(QueryRequest(query=query, limit=limit, filter=condition, with_payload=payload))
+        tied = len(hits) == limit and hits[-1].score == hits[top_k - 1].score
+        if not tied or limit >= top_k + _MOST_TIES:
+            break
+        limit = min(4 * limit, top_k + _MOST_TIES)
+    hits.sort(key=lambda hit: (-hit.score, hit.payload[points.ID]))
+    return [
+        Document(
+            id=hit.payload[points.ID],
+            content=hit.payload.get(points.CONTENT) if return_content else None,
+            meta=points.decode_meta(hit.payload.get(points.META) or {}),
+            score=hit.score,
+        )
+        for hit in hits[:top_k]
+    ]
+
+
+def _selector(meta_fields: list[str] | None, return_content: bool) -> PayloadSelector:
+    names = [points.META] if meta_fields is None else [points.meta_path(name) for name in meta_fields]
+    return PayloadSelector.Include([points.ID, *names, *([points.CONTENT] if return_content else [])])
+
+
+def _pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, vectors: Any) -> Iterator[Any]:
+    offset = None
+    while True:
+        records, offset = edge.scroll(
+            ScrollRequest(offset=offset, limit=_PAGE, filter=condition, with_payload=with_payload, with_vector=vectors)
+        )
+        yield from records
+        if offset is None:
+            return
+
+
+def _as_filter(condition: Any) -> Filter:
+    return condition if isinstance(condition, Filter) else Filter(must=[condition])
+
+
+def _by_id(ids: set[Any]) -> Filter:
+    return Filter(must=[HasIdCondition(ids)])
