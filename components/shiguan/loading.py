@@ -23,6 +23,8 @@ ALLOWED_TYPES = (
 """Where a `type:` in a pipeline file may come from. Anything else is refused before it is imported."""
 
 _MAX_BYTES = 1_000_000
+# Haystack copies a definition without noticing shared anchors, so that a few lines of them would grow without end.
+_MAX_NODES = 100_000
 _STORE_PREFIX = "shiguan.stores."
 
 
@@ -144,6 +146,11 @@ def read_definition(deployment: str, mode: str) -> dict[str, Any]:
         raise ConfigurationError(f"{deployment}/{path.name} is not valid YAML: {error}. Correct the file.") from error
     if not isinstance(definition, dict) or not isinstance(definition.get("components"), dict):
         raise ConfigurationError(f"{deployment}/{path.name} is no pipeline: it has no `components`. Correct the file.")
+    if _expanded_size(definition, {}) > _MAX_NODES:
+        raise UnsafePipelineError(
+            f"{deployment}/{path.name} grows beyond {_MAX_NODES:,} nodes when its anchors are written out. Remove the "
+            "anchors that contain other anchors over and over."
+        )
     _check_safe(definition, f"{deployment}/{path.name}")
     return definition
 
@@ -169,6 +176,17 @@ def _check_safe(definition: dict[str, Any], name: str) -> None:
             raise ConfigurationError(f"{name}: the component `{component}` has no `type`. Give its full module path.")
         if not spec["type"].startswith(ALLOWED_TYPES):
             raise UnsafePipelineError(f"{name} asks for the type `{spec['type']}`, which is not allowed. Remove it.")
+
+
+def _expanded_size(node: Any, sizes: dict[int, int]) -> int:
+    """Count the nodes of a YAML tree as if every anchor were written out; each anchor is visited once."""
+    if not isinstance(node, dict | list):
+        return 1
+    if id(node) not in sizes:
+        sizes[id(node)] = _MAX_NODES  # an anchor that contains itself has no end
+        children = node.values() if isinstance(node, dict) else node
+        sizes[id(node)] = 1 + sum(_expanded_size(child, sizes) for child in children)
+    return sizes[id(node)]
 
 
 def _mappings(node: Any) -> Iterator[dict[str, Any]]:

@@ -217,7 +217,7 @@ def _answer_object(
         "answer": answer.data,
         "query": answer.query,
         "mode": mode,
-        "status": meta["status"],
+        "status": meta.get("status", "answered"),
         "citations": meta.get("citations", []),
         "documents": [
             {

@@ -1,0 +1,109 @@
+import pytest
+
+from shiguan import loading
+from shiguan.errors import AnswerError, RefusedError
+from shiguan.runner import Runner, checked_question
+
+PIPELINE = """\
+# tiny: for tests.
+components:
+  tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
+  router:
+    type: shiguan.query.language_router.LanguageRouter
+    init_parameters: {languages: [en]}
+  prompt_builder:
+    type: haystack.components.builders.chat_prompt_builder.ChatPromptBuilder
+    init_parameters:
+      template: "{% message role='user' %}He, says {{ filters.conditions[0].value }}.{% endmessage %}"
+      required_variables: "*"
+  answers:
+    type: haystack.components.builders.answer_builder.AnswerBuilder
+connections:
+  - {sender: tenant_filter.filters, receiver: prompt_builder.filters}
+  - {sender: prompt_builder.prompt, receiver: answers.replies}
+  - {sender: router.text, receiver: answers.query}
+inputs:
+  query: [router.query]
+  tenant_id: [tenant_filter.tenant_id]
+  filters: [tenant_filter.filters]
+outputs:
+  answers: answers.answers
+  documents: answers.answers
+"""
+
+
+@pytest.fixture
+def runner(tmp_path, monkeypatch):
+    (tmp_path / "pipelines" / "here").mkdir(parents=True)
+    (tmp_path / "pipelines" / "here" / "tiny.yml").write_text(PIPELINE, encoding="utf-8")
+    monkeypatch.setattr(loading, "resource_folder", lambda name: tmp_path / name)
+    with Runner("here", "tiny") as runner:
+        yield runner
+
+
+def test_flat_arguments_reach_the_components_that_listen(runner):
+    answer = runner.ask(" Who? ", tenant_id="library")
+    assert (answer["query"], answer["answer"], answer["mode"]) == ("Who?", "He, says library.", "tiny")
+    assert set(answer) == {"answer", "query", "mode", "status", "citations", "documents", "metadata"}
+    assert {"router", "tenant_filter", "prompt_builder", "answers", "total"} <= set(answer["metadata"]["timings_ms"])
+
+
+async def test_a_question_can_be_awaited(runner):
+    assert (await runner.ask_async("Who?", tenant_id="b"))["answer"] == "He, says b."
+
+
+def test_warnings_of_all_stages_come_together(runner):
+    _, warnings = runner._loop.run(runner._run(query="誰？", tenant_id="a", wanted="answers"))
+    assert len(warnings) == 1
+    assert "the question is in zh" in warnings[0]
+
+
+def test_a_run_without_an_answer_is_an_error_that_names_the_stage(runner):
+    # A question in another language never reaches `answers`, whose `query` comes from the router.
+    with pytest.raises(AnswerError, match="ended without an answer. A stage before `answers.answers`"):
+        runner.ask("誰？", tenant_id="a")
+
+
+def test_our_own_errors_come_through_as_they_are(runner):
+    with pytest.raises(RefusedError, match="not a Haystack filter"):
+        runner.ask("Who?", tenant_id="a", filters={"title": "x"})
+
+
+@pytest.mark.parametrize("tenant", ["", " "])
+def test_a_missing_tenant_is_refused(runner, tenant):
+    with pytest.raises(RefusedError, match="without a tenant"):
+        runner.ask("Who?", tenant_id=tenant)
+
+
+def test_many_questions_share_one_event_loop(runner):
+    loops = set()
+    for _ in range(3):
+        runner.ask("Who?", tenant_id="a")
+        loops.add(id(runner._loop.get_loop()))
+    assert len(loops) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "clean"),
+    [
+        (" Who? ", "Who?"),
+        ("a\x00b", "a b"),
+        ("a\udcffb", "a b"),
+        ("line\nline", "line\nline"),
+        ("\x1b[31mred", "[31mred"),
+        ("問" * 2000, "問" * 2000),
+    ],
+)
+def test_a_question_is_cleaned(typed, clean):
+    assert checked_question(typed) == clean
+
+
+@pytest.mark.parametrize("typed", ["", "  \n", "\x00\x01", "\udcff"])
+def test_an_empty_question_is_refused(typed):
+    with pytest.raises(RefusedError, match="The question is empty"):
+        checked_question(typed)
+
+
+def test_a_long_question_is_refused_with_its_length():
+    with pytest.raises(RefusedError, match="has 10,000 characters, the limit is 2,000"):
+        checked_question("x" * 10_000)
