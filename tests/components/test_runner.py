@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from shiguan import loading
@@ -60,7 +62,7 @@ def test_warnings_of_all_stages_come_together(runner):
 
 def test_a_run_without_an_answer_is_an_error_that_names_the_stage(runner):
     # A question in another language never reaches `answers`, whose `query` comes from the router.
-    with pytest.raises(AnswerError, match="ended without an answer. A stage before `answers.answers`"):
+    with pytest.raises(AnswerError, match=re.escape("ended without an answer. A stage before `answers.answers`")):
         runner.ask("誰？", tenant_id="a")
 
 

@@ -15,9 +15,7 @@ def test_a_question_in_another_language_does_not_and_the_answer_says_so():
     result = LanguageRouter(languages=["en"]).run(query="安祿山何時起兵？")
     assert result == {
         "language": "zh",
-        "warnings": [
-            "The embedder knows en, the question is in zh: passages were found by their words (BM25) alone."
-        ],
+        "warnings": ["The embedder knows en, the question is in zh: passages were found by their words (BM25) alone."],
     }
 
 

@@ -1,6 +1,6 @@
 import pytest
-from haystack.utils.filters import document_matches_filter
 from haystack import Document
+from haystack.utils.filters import document_matches_filter
 from hypothesis import given
 from hypothesis import strategies as st
 
