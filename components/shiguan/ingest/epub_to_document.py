@@ -25,7 +25,7 @@ class EPUBToDocument:
 
     A citation is worth what its reader can check: every block keeps the headings above it (`section`) and the place it
     stands at (`anchor`), and a footnote stands where the text refers to it, as `[Note: …]` or `[脚注：…]`. Tables of
-    contents, covers, title pages, copyright pages and indexes are left out. Nothing is fetched, pictures are not opened.
+    contents, covers, title pages, copyright pages and indexes are left out. Nothing is fetched, no picture is opened.
 
     Stands behind the file router and before `SourceStamper` and `ParentChildSplitter`.
 
@@ -85,7 +85,7 @@ class EPUBToDocument:
                 logger.warning("Skipped {source}: {cause}", source=name, cause=error.cause)
                 skipped.append({"source": error.source, "cause": error.cause, "next_step": error.next_step})
                 continue
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 # Whatever a hostile file does to the parsers, the other books still go in.
                 logger.warning("Skipped {source}: {error}", source=name, error=repr(error))
                 cause = f"it could not be read ({type(error).__name__})"
@@ -93,14 +93,16 @@ class EPUBToDocument:
                 continue
             warnings += book.warnings
             extra, renamed = _user_meta({**own, **given})
-            warnings += [f"{name}: the meta key `{key}` is the converter's own; yours is `user_{key}`." for key in renamed]
+            warnings += [
+                f"{name}: the meta key `{key}` is the converter's own; yours is `user_{key}`." for key in renamed
+            ]
             base = _book_meta(book, name, file_path)
             documents += [_document(block, base, extra) for block in book.blocks]
         return {"documents": documents, "skipped": skipped, "warnings": warnings}
 
 
 def _identify(source: str | Path | ByteStream) -> tuple[Path | bytes, str, str, dict[str, Any]]:
-    """Data, name to show, path as given and own meta of a source."""
+    """Tell the data, the name to show, the path as given and the own meta of a source."""
     if isinstance(source, ByteStream):
         path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
         own = {key: value for key, value in source.meta.items() if key not in ("file_path", "file_name")}

@@ -1,13 +1,10 @@
 """A block under construction: pieces of text and notes become content with offsets."""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from shiguan.support.epub_notes import Note
 from shiguan.support.languages import detect_language
-
-_AROUND_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 
 
 @dataclass
@@ -71,6 +68,14 @@ class BlockBuilder:
         text = "".join(piece for piece in self._pieces if isinstance(piece, str))
         return text.strip("\n").rstrip() if self.preformatted else text.strip()
 
+    def has_text(self) -> bool:
+        """
+        Tell whether there is anything to show.
+
+        :returns: True if a piece holds more than white space.
+        """
+        return any(piece.strip() if isinstance(piece, str) else piece[1] for piece in self._pieces)
+
     def build(self, section: list[str]) -> Block | None:
         """
         Finish the block.
@@ -84,11 +89,9 @@ class BlockBuilder:
         after_note = False
         for piece in self._pieces:
             if isinstance(piece, str):
-                if not content:
-                    piece = piece.lstrip("\n" if self.preformatted else None)
-                elif after_note and not chinese and piece[:1].isalnum():
+                if after_note and not chinese and piece[:1].isalnum():
                     content += " "
-                content += piece
+                content += piece if content else piece.lstrip("\n" if self.preformatted else None)
                 after_note = after_note and not piece
                 continue
             note, text = piece

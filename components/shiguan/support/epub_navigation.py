@@ -8,6 +8,7 @@ from shiguan.support.epub_text import element_text
 from shiguan.support.xml import Element, tokens
 
 _MAX_DEPTH = 24
+_LISTS = frozenset(("ol", "ul"))
 _MAX_ENTRIES = 50_000
 
 Resolve = Callable[[str, str], tuple[str, str] | None]
@@ -60,14 +61,14 @@ def read_nav(root: Element, base: str, resolve: Resolve) -> tuple[list[NavEntry]
     entries: list[NavEntry] = []
     if toc is not None:
         for child in toc:
-            if child.tag in ("ol", "ul"):
+            if child.tag in _LISTS:
                 _read_list(child, None, base, resolve, entries)
-    landmarks = []
-    for nav in navs:
-        if "landmarks" in tokens(nav, "type"):
-            for link in nav.iter("a"):
-                if target := resolve(base, link.get("href", "")):
-                    landmarks.append(Landmark(*target, tokens(link, "type"), element_text(link)))
+    links = [link for nav in navs if "landmarks" in tokens(nav, "type") for link in nav.iter("a")]
+    landmarks = [
+        Landmark(*target, tokens(link, "type"), element_text(link))
+        for link in links
+        if (target := resolve(base, link.get("href", "")))
+    ]
     return entries, landmarks
 
 
@@ -100,22 +101,19 @@ def _points(node: Element | None) -> list[Element]:
     return [] if node is None else [child for child in reversed(node) if child.tag == "navpoint"]
 
 
-def _read_list(
-    items: Element, parent: NavEntry | None, base: str, resolve: Resolve, entries: list[NavEntry], depth: int = 0
-) -> None:
+def _read_list(items: Element, parent: NavEntry | None, base: str, resolve: Resolve, entries: list[NavEntry]) -> None:
     for item in items:
         if item.tag != "li" or len(entries) >= _MAX_ENTRIES:
             continue
         link = next((node for node in item if node.tag in ("a", "span")), None)
         if link is None:
             # Some tools wrap the link once more; a nested list is not a label.
-            link = next((node for child in item if child.tag not in ("ol", "ul") for node in child.iter("a")), None)
+            link = next((node for child in item if child.tag not in _LISTS for node in child.iter("a")), None)
         entry = parent
         if link is not None:
             target = resolve(base, link.get("href", "")) if link.get("href") else None
             entry = NavEntry(element_text(link), *(target or ("", "")), parent)
             entries.append(entry)
-        if depth < _MAX_DEPTH:
-            for child in item:
-                if child.tag in ("ol", "ul"):
-                    _read_list(child, entry, base, resolve, entries, depth + 1)
+        for child in item:
+            if child.tag in _LISTS and entry is not None and entry.depth < _MAX_DEPTH:
+                _read_list(child, entry, base, resolve, entries)

@@ -41,7 +41,7 @@ class Target(NamedTuple):
 class SpineItem(NamedTuple):
     """One file of the reading order; `linear` is False for what stands outside of it."""
 
-    index: int
+    position: int
     href: str
     linear: bool
 
@@ -144,7 +144,9 @@ def _refuse_locked(archive: SafeArchive) -> None:
         target = next((node.get("URI", "") for node in data.iter("cipherreference")), "")
         if method.lower() in _FONT_OBFUSCATION or target.lower().endswith(_FONTS):
             continue
-        cause = f"the book is locked: `{_ENCRYPTION}` says that `{target or 'its content'}` is encrypted (copy protection)"
+        cause = (
+            f"the book is locked: `{_ENCRYPTION}` says that `{target or 'its content'}` is encrypted (copy protection)"
+        )
         raise SourceError(archive.source, cause, "Get an edition of the book without copy protection")
     rights = archive.find(_RIGHTS)
     if rights and _ADEPT in archive.read(rights, _MAX_PACKAGE_BYTES):

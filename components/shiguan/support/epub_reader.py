@@ -7,7 +7,8 @@ from shiguan.errors import SourceError
 from shiguan.support.archives import SafeArchive
 from shiguan.support.epub_blocks import Block, BlockBuilder
 from shiguan.support.epub_chapter import ChapterReader
-from shiguan.support.epub_notes import NoteFile, NoteIndex
+from shiguan.support.epub_links import NoteFile
+from shiguan.support.epub_notes import NoteIndex
 from shiguan.support.epub_package import Package, Target, read_package, resolve
 from shiguan.support.epub_roles import Roles
 from shiguan.support.epub_sections import SectionTracker
@@ -31,9 +32,9 @@ class Book:
     warnings: list[str] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(eq=False)
 class _File(NoteFile):
-    titles: list[str] = field(default_factory=list)
+    left_out: bool = False
 
 
 def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Book:
@@ -67,7 +68,7 @@ def _files(archive: SafeArchive, package: Package, warnings: list[str]) -> Itera
     for item in package.spine:
         root = _parse(archive, item.href, warnings)
         if root is not None:
-            yield _File(item.href, item.index, root, left_out=not item.linear)
+            yield _File(item.href, item.position, root, left_out=not item.linear)
 
 
 def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> Element | None:
@@ -104,10 +105,11 @@ def _read(
     for file in files:
         titles = labels.get(file.href, [])[-1:] + _first_heading(file.root)
         left_out = (file.left_out and not include) or roles.leaves_out_file(file.href, file.root, titles)
-        reader = ChapterReader(file.href, file.spine or 0, sections, notes, roles, package.language)
+        reader = ChapterReader(file.href, file.spine, package.language, sections=sections, notes=notes, roles=roles)
         blocks += reader.read(file.root, left_out=left_out)
-        headings += _heading_blocks(reader)
+        headings += reader.headings
     blocks += _unplaced(notes, package.language)
+    # A book of nothing but headings is rather shown as such than refused.
     return blocks or headings
 
 
@@ -125,7 +127,7 @@ def _note_files(archive: SafeArchive, files: list[_File], warnings: list[str]) -
             if target.href.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
                 root = _parse(archive, target.href, warnings)
                 if root is not None:
-                    yield NoteFile(target.href, None, root, left_out=True)
+                    yield NoteFile(target.href, None, root)
 
 
 def _first_heading(root: Element) -> list[str]:
@@ -134,16 +136,8 @@ def _first_heading(root: Element) -> list[str]:
     return []
 
 
-def _heading_blocks(reader: ChapterReader) -> list[Block]:
-    """What to show of a book of nothing but headings."""
-    return [
-        Block(text, "text", [], reader.language, {"href": reader.href, "spine": reader.spine, "path": path, "offset": 0})
-        for text, path in reader.headings_left
-    ]
-
-
 def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
-    """Notes whose marks stand in parts that were left out: kept, at the end."""
+    """Keep, at the end, the notes whose marks stand in parts that were left out."""
     blocks = []
     for note in notes.notes.values():
         if note.wanted and not note.placed and note.spine is not None:

@@ -9,26 +9,31 @@ from shiguan.support.xml import Element, tokens
 
 # Roles of parts that hold no text of the book, as EPUB 3 (`epub:type`), DPUB-ARIA (`role`) and EPUB 2 (guide) say them.
 LEFT_OUT = frozenset(
-    "cover titlepage title-page halftitlepage halftitle toc toc-brief landmarks page-list pagelist loi lot loa lov index "
-    "copyright-page copyright imprint doc-cover doc-toc doc-pagelist doc-index".split()
+    "cover titlepage title-page halftitlepage halftitle toc toc-brief landmarks page-list pagelist loi lot loa lov "
+    "index copyright-page copyright imprint doc-cover doc-toc doc-pagelist doc-index".split()
 )
+NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
+NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
 # Roles of text that may stand inside such a part, as an epigraph stands on a title page.
 KEPT = frozenset(
-    "epigraph dedication preface foreword introduction prologue epilogue chapter part bodymatter footnote endnote "
-    "rearnote doc-epigraph doc-dedication".split()
+    "epigraph dedication preface foreword introduction prologue epilogue chapter part doc-epigraph "
+    "doc-dedication".split()
 )
 _TEXT_START = frozenset("bodymatter text start".split())
 # Titles of such parts in books that state no roles.
 _TITLES = frozenset(
     "cover|title page|titlepage|half title|contents|table of contents|the contents|toc|copyright|copyright page|"
     "copyright notice|index|list of illustrations|list of tables|couverture|page de titre|table des matières|sommaire|"
-    "mentions légales|titelseite|inhalt|inhaltsverzeichnis|impressum|封面|书名页|書名頁|扉页|扉頁|目录|目錄|目次|总目|總目|"
-    "版权|版權|版权页|版權頁|版权信息|版權信息|版权声明|索引|插图目录|表紙|奥付".split("|")
+    "mentions légales|titelseite|inhalt|inhaltsverzeichnis|impressum|封面|书名页|書名頁|扉页|扉頁|"
+    "目录|目錄|目次|总目|總目|版权|版權|版权页|版權頁|版权信息|版權信息|版权声明|索引|插图目录|表紙|奥付".split("|")
 )
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
-_PAGE_MARK = re.compile(r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum|lnum|line-?num(?:ber)?|lineno|poetry-line-number)$")
+_PAGE_MARK = re.compile(
+    r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum|lnum|line-?num(?:ber)?|lineno|poetry-line-number)$"
+)
 _PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
 _NUMBER = re.compile(r"[\s\[({]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8})[\s\])}]*", re.IGNORECASE)
+_HOLDERS = frozenset("section div p aside blockquote li article".split())
 _SHORT_LINE = 60
 _MIN_LINES = 3
 _CONTENTS_LINKS = 5
@@ -92,7 +97,11 @@ class Roles:
         if types & LEFT_OUT:
             return True
         element_id = element.get("id")
-        return bool(element_id) and (href, element_id) in self._targets and element.tag in ("section", "div", "nav", "body")
+        return (
+            bool(element_id)
+            and (href, element_id) in self._targets
+            and element.tag in ("section", "div", "nav", "body")
+        )
 
     def keeps(self, element: Element) -> bool:
         """
@@ -102,7 +111,7 @@ class Roles:
         :returns: True for an epigraph or a dedication.
         """
         types = tokens(element, "type", "role")
-        return bool(types & KEPT) and not types & LEFT_OUT and element.tag != "body"
+        return bool(types & KEPT) and not types & LEFT_OUT and element.tag in _HOLDERS
 
 
 def is_page_mark(element: Element, name: str) -> bool:
@@ -155,7 +164,18 @@ def is_data_table(table: Element) -> bool:
     widest = 0
     for node in table.iter():
         name = str(node.tag)
-        if node is not table and name in ("table", "blockquote", "section", "h1", "h2", "h3", "h4", "h5", "h6", "figure"):
+        if node is not table and name in (
+            "table",
+            "blockquote",
+            "section",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "figure",
+        ):
             return False
         if name == "tr":
             widest = max(widest, len(node))

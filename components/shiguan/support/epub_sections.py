@@ -1,5 +1,6 @@
 """Which headings stand above a passage: the table of contents and the headings in the text, combined."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from shiguan.support.epub_navigation import NavEntry
 # Longer headings are text in large type; joined ones stay readable.
 MAX_HEADING = 300
 _MAX_JOINED = 200
+_NUMBER = re.compile(r"^\s*(?:chapter\s+)?(?:\d{1,4}|[ivxlc]{1,7})[\s.:)—–-]+(?=\S)", re.IGNORECASE)
 
 
 @dataclass(eq=False)
@@ -82,7 +84,7 @@ class SectionTracker:
         :param text: its text, not empty.
         :param level: 1 to 6.
         :param depth: how many `section` elements it stands in.
-        :param parent_path: path of the element that holds it; neighbours in one element may be one heading in two lines.
+        :param parent_path: path of the element that holds it; neighbours in it may be one heading in two lines.
         """
         self._path = None
         self._orphans = []
@@ -201,7 +203,7 @@ class SectionTracker:
             path += _fuller(entries[index].label, heading.text)
             done = index + 1
         path += [entry.label for entry in entries[done:]] + waiting
-        return [text for i, text in enumerate(path) if i == 0 or _letters(text) != _letters(path[i - 1])]
+        return [text for i, text in enumerate(path) if i == 0 or _title(text) != _title(path[i - 1])]
 
     def _same(self, entry: NavEntry, heading: _Heading) -> bool:
         return self._matches.get(entry) is heading or _letters(entry.label) == _letters(heading.text)
@@ -213,6 +215,11 @@ def _fuller(label: str, heading: str) -> list[str]:
     if in_heading in in_label:
         return [label]
     return [heading] if in_label in in_heading else [label, heading]
+
+
+def _title(text: str) -> str:
+    """Strip a heading of its number, so that "190 The Clover", "II. The Clover" and "The Clover" are one."""
+    return _letters(_NUMBER.sub("", text)) or _letters(text)
 
 
 def _letters(text: str) -> str:

@@ -9,17 +9,17 @@ from shiguan.support.xml import Element
 
 # Their start and end separate words, as a line break does; every other element is inline.
 BLOCK_ELEMENTS = frozenset(
-    "address article aside blockquote body br caption center dd details dir div dl dt fieldset figcaption figure footer "
-    "form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre section summary table tbody td text "
-    "tfoot th thead tr ul frontmatter bodymatter rearmatter level level1 level2 level3 level4 level5 level6 book poem "
-    "linegroup line note sidebar prodnote imggroup list img svg".split()
+    "address article aside blockquote body br caption center dd details dir div dl dt fieldset figcaption figure "
+    "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre section summary table tbody "
+    "td text tfoot th thead tr ul frontmatter bodymatter rearmatter level level1 level2 level3 level4 level5 level6 "
+    "book poem linegroup line note sidebar prodnote imggroup list svg".split()
 )
 # Not part of the text: readings beside the base text, what is never shown, and what stands in for media.
 UNCOUNTED_ELEMENTS = frozenset(
     "rt rp rtc script style head template metadata defs audio video iframe canvas annotation annotation-xml".split()
 )
-# Marks that no reader sees: soft hyphen, zero width space, byte order mark.
-_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\ufeff"))
+# Marks that no reader sees: soft hyphen, zero width space, byte order mark, the invisible operators of formulas.
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\ufeff\u2061\u2062\u2063\u2064"))
 
 
 def visible(text: str) -> str:

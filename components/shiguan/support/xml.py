@@ -7,7 +7,9 @@ import re
 from charset_normalizer import from_bytes
 from lxml import etree
 
-_NAMED_ENTITY = re.compile(r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?")
+_NAMED_ENTITY = re.compile(
+    r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?"
+)
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ILLEGAL_REFERENCE = re.compile(r"&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]));")
 _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
@@ -108,8 +110,8 @@ def _decode(data: bytes, problems: list[str]) -> str:
         if data.startswith(bom):
             return data[len(bom) :].decode(encoding, errors="replace")
     head = data[:1024]
-    if encoding := _wide_encoding(head):
-        return data.decode(encoding, errors="replace")
+    if wide := _wide_encoding(head):
+        return data.decode(wide, errors="replace")
     match = _DECLARED_ENCODING.search(head) or _META_ENCODING.search(head)
     declared = match.group(1).decode("ascii").lower() if match else ""
     for encoding in filter(None, (declared.replace("gb2312", "gb18030").replace("gbk", "gb18030"), "utf-8")):
