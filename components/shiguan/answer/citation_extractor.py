@@ -1,0 +1,248 @@
+"""Turns the generator's replies into answers whose every claim is tied to a passage and checked against it."""
+
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from haystack import Document, GeneratedAnswer, component, logging
+from haystack.dataclasses import ChatMessage
+
+from shiguan.prompts import not_found_sentence
+from shiguan.support.agreement import Agreement, agreement
+from shiguan.support.anchors import anchor_at
+from shiguan.support.cited_text import Format, write_cited
+from shiguan.support.claims import Claim, ClaimedText, split_claims
+from shiguan.support.languages import detect_language
+from shiguan.support.not_found_reply import is_not_found
+from shiguan.support.score_scaling import scaled_scores
+
+logger = logging.getLogger(__name__)
+
+# Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer, three times being often.
+_SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
+_COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash")
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """One claim with what each of its passages says to it."""
+
+    claim: Claim
+    found: tuple[tuple[int, Agreement], ...]
+    best: Agreement
+    added: bool
+
+
+@component
+class CitationExtractor:
+    """
+    Checks an answer sentence by sentence and says which passage stands behind each.
+
+    Stands last in the flow. It does not depend on the language model's formatting: marks in many spellings are read
+    and written uniformly, numbers that do not exist are removed and reported, a sentence without a mark is matched to
+    the passages and gets a citation if one supports it. Each citation carries the exact span of the stored passage
+    (`parent.content[start:end] == quote`), a confidence from 0 to 1, and a verdict by a local check of words, numbers,
+    dates, names and negation. A not-found answer has no citations.
+
+    The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
+
+    Example:
+    ```python
+    extractor = CitationExtractor()
+    result = extractor.run(replies=[ChatMessage.from_assistant("An Lushan rose in 755 [1].")], documents=documents)
+    result["answers"][0].meta["citations"][0]
+    # {"number": 1, "claim": {"start": 0, "end": 27}, "parent_id": "…", "source": "tang.epub", "title": "…",
+    #  "section": ["…"], "anchor": {…}, "start": 120, "end": 164, "quote": "…", "confidence": 0.81,
+    #  "verdict": "supported"}
+    ```
+    """
+
+    def __init__(self, format: Format = "markdown", *, mode: str = "simple", raise_on_failure: bool = False) -> None:  # noqa: A002
+        """
+        Choose the format of the answers.
+
+        :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
+            marks; the citations still have the numbers).
+        :param mode: Whose not-found sentence stands for an empty reply: `simple`, `advanced` or `precise`.
+        :param raise_on_failure: Raise when the extraction fails; by default the answer is given without citations and
+            with a warning.
+        :raises ValueError: If the format is unknown.
+        """
+        if format not in get_args(Format):
+            raise ValueError(f"`format` must be one of {', '.join(get_args(Format))}, got `{format}`.")
+        not_found_sentence(mode, "en")
+        self.format = format
+        self.mode = mode
+        self.raise_on_failure = raise_on_failure
+
+    @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
+    def run(
+        self,
+        replies: list[ChatMessage],
+        documents: list[Document] | None = None,
+        query: str = "",
+        language: str | None = None,
+    ) -> dict[str, Any]:
+        """
+        Check the replies.
+
+        :param replies: What the generator said; each becomes an answer.
+        :param documents: The numbered passages that it read, in any order. `meta.number` counts; without it, the place
+            in the list. `meta.cut` says which part of the stored parent the content is.
+        :param query: The question.
+        :param language: Its language; None to tell from the question.
+        :returns: `answers`, at least one. Their meta has `status` (`answered` or `not_found`), `language`,
+            `citations`, `claims`, `model` and `usage`. `warnings` says what was removed or could not be supported.
+        """
+        language = language or detect_language(query)
+        numbered = _by_number(documents or [])
+        warnings: list[str] = []
+        answers = []
+        for reply in replies or [ChatMessage.from_assistant("")]:
+            try:
+                answers.append(self._answer(reply, numbered, query, language, warnings))
+            except Exception as error:
+                if self.raise_on_failure:
+                    raise
+                logger.warning("Citations could not be extracted: {error}", error=repr(error))
+                warnings.append(f"The citations could not be extracted ({error}); the answer is shown without them.")
+                answers.append(
+                    self._generated(
+                        reply.text or "", "answered", [], [], reply, numbered, query=query, language=language
+                    )
+                )
+        return {"answers": answers, "warnings": list(dict.fromkeys(warnings))}
+
+    def _answer(
+        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str, warnings: list[str]
+    ) -> GeneratedAnswer:
+        if reply.meta.get("finish_reason") == "length":
+            warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
+        text = (reply.text or "").strip()
+        parts = split_claims(text)
+        if not parts.claims or is_not_found(text):
+            if not parts.claims:
+                warnings.append("The generator's reply had no text, so the question counts as not answered.")
+            sentence = parts.text.strip() if parts.claims else not_found_sentence(self.mode, language)
+            shown, _ = write_cited(ClaimedText(sentence, (), ()), frozenset(), {}, self.format)
+            return self._generated(shown, "not_found", [], [], reply, numbered, query=query, language=language)
+        unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
+        if unknown:
+            warnings.append(
+                f"The answer cited {', '.join(f'[{number}]' for number in unknown)}, but there are only "
+                f"{len(numbered)} sources; these marks were removed."
+            )
+        checked = [self._check(claim, numbered) for claim in parts.claims]
+        added = {index: tuple(number for number, _ in one.found) for index, one in enumerate(checked) if one.added}
+        shown, places = write_cited(parts, frozenset(numbered), added, self.format)
+        weak = sum(one.best.verdict in ("unsupported", "contradicted") for one in checked if one.claim.checkable)
+        if weak:
+            total = sum(one.claim.checkable for one in checked)
+            warnings.append(f"{weak} of the answer's {total} sentences are not supported by the sources.")
+        citations = _citations(checked, places, numbered)
+        claims = [_claim(one, place, shown) for one, place in zip(checked, places, strict=True) if one.claim.checkable]
+        return self._generated(shown, "answered", citations, claims, reply, numbered, query=query, language=language)
+
+    def _check(self, claim: Claim, numbered: dict[int, Document]) -> _Checked:
+        nothing = Agreement(0.0, 0.0, 0, 0, "unsupported", "no passage supports it")
+        if not claim.checkable or is_not_found(claim.text):
+            return _Checked(Claim(claim.start, claim.end, claim.text, (), checkable=False), (), nothing, added=False)
+        cited = [number for number in claim.numbers if number in numbered]
+        found = [(number, _agreement(claim, numbered[number])) for number in cited or numbered]
+        if not found:
+            return _Checked(claim, (), nothing, added=False)
+        number, best = max(found, key=lambda pair: (pair[1].score, -pair[0]))
+        if not cited:
+            supported = best.verdict == "supported"
+            return _Checked(claim, ((number, best),) if supported else (), best, added=supported)
+        if len(cited) > 1 and best.verdict != "supported":
+            # Two passages may support a claim that neither supports alone.
+            quotes = [_content(numbered[n])[one.start : one.end] for n, one in found]
+            together = agreement(claim.text, "\n\n".join(quotes))
+            if together.score > best.score:
+                best = together
+        return _Checked(claim, tuple(found), best, added=False)
+
+    def _generated(
+        self,
+        text: str,
+        status: str,
+        citations: list[dict[str, Any]],
+        claims: list[dict[str, Any]],
+        reply: ChatMessage,
+        numbered: dict[int, Document],
+        *,
+        query: str,
+        language: str,
+    ) -> GeneratedAnswer:
+        meta = {"status": status, "language": language, "format": self.format, "citations": citations, "claims": claims}
+        meta.update({name: reply.meta[name] for name in _COPIED if name in reply.meta})
+        meta.setdefault("model", "")
+        meta.setdefault("usage", {})
+        return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
+
+
+def _by_number(documents: list[Document]) -> dict[int, Document]:
+    numbered: dict[int, Document] = {}
+    for place, document in enumerate(documents, start=1):
+        number = document.meta.get("number")
+        numbered.setdefault(number if isinstance(number, int) and number > 0 else place, document)
+    return dict(sorted(numbered.items()))
+
+
+def _content(document: Document) -> str:
+    return document.content or ""
+
+
+def _agreement(claim: Claim, document: Document) -> Agreement:
+    return agreement(claim.text, _content(document))
+
+
+def _citations(
+    checked: list[_Checked], places: list[tuple[int, int]], numbered: dict[int, Document]
+) -> list[dict[str, Any]]:
+    scores = scaled_scores({number: document.score for number, document in numbered.items()})
+    frequency: dict[int, int] = {}
+    for one in checked:
+        for number, _ in one.found:
+            frequency[number] = frequency.get(number, 0) + 1
+    citations = []
+    for one, (start, end) in zip(checked, places, strict=True):
+        for number, support in one.found:
+            document = numbered[number]
+            offset = (document.meta.get("cut") or [0])[0]
+            confidence = (
+                _SCORE_SHARE * scores[number]
+                + _SIMILARITY_SHARE * support.similarity
+                + _FREQUENCY_SHARE * min(frequency[number] / _OFTEN, 1.0)
+            )
+            section = document.meta.get("section") or []
+            citations.append(
+                {
+                    "number": number,
+                    "claim": {"start": start, "end": end},
+                    "parent_id": document.id,
+                    "source": document.meta.get("source", ""),
+                    "title": document.meta.get("title", ""),
+                    "section": [section] if isinstance(section, str) else list(section),
+                    "anchor": anchor_at(document.meta, offset + support.start),
+                    "start": offset + support.start,
+                    "end": offset + support.end,
+                    "quote": _content(document)[support.start : support.end],
+                    "confidence": round(confidence, 4),
+                    "verdict": support.verdict,
+                }
+            )
+    return citations
+
+
+def _claim(one: _Checked, place: tuple[int, int], shown: str) -> dict[str, Any]:
+    return {
+        "start": place[0],
+        "end": place[1],
+        "text": shown[place[0] : place[1]],
+        "numbers": [number for number, _ in one.found],
+        "verdict": one.best.verdict,
+        "score": round(one.best.score, 4),
+        "reason": one.best.reason,
+        "added": one.added,
+    }

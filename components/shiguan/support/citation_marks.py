@@ -1,0 +1,59 @@
+"""Finds the citation marks in an answer, in all the spellings that language models use."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+_WORD = r"(?:sources?|src|docs?|documents?|passages?|refs?|references?|来源|來源|资料|資料|出处|出處|文档|文檔|文献|文獻|引用|参考|參考)"
+_DIGITS = r"[0-9０-９]{1,4}"
+_RANGE = r"\s*(?:-|–|—|‐|‑|－|~|～|〜|至|到|to)\s*"
+_ITEM = rf"(?:{_WORD})?[\s_#.:：-]*{_DIGITS}(?:{_RANGE}(?:{_WORD})?[\s_#]*{_DIGITS})?"
+_LIST = rf"\s*{_ITEM}(?:\s*(?:,|，|、|;|；|&|and|和|与|與)\s*{_ITEM})*\s*"
+_MARK = re.compile(rf"(?:\[\^?{_LIST}\]|【{_LIST}】|［{_LIST}］|〔{_LIST}〕)", re.IGNORECASE)
+_NUMBERS = re.compile(rf"({_DIGITS})(?:{_RANGE}(?:{_WORD})?[\s_#]*({_DIGITS}))?", re.IGNORECASE)
+# A Markdown link or link definition is no citation.
+_NO_MARK_AFTER = re.compile(r"\s?\((?:https?:|/|#|mailto:)")
+# So many sources are never in a prompt; a longer range is a mistake, such as years in brackets.
+_LONGEST_RANGE = 50
+
+
+@dataclass(frozen=True)
+class Mark:
+    """
+    One bracket of citations.
+
+    :param start: Where it starts in the text, in code points.
+    :param end: Where it ends.
+    :param numbers: What it names, in the order written, each once.
+    """
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
+def find_marks(text: str) -> list[Mark]:
+    """
+    Find the citation marks of a text.
+
+    Knows `[1]`, `[1][3]`, `[1, 3]`, `[1-3]`, `[^1]`, `【1】`, `[Source 1]`, `[来源1]` and `[doc_1]`, with full-width digits
+    and punctuation. Links are left alone, and so are four-digit numbers, which are years in brackets.
+
+    :param text: An answer.
+    :returns: The marks in order; they do not overlap.
+    """
+    marks = []
+    for match in _MARK.finditer(text):
+        if _NO_MARK_AFTER.match(text, match.end()):
+            continue
+        numbers: list[int] = []
+        for first, last in _NUMBERS.findall(match[0]):
+            low = int(unicodedata.normalize("NFKC", first))
+            high = int(unicodedata.normalize("NFKC", last)) if last else low
+            if low > high or high - low > _LONGEST_RANGE:
+                numbers.extend([low, high])
+            else:
+                numbers.extend(range(low, high + 1))
+        if max(numbers) < 1000:
+            marks.append(Mark(match.start(), match.end(), tuple(dict.fromkeys(numbers))))
+    return marks
