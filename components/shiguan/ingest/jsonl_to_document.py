@@ -1,0 +1,237 @@
+"""Rows of JSONL files into documents, one each."""
+
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from haystack import Document, component
+from haystack.dataclasses import ByteStream
+
+from shiguan.errors import SourceError
+
+_FIELDS = frozenset({"id", "title", "text", "meta"})
+RESERVED = frozenset(
+    "tenant_id source_id file_id source file_path source_key title section kind language anchor notes record_id line "
+    "start end position tokens blocks parent_id number matches".split()
+)
+"""Meta keys that are ours; a row's own value under such a name is kept as `user_<name>`."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CHUNK = 1 << 20
+_RATIO = 100
+# Below this size a high ratio is harmless.
+_RATIO_FLOOR = 8 * 1024 * 1024
+
+
+@component
+class JSONLToDocument:
+    """
+    Reads `.jsonl` and `.jsonl.gz` files with one object `{"id", "title", "text", "meta"}` a line.
+
+    Every row is a source of its own: its id is kept as `meta.record_id`, its text unchanged, and what stands in its
+    `meta` under its own names, so that filters find it. A row that cannot be used is named with its line in `skipped`
+    and the others go in; a compressed file that is damaged or unpacks beyond the limits is refused as a whole.
+
+    Example:
+    ```python
+    source = ByteStream(b'{"id": "7", "title": "An Lushan", "text": "He rebelled."}', meta={"file_name": "a.jsonl"})
+    JSONLToDocument().run([source])["documents"][0].meta["record_id"]   # "7"
+    ```
+    """
+
+    def __init__(
+        self,
+        max_row_bytes: int = 16 * 1024 * 1024,
+        max_unpacked_bytes: int = 512 * 1024 * 1024,
+        max_reported: int = 100,
+    ) -> None:
+        """
+        Keep the limits.
+
+        :param max_row_bytes: Longer rows are left out.
+        :param max_unpacked_bytes: Compressed files that unpack to more are refused.
+        :param max_reported: So many rows of a file are named in `skipped` one by one, the rest as a number.
+        :raises ValueError: If a limit is not positive.
+        """
+        for name, value in (
+            ("max_row_bytes", max_row_bytes),
+            ("max_unpacked_bytes", max_unpacked_bytes),
+            ("max_reported", max_reported),
+        ):
+            if value < 1:
+                raise ValueError(f"`{name}` must be positive, got {value}.")
+        self.max_row_bytes = max_row_bytes
+        self.max_unpacked_bytes = max_unpacked_bytes
+        self.max_reported = max_reported
+
+    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
+    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
+        """
+        Read rows.
+
+        :param sources: Paths or byte streams of JSONL, compressed or not.
+        :returns: `documents` in the files' order; `skipped` rows and files; `warnings`, such as renamed meta keys.
+        """
+        documents: list[Document] = []
+        skipped: list[dict[str, str]] = []
+        warnings: list[str] = []
+        for source in sources:
+            path, base = _identity(source)
+            try:
+                data = source.data if isinstance(source, ByteStream) else Path(path).read_bytes()
+                rows, faults, renamed = self._rows(data, base)
+            except SourceError as error:
+                skipped.append({"source": error.source, "cause": error.cause, "next_step": error.next_step})
+                continue
+            except OSError as error:
+                cause = f"it cannot be opened ({error.strerror or error})"
+                skipped.append({"source": base["source"], "cause": cause, "next_step": "Check the path"})
+                continue
+            if not rows and not faults:
+                faults = [("the file holds no rows", "Write one object a line")]
+            documents += rows
+            skipped += _capped(faults, base["source"], self.max_reported)
+            warnings += [
+                f"{base['source']}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as "
+                f"`user_{key}`."
+                for key, count in sorted(renamed.items())
+            ]
+        return {"documents": documents, "skipped": skipped, "warnings": warnings}
+
+    def _rows(self, data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], dict[str, int]]:
+        documents: list[Document] = []
+        faults: list[tuple[str, str]] = []
+        renamed: dict[str, int] = {}
+        lines_of: dict[str, int] = {}
+        for number, line in enumerate(self._lines(data, base["source"]), start=1):
+            try:
+                row = _parse(line, self.max_row_bytes)
+                if row is None:
+                    continue
+                record = _record_id(row)
+                if record is not None and record in lines_of:
+                    raise _RowError(
+                        f"its id `{record}` is that of line {lines_of[record]}", "Give every row an id of its own"
+                    )
+                meta = _meta(row, renamed)
+            except _RowError as fault:
+                faults.append((f"line {number}: {fault.cause}", fault.next_step))
+                continue
+            meta.update(base)
+            if record is None:
+                meta["line"] = number
+            else:
+                meta["record_id"] = record
+                lines_of[record] = number
+            title = row.get("title")
+            if isinstance(title, str) and title.strip():
+                meta["title"] = _SURROGATE.sub("\ufffd", title.strip())
+            documents.append(Document(content=_SURROGATE.sub("\ufffd", row["text"]), meta=meta))
+        return documents, faults, renamed
+
+    def _lines(self, data: bytes, source: str) -> Iterator[bytes]:
+        if not data.startswith(b"\x1f\x8b"):
+            yield from io.BytesIO(data.removeprefix(b"\xef\xbb\xbf"))
+            return
+        total = 0
+        rest = b""
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                while chunk := file.read(_CHUNK):
+                    total += len(chunk)
+                    if total > self.max_unpacked_bytes or (total > _RATIO_FLOOR and total > _RATIO * len(data)):
+                        raise SourceError(
+                            source,
+                            f"it unpacks to more than {self.max_unpacked_bytes // 2**20} MiB or a hundredfold",
+                            "Split it into smaller files",
+                        )
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    yield from lines
+                    if len(rest) > self.max_row_bytes:
+                        # One row without end would be copied again with every chunk.
+                        raise SourceError(
+                            source, f"a row is longer than {self.max_row_bytes:,} bytes", "Split it into several rows"
+                        )
+        except (OSError, EOFError, zlib.error) as error:
+            raise SourceError(source, f"the gzip archive is damaged ({error})", "Copy or download it again") from error
+        if rest:
+            yield rest
+
+
+class _RowError(Exception):
+    """A row that cannot be used."""
+
+    def __init__(self, cause: str, next_step: str) -> None:
+        self.cause = cause
+        self.next_step = next_step
+        super().__init__(cause)
+
+
+def _identity(source: str | Path | ByteStream) -> tuple[str, dict[str, Any]]:
+    if isinstance(source, ByteStream):
+        path = str(source.meta.get("file_path") or source.meta.get("file_name") or "(bytes without a name)")
+        own = {key: value for key, value in source.meta.items() if key != "file_name"}
+        return path, {**own, "source": Path(path).name, "file_path": path}
+    return str(source), {"source": Path(source).name, "file_path": str(source)}
+
+
+def _parse(line: bytes, limit: int) -> dict[str, Any] | None:
+    if len(line) > limit:
+        raise _RowError(f"the row is longer than {limit:,} bytes", "Split its text into several rows")
+    if not line.strip():
+        return None
+    try:
+        row = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise _RowError("it is not UTF-8", "Save the file as UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "beyond what JSON readers take"
+        raise _RowError(f"it is no valid JSON ({reason})", "Write one JSON object a line") from error
+    if not isinstance(row, dict):
+        raise _RowError("it is JSON, but no object", 'Write an object such as {"id": …, "text": …}')
+    text = row.get("text")
+    if not isinstance(text, str):
+        raise _RowError("it has no `text`", "Add the field `text` with a string")
+    if not text.strip():
+        raise _RowError("its `text` is empty", "Fill in the text or remove the row")
+    if "\0" in text:
+        raise _RowError("its `text` holds NUL characters", "Remove them")
+    return row
+
+
+def _record_id(row: dict[str, Any]) -> str | None:
+    value = row.get("id")
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _RowError("its `id` is neither a string nor a number", "Use a string")
+    return _SURROGATE.sub("\ufffd", str(value))
+
+
+def _meta(row: dict[str, Any], renamed: dict[str, int]) -> dict[str, Any]:
+    given = row.get("meta")
+    if given is None:
+        given = {}
+    if not isinstance(given, dict):
+        raise _RowError("its `meta` is no object", "Write an object, or leave it out")
+    meta = {}
+    for key, value in given.items():
+        if key in RESERVED:
+            renamed[key] = renamed.get(key, 0) + 1
+            meta[f"user_{key}"] = value
+        else:
+            meta[key] = value
+    return meta
+
+
+def _capped(faults: list[tuple[str, str]], source: str, limit: int) -> list[dict[str, str]]:
+    found = [{"source": source, "cause": cause, "next_step": step} for cause, step in faults[:limit]]
+    if len(faults) > limit:
+        rest = f"{len(faults) - limit:,} more rows could not be used"
+        found.append({"source": source, "cause": rest, "next_step": "Mend the rows named here first and run again"})
+    return found

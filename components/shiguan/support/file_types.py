@@ -1,0 +1,134 @@
+"""Which kinds of file can be ingested, and what a file really is, whatever its name says."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class FileType(NamedTuple):
+    """A kind of file: its MIME type, its name for people, and whether it is text."""
+
+    mime_type: str
+    name: str
+    is_text: bool
+
+
+EPUB = FileType("application/epub+zip", "EPUB", False)
+PDF = FileType("application/pdf", "PDF", False)
+DOCX = FileType("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "DOCX", False)
+HTML = FileType("text/html", "HTML", True)
+MARKDOWN = FileType("text/markdown", "Markdown", True)
+TEXT = FileType("text/plain", "plain text", True)
+JSONL = FileType("application/jsonl", "JSONL", True)
+JSONL_GZ = FileType("application/gzip", "gzipped JSONL", False)
+
+# Longer suffixes first.
+_BY_SUFFIX = {
+    ".jsonl.gz": JSONL_GZ,
+    ".ndjson.gz": JSONL_GZ,
+    ".jsonl": JSONL,
+    ".ndjson": JSONL,
+    ".epub": EPUB,
+    ".pdf": PDF,
+    ".docx": DOCX,
+    ".html": HTML,
+    ".htm": HTML,
+    ".xhtml": HTML,
+    ".md": MARKDOWN,
+    ".markdown": MARKDOWN,
+    ".txt": TEXT,
+    ".text": TEXT,
+}
+SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
+"""The kinds that can be ingested, as a phrase."""
+
+# What to do with kinds that people have but that cannot be read.
+_ADVICE = {
+    ".doc": "Save it as DOCX in a word processor",
+    ".rtf": "Save it as DOCX in a word processor",
+    ".odt": "Save it as DOCX in a word processor",
+    ".mobi": "Convert it to EPUB, for instance with Calibre",
+    ".azw": "Convert it to EPUB, for instance with Calibre",
+    ".azw3": "Convert it to EPUB, for instance with Calibre",
+    ".fb2": "Convert it to EPUB, for instance with Calibre",
+    ".djvu": "Convert it to PDF with a text layer",
+    ".json": "Write it as JSONL, one object a line, and name it .jsonl",
+    ".csv": "Write it as JSONL, one object a line, and name it .jsonl",
+    ".zip": "Unpack it and ingest the files in it",
+    ".gz": "Unpack it and ingest the file in it",
+}
+
+_MAGIC = (
+    (b"%PDF-", "a PDF"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x05\x06", "an empty zip archive"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or password-protected Office file"),
+    (b"{\\rtf", "an RTF text"),
+    (b"\x89PNG", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"Rar!", "a RAR archive"),
+    (b"7z\xbc\xaf", "a 7-Zip archive"),
+    (b"AT&TFORM", "a DjVu file"),
+    (b"\x7fELF", "a program"),
+    (b"MZ\x90", "a program"),
+    (b"SQLite format 3", "a database"),
+)
+_HEAD = 1024
+
+
+def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
+    """
+    Tell the kind by the file's name, or by a stated MIME type where the name has no known suffix.
+
+    :param name: The file's name or path.
+    :param mime_type: What a byte stream says of itself.
+    :returns: The kind, or None if it is not supported.
+    """
+    lower = name.lower()
+    for suffix, kind in _BY_SUFFIX.items():
+        if lower.endswith(suffix):
+            return kind
+    return next((kind for kind in _BY_SUFFIX.values() if kind.mime_type == mime_type), None)
+
+
+def advice(name: str) -> str:
+    """
+    Say what to do with a file that is not supported.
+
+    :param name: Its name.
+    :returns: A sentence without a final period.
+    """
+    return _ADVICE.get(Path(name.lower()).suffix, f"Convert it to one of {SUPPORTED}")
+
+
+def disagreement(data: bytes, kind: FileType) -> str | None:
+    """
+    Compare a file's first bytes with the kind that its name promises.
+
+    :param data: The file's bytes, or its first kilobyte.
+    :param kind: What the name promises.
+    :returns: What the content is instead, as a phrase such as `a PDF`; None where the two agree.
+    """
+    head = data[:_HEAD]
+    found = next((phrase for mark, phrase in _MAGIC if head.startswith(mark)), None)
+    if found is None and b"%PDF-" in head:
+        found = "a PDF"
+    if found is None and head.lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower().startswith((b"<!doctype html", b"<html")):
+        found = "an HTML page"
+    if head[60:68] == b"BOOKMOBI":
+        found = "a Kindle book"
+    expected = {
+        EPUB: ("a zip archive", "an empty zip archive"),
+        DOCX: ("a zip archive",),
+        PDF: ("a PDF",),
+        JSONL_GZ: ("a gzip archive",),
+        HTML: ("an HTML page", None),
+        # A text may begin with markup that it is about.
+        MARKDOWN: ("an HTML page", None),
+        TEXT: ("an HTML page", None),
+        JSONL: (None,),
+    }[kind]
+    if found in expected:
+        return None
+    return found or "something else"
