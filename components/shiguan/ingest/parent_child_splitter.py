@@ -248,9 +248,11 @@ def _parts(group: _Group) -> list[dict[str, Any]]:
         meta = block.meta
         kind = meta.get("kind", "text")
         anchor = meta.get("anchor")
-        if anchor is None and "\f" in group.text[start:end]:
+        paged = anchor is None or "page" in anchor
+        if paged and group.text.find("\f", start, end) >= 0:
             at = start
-            for page, text in enumerate(group.text[start:end].split("\f"), start=1):
+            first_page = anchor["page"] if anchor else 1
+            for page, text in enumerate(group.text[start:end].split("\f"), start=first_page):
                 parts.append({"start": at, "end": at + len(text), "kind": kind, "anchor": {"page": page, "offset": 0}})
                 at += len(text) + 1
             continue

@@ -48,6 +48,7 @@ _CHILD_TARGET = 0.35
 
 _BREAK = re.compile(r"\r\n?|[\n\x85\u2028]")
 _PAGE_OR_PARAGRAPH = re.compile(r"[\x0b\x0c\x1c-\x1e\u2029]")
+_FINISHED = re.compile(r"[.!?…。！？؟।]")
 _HEADING_LINE = re.compile(r"#{1,6}[ \t]")
 _CLAUSE_END = re.compile(r"[，、；：,;:、،؛—–…）】」』”)\]][”’」』）\"')\]]*\s*|\s[–—-]\s|\n+")
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -134,12 +135,17 @@ def _atoms(
 
 def _boundary(text: str, start: int, end: int, following: int) -> int:
     if following - end <= 1 and text[end:following] != "\n":
-        # The usual single space costs no further look; a page break is the exception.
-        return _PARAGRAPH if following > end and text[end] in "\x0b\x0c\u2029" else _SENTENCE
+        # The usual single space costs no further look. A sentence that runs over to the next page is better kept
+        # with its other half.
+        if following > end and text[end] in "\x0b\x0c\u2029":
+            return _PARAGRAPH if _FINISHED.search(text, max(start, end - 4), end) else _SENTENCE
+        return _SENTENCE
     gap = text[end:following]
     breaks = len(_BREAK.findall(gap))
-    if breaks >= 2 or _PAGE_OR_PARAGRAPH.search(gap):
+    if breaks >= 2:
         boundary = _PARAGRAPH
+    elif _PAGE_OR_PARAGRAPH.search(gap):
+        boundary = _PARAGRAPH if _FINISHED.search(text, max(start, end - 4), end) else _SENTENCE
     elif breaks or "\u3000" in gap:
         boundary = _LINE
     else:

@@ -1,0 +1,130 @@
+"""Cuts Markdown texts at their headings, and keeps the headings as the sections' names."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from haystack import Document, component
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_NO_TITLE = re.compile(r" {0,3}(?:[-*+>|]|\d{1,9}[.)][ \t])|\s*$| {4}|\t")
+_MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+# Longer lines are text, whatever they begin with.
+_LONGEST_HEADING = 500
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+
+
+class _Section(NamedTuple):
+    start: int
+    end: int
+    headings: list[str]
+
+
+@component
+class MarkdownSectionSplitter:
+    r"""
+    Cuts Markdown into sections, each one document with its headings in `section`.
+
+    Stands behind the converters that give Markdown. The text of a section is an exact slice of the document, without
+    the heading's own line; `start` in its meta says where the slice begins. Headings in code blocks are none. A
+    document without headings passes through unchanged. `title` is the first heading of the first level, where the
+    document has none. Where the text has page breaks (form feeds), each section's anchor says on which page it begins.
+
+    Example:
+    ```python
+    result = MarkdownSectionSplitter().run([Document(content="# Tang\n\nIntro.\n\n## Rebellion\n\nIn 755.\n")])
+    [(d.meta["section"], d.content) for d in result["documents"]]
+    # [(["Tang"], "Intro."), (["Tang", "Rebellion"], "In 755.")]
+    ```
+    """
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+        """
+        Cut documents at their headings.
+
+        :param documents: Markdown texts.
+        :returns: One document for every section with text, in reading order.
+        """
+        found: list[Document] = []
+        for document in documents:
+            text = document.content or ""
+            sections = list(_sections(text))
+            if not any(section.headings for section in sections):
+                found.append(document)
+                continue
+            title = document.meta.get("title") or next((s.headings[0] for s in sections if s.headings), None)
+            for section in sections:
+                start, end = _trimmed(text, section.start, section.end)
+                if start < end:
+                    meta: dict[str, Any] = {
+                        **document.meta,
+                        "title": title,
+                        "section": section.headings,
+                        "start": start,
+                    }
+                    if "\f" in text:
+                        meta["anchor"] = {"page": text.count("\f", 0, start) + 1, "offset": 0}
+                    found.append(Document(content=text[start:end], meta=meta))
+        return {"documents": found}
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    path: list[tuple[int, str]] = []
+    start = 0
+    for line_start, line_end, level, title in _headings(text):
+        yield _Section(start, line_start, [name for _, name in path])
+        while path and path[-1][0] >= level:
+            path.pop()
+        if title:
+            path.append((level, title))
+        start = line_end
+    yield _Section(start, len(text), [name for _, name in path])
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
+    """Find headings: where their lines begin and end, their levels and their words."""
+    fence = ""
+    before: tuple[int, str] | None = None
+    front = _FRONT_MATTER.match(text)
+    for match in _LINE.finditer(text, front.end() if front else 0):
+        line = match[0].rstrip("\r\n").strip("\f")
+        fenced = _FENCE.match(line)
+        if fence:
+            if fenced and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            continue
+        if fenced:
+            fence, before = fenced[1], None
+            continue
+        if len(line) > _LONGEST_HEADING:
+            before = None
+            continue
+        atx = _ATX.match(line)
+        if atx:
+            yield match.start(), match.end(), len(atx[1]), _plain(atx[2] or "")
+            before = None
+            continue
+        underline = _SETEXT.match(line)
+        if underline and before is not None:
+            yield before[0], match.end(), 1 if underline[1][0] == "=" else 2, _plain(before[1])
+            before = None
+            continue
+        # Only a single line of a paragraph can be underlined; more would be a paragraph above a rule.
+        blank_before = match.start() == 0 or text.endswith(("\n\n", "\n\r\n", "\f"), 0, match.start())
+        before = (match.start(), line) if blank_before and not _NO_TITLE.match(line) else None
+
+
+def _plain(title: str) -> str:
+    return _MARKUP.sub(lambda match: match[1] or "", title).strip()
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace() and text[start] != "\f":
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end

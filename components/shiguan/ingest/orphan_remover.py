@@ -1,0 +1,69 @@
+"""Removes what an older version of a file left in the stores."""
+
+from typing import Any
+
+from haystack import Document, component
+from haystack.document_stores.types import DocumentStore
+
+
+@component
+class OrphanRemover:
+    """
+    Deletes parents and children of this run's files that this run no longer produced.
+
+    Stands last: it waits for both writers, so a file's new passages are in the stores before its old ones go, and
+    whenever the process dies, what is found leads to a passage. Running again finishes what was interrupted. Files
+    that gave nothing in this run, because they could not be read, keep what they had.
+    """
+
+    def __init__(self, parent_store: DocumentStore, child_store: DocumentStore) -> None:
+        """
+        Keep the stores.
+
+        :param parent_store: Where the parents are.
+        :param child_store: Where the children are.
+        """
+        self.parent_store = parent_store
+        self.child_store = child_store
+
+    @component.output_types(removed=int)
+    def run(
+        self, parents: list[Document], children: list[Document], parents_written: int, children_written: int
+    ) -> dict[str, Any]:
+        """
+        Remove orphans.
+
+        :param parents: All parents of this run, written or known before.
+        :param children: All children of this run.
+        :param parents_written: What the parents' writer reports; connected so that this runs after it.
+        :param children_written: What the children's writer reports; the same.
+        :returns: `removed`, how many documents were deleted from both stores.
+        """
+        del parents_written, children_written
+        files: dict[str, set[str]] = {}
+        for parent in parents:
+            files.setdefault(parent.meta["tenant_id"], set()).add(parent.meta["file_id"])
+        removed = 0
+        # Children first: a child without its parent would be found and lead nowhere.
+        for store, documents in ((self.child_store, children), (self.parent_store, parents)):
+            produced = {document.id for document in documents}
+            for tenant_id, file_ids in files.items():
+                orphans = [stored for stored in _stored_ids(store, tenant_id, file_ids) if stored not in produced]
+                if orphans:
+                    store.delete_documents(orphans)
+                    removed += len(orphans)
+        return {"removed": removed}
+
+
+def _stored_ids(store: DocumentStore, tenant_id: str, file_ids: set[str]) -> list[str]:
+    filters = {
+        "operator": "AND",
+        "conditions": [
+            {"field": "meta.tenant_id", "operator": "==", "value": tenant_id},
+            {"field": "meta.file_id", "operator": "in", "value": sorted(file_ids)},
+        ],
+    }
+    list_ids = getattr(store, "list_ids", None)
+    if list_ids is not None:
+        return list(list_ids(filters))
+    return [document.id for document in store.filter_documents(filters)]

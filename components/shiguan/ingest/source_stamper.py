@@ -1,0 +1,123 @@
+"""Says whose each block is, which source it comes from and in which language it is written."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from haystack import Document, component
+
+from shiguan.support.languages import detect_language
+
+# Meta that helps on the way and is no part of a source.
+_DROPPED = frozenset({"source_key", "line", "docx", "encoding"})
+# Languages whose script names them; between the others, in Latin letters, the file knows better than word counts.
+_BY_SCRIPT = frozenset({"zh", "ja", "ko", "ar", "he", "ru", "el", "hi", "th"})
+# A block with fewer letters than this takes the language of its section.
+_ENOUGH = 24
+
+
+@component
+class SourceStamper:
+    """
+    Gives every block its tenant, its source's id and its language.
+
+    Stands between the converters and `ParentChildSplitter`. Adds to each block's meta:
+
+    - `tenant_id`, as given;
+    - `file_id`: a hash of the tenant and the file's key, by which `OrphanRemover` finds what an older version of the
+      file left behind;
+    - `source_id`: the same for a file; for a JSONL row a hash with its record id, or with its line where it has none;
+    - `language`: as the file states it, unless the script says otherwise; else as detected, block by block where a
+      block is long enough, so that a bilingual book is both;
+    - `title`, where there is none: the file's name without its ending.
+
+    The file's key is its resolved absolute path (`source_key`, set by `SourceInspector`): a file that is changed in
+    place replaces its own passages, one that is moved or copied is another source. A byte stream's key is its name.
+    """
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document], tenant_id: str) -> dict[str, list[Document]]:
+        """
+        Stamp blocks.
+
+        :param documents: Blocks in reading order with `source` and `file_path` in their meta.
+        :param tenant_id: Whose they are.
+        :returns: New documents with the same contents, in the same order.
+        :raises ValueError: If the tenant is empty.
+        """
+        if not tenant_id or not tenant_id.strip():
+            raise ValueError("`tenant_id` is empty. Say whose library these sources belong to.")
+        stamped: list[Document] = []
+        for _, group in groupby(documents, key=lambda block: (_key(block), block.meta.get("section"))):
+            blocks = list(group)
+            for block, language in zip(blocks, _languages(blocks), strict=True):
+                stamped.append(_stamped(block, tenant_id, language))
+        return {"documents": stamped}
+
+
+def _stamped(block: Document, tenant_id: str, language: str) -> Document:
+    key = _key(block)
+    file_id = _hash(tenant_id, key)
+    record = block.meta.get("record_id")
+    if record is not None:
+        source_id = _hash(tenant_id, key, "id", str(record))
+    elif "line" in block.meta:
+        source_id = _hash(tenant_id, key, "line", str(block.meta["line"]))
+    else:
+        source_id = file_id
+    source = block.meta.get("source") or Path(key).name
+    meta: dict[str, Any] = {name: value for name, value in block.meta.items() if name not in _DROPPED}
+    meta |= {"tenant_id": tenant_id, "source_id": source_id, "file_id": file_id, "source": source, "language": language}
+    if not meta.get("title"):
+        own_title = (block.meta.get("docx") or {}).get("title")
+        meta["title"] = own_title or Path(source.removesuffix(".gz")).stem
+    # The id of a block is never stored; keeping the old one saves hashing the whole content again.
+    return replace(block, meta=meta)
+
+
+def _key(block: Document) -> str:
+    key = block.meta.get("source_key")
+    if key:
+        return str(key)
+    path = block.meta.get("file_path")
+    if path:
+        return str(Path(path).resolve())
+    return str(block.meta.get("source") or "")
+
+
+def _hash(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        # Lengths keep ("ab", "c") and ("a", "bc") apart.
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}:".encode() + data)
+    return digest.hexdigest()[:32]
+
+
+def _languages(blocks: list[Document]) -> Iterator[str]:
+    """Settle the language of every block of one section."""
+    section = None
+    for block in blocks:
+        content = block.content or ""
+        found = detect_language(content) if len(content) >= _ENOUGH else "und"
+        if found == "und":
+            if section is None:
+                sample = "\n".join((other.content or "")[:400] for other in blocks[:20])
+                section = detect_language(sample)
+            found = section
+        yield _settled(str(block.meta.get("language") or ""), found)
+
+
+def _settled(stated: str, found: str) -> str:
+    stated = stated.replace("_", "-").split("-")[0].lower()
+    if not stated or stated == "und":
+        return found
+    if found == "und" or (stated not in _BY_SCRIPT and found not in _BY_SCRIPT):
+        return stated
+    # Japanese without kana looks Chinese: the file knows.
+    if stated == "ja" and found == "zh":
+        return "ja"
+    return found
