@@ -13,6 +13,7 @@ from shiguan.support.negation import negations
 from shiguan.support.quantities import Quantity, quantities
 from shiguan.support.sentences import sentence_spans
 from shiguan.support.terms import terms
+from shiguan.support.verbatim import find_verbatim, substitutes
 
 Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
 
@@ -23,10 +24,15 @@ _FOREIGN_COST = 0.35
 # So similar are a claim and a span that say the same about something, so that a difference is a contradiction.
 _SAME_MATTER = 0.55
 _SAME_SENTENCE = 0.8
+_SAME_LENGTH = 1.4
 _WINDOW = 3
 # What a longer span must gain to be preferred.
 _LENGTH_COST = 0.04
 _SINGLE = 0.35
+# A pair with one of these characters is hardly a word.
+_FUNCTION_CHARACTERS = frozenset("的是了在于与和及而之其也者为以有这那被把将由从到一个不所他她它们就都又并则乃")
+_FUNCTION_PAIR = 0.3
+_NUMBER_WEIGHT = 1.5
 
 
 @dataclass(frozen=True)
@@ -84,23 +90,32 @@ def agreement(claim: str, passage: str) -> Agreement:
     :returns: The best span and the verdict.
     """
     known = _passage(passage)
-    asked = list(dict.fromkeys(terms(claim)))
-    if not known.spans or not asked:
+    claimed = quantities(claim)
+    # Numbers are compared by value, not by spelling.
+    asked = list(dict.fromkeys(terms(_without(claim, claimed))))
+    if not known.spans or not (asked or claimed):
         return Agreement(0.0, 0.0, 0, 0, "unsupported", "there is nothing to compare")
+    verbatim = find_verbatim(claim, passage)
+    if verbatim:
+        start, end = _whole_sentences(known.spans, verbatim)
+        return Agreement(1.0, 1.0, start, end, "supported", "the passage says so word for word")
     weights = _weights(asked, known.words)
-    first, last, similarity = _best_window(weights, known.words)
+    first, last, similarity = _best_window(weights, known, claimed)
     start, end = known.spans[first][0], known.spans[last][1]
     span = passage[start:end]
-    whole = _covered(weights, frozenset().union(*known.words))
+    whole = max(similarity, _covered(weights, frozenset().union(*known.words)))
     # What other sentences of the passage add counts half: a claim may sum up what stands further apart.
-    score = similarity + 0.4 * max(0.0, whole - similarity)
+    score = similarity + 0.4 * (whole - similarity)
 
     said = [number for sentence in known.numbers for number in sentence]
     near = [number for sentence in known.numbers[first : last + 1] for number in sentence]
-    claimed = quantities(claim)
+    matter = _covered(weights, frozenset().union(*known.words[first : last + 1])) if weights else 1.0
     foreign = [number for number in claimed if not any(number.agrees_with(other) for other in said)]
-    names = foreign_names(claim, passage)
-    if foreign and similarity >= _SAME_MATTER and _rivals(foreign, claimed, near):
+    if matter >= _SAME_SENTENCE:
+        # A sentence told nearly word for word takes its numbers from the span, not from elsewhere in the passage.
+        foreign = foreign or [number for number in claimed if not any(number.agrees_with(other) for other in near)]
+    names = foreign_names(claim, passage) or substitutes(claim, span, passage)
+    if foreign and matter >= _SAME_MATTER and _rivals(foreign, claimed, near):
         return Agreement(
             min(score, PARTIAL) * 0.5,
             similarity,
@@ -109,7 +124,7 @@ def agreement(claim: str, passage: str) -> Agreement:
             "contradicted",
             f"the passage has another number than {_shown(claim, foreign)}",
         )
-    if names and similarity >= _SAME_MATTER and foreign_names(span, claim):
+    if names and matter >= _SAME_MATTER and foreign_names(span, claim):
         return Agreement(
             min(score, PARTIAL) * 0.5,
             similarity,
@@ -138,14 +153,24 @@ def agreement(claim: str, passage: str) -> Agreement:
     return Agreement(score, similarity, start, end, "unsupported", "the passage does not say so")
 
 
-def _best_window(weights: dict[str, float], sentences: Sequence[frozenset[str]]) -> tuple[int, int, float]:
+def _whole_sentences(spans: Sequence[tuple[int, int]], found: tuple[int, int]) -> tuple[int, int]:
+    touched = [span for span in spans if span[0] < found[1] and found[0] < span[1]]
+    return touched[0][0], touched[-1][1]
+
+
+def _best_window(weights: dict[str, float], known: _Passage, claimed: Sequence[Quantity]) -> tuple[int, int, float]:
+    total = sum(weights.values())
+    number_weight = max(_NUMBER_WEIGHT, total / len(weights)) if weights else 1.0
     best = (0, 0, 0.0)
     best_value = -1.0
-    for first in range(len(sentences)):
+    for first in range(len(known.words)):
         words: frozenset[str] = frozenset()
-        for last in range(first, min(first + _WINDOW, len(sentences))):
-            words |= sentences[last]
-            covered = _covered(weights, words)
+        numbers: list[Quantity] = []
+        for last in range(first, min(first + _WINDOW, len(known.words))):
+            words |= known.words[last]
+            numbers.extend(known.numbers[last])
+            held = sum(any(number.agrees_with(other) for other in numbers) for number in claimed)
+            covered = (_covered(weights, words) * total + number_weight * held) / (total + number_weight * len(claimed))
             value = covered - _LENGTH_COST * (last - first)
             if value > best_value + 1e-9:
                 best, best_value = (first, last, covered), value
@@ -155,13 +180,22 @@ def _best_window(weights: dict[str, float], sentences: Sequence[frozenset[str]])
 def _weights(asked: Sequence[str], sentences: Sequence[frozenset[str]]) -> dict[str, float]:
     frequency = Counter(word for sentence in sentences for word in sentence)
     total = len(sentences)
-    return {
-        word: math.log((total + 2) / (frequency[word] + 0.5)) * (_SINGLE if _is_single(word) else 1.0) for word in asked
-    }
+    return {word: math.log((total + 2) / (frequency[word] + 0.5)) * _share(word) for word in asked}
 
 
-def _is_single(word: str) -> bool:
-    return len(word) == 1 and ord(word) > 0x2E7F
+def _share(word: str) -> float:
+    if ord(word[0]) <= 0x2E7F:
+        return 1.0
+    if not _FUNCTION_CHARACTERS.isdisjoint(word):
+        return _FUNCTION_PAIR * (_SINGLE if len(word) == 1 else 1.0)
+    return _SINGLE if len(word) == 1 else 1.0
+
+
+def _without(claim: str, numbers: Sequence[Quantity]) -> str:
+    pieces = list(claim)
+    for number in numbers:
+        pieces[number.start : number.end] = " " * (number.end - number.start)
+    return "".join(pieces)
 
 
 def _covered(weights: dict[str, float], words: frozenset[str]) -> float:
@@ -180,7 +214,7 @@ def _nearest_negations(claim: str, weights: dict[str, float], known: _Passage, f
     best = max(range(first, last + 1), key=lambda at: _covered(weights, known.words[at]))
     start, end = known.spans[best]
     sentence = known.text[start:end]
-    if len(sentence) > 2 * len(claim):
+    if len(sentence) > _SAME_LENGTH * len(claim):
         # A long sentence may deny something else.
         return negations(claim)
     return negations(sentence)

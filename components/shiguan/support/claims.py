@@ -11,6 +11,12 @@ _WORDS = re.compile(r"[^\W_]")
 # Headings, and lines that only announce what follows, claim nothing.
 _ANNOUNCES = re.compile(r"[:：][*_\s]*$")
 _HEADING = re.compile(r"^#{1,6}\s")
+# Courtesies and bare yes or no: the sentence that follows makes the claim.
+_COURTESY = re.compile(
+    r"^(?:(?:yes|no|sure|certainly|of course|okay|ok|hello|hi|thanks|thank you|you(?:'|’)re welcome|great question|"
+    r"good question|absolutely|indeed|是的?|不是|对|對|没错|沒錯|当然|當然|好的?|您好|你好|谢谢|謝謝|不客气)[\s,，、]*)+[\s.!！。,，:：]*$",
+    re.IGNORECASE,
+)
 _BULLET = re.compile(r"^(?:[-*+•·]|\d{1,2}[.)、])\s*")
 
 
@@ -71,14 +77,14 @@ def split_claims(answer: str) -> ClaimedText:
     claims = []
     for (start, end), numbers_of_claim in zip(spans, cited, strict=True):
         sentence = text[start:end]
-        announces = _ANNOUNCES.search(sentence) and not numbers_of_claim
+        empty = _ANNOUNCES.search(sentence) or _HEADING.match(sentence) or _COURTESY.match(sentence)
         claims.append(
             Claim(
                 start,
                 end,
                 sentence,
                 tuple(dict.fromkeys(numbers_of_claim)),
-                checkable=not (announces or _HEADING.match(sentence)),
+                checkable=bool(numbers_of_claim) or not empty,
             )
         )
     return ClaimedText(text, tuple(claims), tuple(marks))
