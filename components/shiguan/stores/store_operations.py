@@ -23,6 +23,7 @@ class StoreOperations(ABC):
     """The synchronous methods of `QdrantEdgeDocumentStore`, which says where the data are and what is baked in."""
 
     name: str
+    embedding_dim: int | None
     return_embedding: bool
 
     @property
@@ -67,7 +68,8 @@ class StoreOperations(ABC):
         :raises FilterError: If the filter is malformed.
         """
         with self._shard.read() as edge:
-            records = list(scroll(edge, filters, True, with_embedding=self.return_embedding))
+            with_embedding = self.return_embedding and self.embedding_dim is not None
+            records = list(scroll(edge, filters, True, with_embedding=with_embedding))
         records.sort(key=_order)
         return [points.decode_document(record.payload, record.vector) for record in records]
 
