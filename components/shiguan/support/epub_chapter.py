@@ -168,7 +168,8 @@ class ChapterReader:
 
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0
-        alt = alternative_text(element, inline=running or frame.heading) if frame.shown else ""
+        begins_word = (element.tail or "")[:1].isalnum()
+        alt = alternative_text(element, inline=running or begins_word or frame.heading) if frame.shown else ""
         if not alt:
             return
         if frame.heading or len(alt) <= _SHORT_ALT:

@@ -16,7 +16,7 @@ _MARK = re.compile(
     r"\s*[\])）】〕〉}.。]*",
     re.IGNORECASE,
 )
-_BACK_ARROW = re.compile(r"[\s\[(]*(?:[↑↩↵⏎←⇑^▲\ufe0e\ufe0f]+|back|return|返回|回到正文)[\s\])]*", re.IGNORECASE)
+_BACK_ARROW = re.compile(r"[\s\[(]*(?:[↑↩↵⏎←⇑^▲▴\ufe0e\ufe0f]+|back|return|返回|回到正文)[\s\])]*", re.IGNORECASE)
 _NOTE_CLASS = re.compile(
     r"(?:foot|end|rear)[-_]?notes?|^notes?(?:[-_]?(?:list|body|text|content|p|para))?$|^fn\d*$|^fnote|duokan-footnote"
 )
@@ -102,34 +102,33 @@ def looks_like_back(link: Element) -> bool:
     Tell whether a link in a note may be its way back: an arrow, a mark, a line number.
 
     :param link: the `a` element.
-    :returns: True if its text is short or it says so.
+    :returns: True if its text is short or it is one beyond doubt.
     """
-    text = element_text(link)
-    says_so = tokens(link, "type", "role") & _BACK_ROLES
-    return bool(says_so) or len(text) <= _SHORT or bool(_BACK_ARROW.fullmatch(text))
+    return len(element_text(link)) <= _SHORT or says_back(link)
 
 
 def says_back(link: Element) -> bool:
     """
-    Tell whether a link declares itself the way back from a note.
+    Tell whether a link in a note is the way back beyond doubt, wherever it leads.
 
     :param link: the `a` element.
-    :returns: True for `role="doc-backlink"` and the like.
+    :returns: True for `role="doc-backlink"` and for an arrow.
     """
-    return bool(tokens(link, "type", "role") & _BACK_ROLES)
+    return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK_ARROW.fullmatch(element_text(link)))
 
 
 def in_note_list(element: Element) -> bool:
     """
-    Tell whether an element is a note, or stands among notes, by role or class.
+    Tell whether an element stands among notes, by role or class.
 
     :param element: the element.
-    :returns: True if it or an element around it says so.
+    :returns: True if it, not being a link, or an element around it says so.
     """
     return any(
         tokens(node, "type", "role") & (NOTE_LISTS | NOTES)
         or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
         for node in (element, *element.iterancestors())
+        if node.tag != "a"
     )
 
 

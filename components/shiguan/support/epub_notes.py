@@ -25,7 +25,7 @@ from shiguan.support.xml import Element, tokens
 _MARK_ROLES = frozenset("noteref doc-noteref".split())
 _LEADING_MARK = re.compile(
     r"^\s*[\[(（【〔]?\s*(?:\d{1,4}|[*†‡§¶※＊]{1,4}|[\u2460-\u2473])\s*[\])）】〕.:：、]?\s+"
-    r"|^\s*[\[(（【〔]\s*\d{0,4}\s*[\])）】〕]\s*"
+    r"|^\s*[\[(（【〔]\s*\d{0,4}\s*[\])）】〕]\s*|^\s*[.:：、．)\]]\s+"
 )
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
 _TOO_BIG = frozenset("html body main nav table ol ul dl".split())
@@ -119,7 +119,7 @@ class NoteIndex:
                 pieces.append(" ")
             if event == "end":
                 pieces.append("" if node is note.element else node.tail or "")
-            elif name in UNCOUNTED_ELEMENTS or node in self._back_links:
+            elif name in UNCOUNTED_ELEMENTS or node in self._back_links or (name == "a" and says_back(node)):
                 skipping = node
             elif node in self.marks and not self.is_shown(node):
                 pieces.append(self._inner(self.marks[node], nesting))

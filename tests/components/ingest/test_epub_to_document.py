@@ -1,0 +1,491 @@
+"""What a reader gets from a book: order, headings, notes, kinds, languages, places."""
+
+import pytest
+from haystack import Pipeline
+from haystack.dataclasses import ByteStream
+
+from shiguan.ingest.epub_to_document import EPUBToDocument
+from tests.support.epub_builder import PARAGRAPH, EpubBuilder, chapter, nav_point
+
+
+def convert(book, **options):
+    result = EPUBToDocument(**options).run(sources=[ByteStream(book.build(), meta={"file_path": "shelf/book.epub"})])
+    assert result["skipped"] == []
+    return result["documents"]
+
+
+def of_body(body, **book):
+    return convert(EpubBuilder(chapters={"ch1.xhtml": chapter(body)}, **book))
+
+
+def contents(documents):
+    return [document.content for document in documents]
+
+
+def sections(documents):
+    return [document.meta["section"] for document in documents]
+
+
+def kinds(documents):
+    return [(document.meta["kind"], document.content) for document in documents]
+
+
+def li(label, href="", children=""):
+    link = f'<a href="{href}">{label}</a>' if href else f"<span>{label}</span>"
+    return f"<li>{link}{f'<ol>{children}</ol>' if children else ''}</li>"
+
+
+# The component
+
+
+def test_defaults_leave_front_matter_out():
+    assert EPUBToDocument().include_front_matter is False
+
+
+def test_no_sources_give_no_documents():
+    assert EPUBToDocument().run(sources=[]) == {"documents": [], "skipped": [], "warnings": []}
+
+
+def test_yaml_round_trip_keeps_the_parameter():
+    pipeline = Pipeline()
+    pipeline.add_component("epub", EPUBToDocument(include_front_matter=True))
+    assert Pipeline.loads(pipeline.dumps()).get_component("epub").include_front_matter is True
+
+
+def test_meta_names_source_title_author_language_and_place():
+    (document,) = convert(EpubBuilder(language="en-GB", creators=["Ann Author", "Bo Writer"]))
+    assert document.content == "The garrison of Fanyang marched south before dawn."
+    assert document.meta == {
+        "source": "book.epub",
+        "file_path": "shelf/book.epub",
+        "title": "The Test Book",
+        "author": "Ann Author, Bo Writer",
+        "language": "en",
+        "section": ["One"],
+        "kind": "text",
+        "anchor": {"href": "EPUB/ch1.xhtml", "spine": 0, "path": "/html/body/p[1]", "offset": 0},
+    }
+
+
+def test_path_and_bytes_give_the_same_documents(tmp_path):
+    path = tmp_path / "book.epub"
+    path.write_bytes(EpubBuilder().build())
+    from_path = EPUBToDocument().run(sources=[str(path)])["documents"]
+    from_bytes = EPUBToDocument().run(sources=[ByteStream(path.read_bytes(), meta={"file_path": str(path)})])
+    assert [d.to_dict() for d in from_path] == [d.to_dict() for d in from_bytes["documents"]]
+
+
+def test_given_meta_is_added_and_own_keys_are_kept_apart():
+    stream = ByteStream(EpubBuilder().build(), meta={"file_path": "book.epub", "shelf": "A"})
+    given = {"title": "Better title", "section": "mine"}
+    result = EPUBToDocument().run(sources=[stream], meta=given)
+    meta = result["documents"][0].meta
+    assert (meta["shelf"], meta["title"], meta["section"], meta["user_section"]) == (
+        "A",
+        "Better title",
+        ["One"],
+        "mine",
+    )
+    assert result["warnings"] == ["book.epub: the meta key `section` is the converter's own; yours is `user_section`."]
+    assert given == {"title": "Better title", "section": "mine"}
+
+
+def test_meta_list_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="length"):
+        EPUBToDocument().run(sources=[ByteStream(b"")], meta=[{}, {}])
+
+
+def test_title_falls_back_to_the_file_name():
+    assert convert(EpubBuilder(title=""))[0].meta["title"] == "book"
+
+
+def test_main_title_and_authors_by_role():
+    extra = (
+        '<dc:title id="t2">Real Title</dc:title><meta refines="#t2" property="title-type">main</meta>'
+        '<dc:creator id="tr">Translator</dc:creator><meta refines="#tr" property="role">trl</meta>'
+    )
+    meta = convert(EpubBuilder(metadata_extra=extra))[0].meta
+    assert (meta["title"], meta["author"]) == ("Real Title", "Ann Author")
+
+
+# Order and sections
+
+
+def test_spine_order_counts_not_manifest_order():
+    chapters = {f"c{i}.xhtml": chapter(f"<p>Chapter file number {i}.</p>") for i in (1, 2, 3)}
+    documents = convert(EpubBuilder(chapters=chapters, spine=["c3.xhtml", "c1.xhtml", "c2.xhtml"]))
+    assert contents(documents) == [f"Chapter file number {i}." for i in (3, 1, 2)]
+    assert [d.meta["anchor"]["spine"] for d in documents] == [0, 1, 2]
+
+
+def test_nav_hierarchy_and_headings_combine_without_duplicates():
+    chapters = {
+        "part1.xhtml": chapter("<h1>Part One</h1><p>An opening.</p>"),
+        "ch3.xhtml": chapter("<h1>3. The Revolt</h1><p>First.</p><h2>The siege</h2><p>Second.</p>"),
+    }
+    nav = li("Part One", "part1.xhtml", li("Chapter 3. The Revolt", "ch3.xhtml"))
+    documents = convert(EpubBuilder(chapters=chapters, nav=nav))
+    assert sections(documents) == [
+        ["Part One"],
+        ["Part One", "Chapter 3. The Revolt"],
+        ["Part One", "Chapter 3. The Revolt", "The siege"],
+    ]
+
+
+def test_ncx_gives_sections_where_there_is_no_nav():
+    ncx = nav_point("第一编", "c1.xhtml", nav_point("第一章 起兵", "c1.xhtml#s1") + nav_point("第二章", "c1.xhtml#s2"))
+    body = "<p>引子。</p><div id='s1'><p>范阳。</p></div><div id='s2'><p>潼关。</p></div>"
+    book = EpubBuilder(chapters={"c1.xhtml": chapter(body, attributes="")}, ncx=ncx, version="2.0", language="zh-CN")
+    assert sections(convert(book)) == [["第一编"], ["第一编", "第一章 起兵"], ["第一编", "第二章"]]
+
+
+def test_nav_entry_holds_over_following_files_without_headings():
+    chapters = {"a.xhtml": chapter("<h2>Storm</h2><p>One.</p>"), "b.xhtml": chapter("<p>Two.</p>")}
+    assert sections(convert(EpubBuilder(chapters=chapters, nav=li("Storm", "a.xhtml")))) == [["Storm"], ["Storm"]]
+
+
+def test_heading_of_the_same_rank_in_a_file_outside_the_nav_ends_the_entry():
+    chapters = {"a.xhtml": chapter("<h1>Listed</h1><p>One.</p>"), "b.xhtml": chapter("<h1>Unlisted</h1><p>Two.</p>")}
+    assert sections(convert(EpubBuilder(chapters=chapters, nav=li("Listed", "a.xhtml")))) == [["Listed"], ["Unlisted"]]
+
+
+def test_group_label_without_a_link_stands_above_its_entries_only():
+    chapters = {
+        "a.xhtml": chapter(
+            "<section id='x'><h2>A tale</h2><p>One.</p></section><section><h2>End</h2><p>Two.</p></section>"
+        )
+    }
+    nav = li("Grimm", "", li("A tale", "a.xhtml#x"))
+    assert sections(convert(EpubBuilder(chapters=chapters, nav=nav))) == [["Grimm", "A tale"], ["End"]]
+
+
+def test_headings_alone_nest_by_rank_and_section():
+    body = (
+        "<h1>Book</h1><p>a</p><h2>Chapter</h2><p>b</p><h4>Deep</h4><p>c</p><h2>Next</h2><p>d</p>"
+        "<section><h1>Inner</h1><p>e</p></section><p>f</p>"
+    )
+    assert sections(of_body(body)) == [
+        ["Book"], ["Book", "Chapter"], ["Book", "Chapter", "Deep"], ["Book", "Next"], ["Book", "Next", "Inner"],
+        ["Book", "Next"],
+    ]  # fmt: skip
+
+
+def test_heading_in_two_lines_is_one_heading():
+    assert sections(of_body("<h2>CHAPTER I</h2><h2>The<br/>Ferry</h2><p>a</p><h2>CHAPTER II</h2><p>b</p>")) == [
+        ["CHAPTER I The Ferry"],
+        ["CHAPTER II"],
+    ]
+
+
+def test_number_before_its_title_in_a_header_is_one_heading():
+    body = "<section><header><h2>第二章</h2><h1>潼关</h1></header><p>甲</p><h2>失守</h2><p>乙</p></section>"
+    assert sections(of_body(body)) == [["第二章 潼关"], ["第二章 潼关", "失守"]]
+
+
+def test_section_of_nothing_but_a_heading_names_what_follows():
+    body = "<section><h1>The Fall</h1></section><section><p>a</p></section>"
+    assert sections(of_body(body)) == [["The Fall"]]
+
+
+def test_heading_in_a_quotation_is_part_of_it():
+    assert kinds(of_body("<h1>One</h1><blockquote><h3>Edict</h3><p>Obey.</p></blockquote>")) == [
+        ("quote", "Edict"),
+        ("quote", "Obey."),
+    ]
+
+
+def test_title_drawn_as_a_picture_is_a_heading():
+    assert sections(of_body('<h1><img src="t.png" alt="The Storm"/></h1><p>a</p>')) == [["The Storm"]]
+
+
+def test_book_of_headings_only_is_shown_as_text():
+    assert kinds(of_body("<h1>Only</h1><h2>Headings</h2>")) == [("text", "Only"), ("text", "Headings")]
+
+
+# Notes
+
+
+@pytest.mark.parametrize(
+    ("mark", "note"),
+    [
+        pytest.param(
+            '<a epub:type="noteref" href="#n1">1</a>', '<aside epub:type="footnote" id="n1"><p>A lie.</p></aside>',
+            id="epub-type",
+        ),
+        pytest.param(
+            '<sup>[<a role="doc-noteref" href="#n1">1</a>]</sup>', '<section role="doc-endnotes"><ol>'
+            '<li id="n1" role="doc-endnote"><p>A lie. <a role="doc-backlink" href="#r">↩</a></p></li></ol></section>',
+            id="role-with-back-link",
+        ),
+        pytest.param(
+            '<a id="r1" href="#n1"><sup>1</sup></a>', '<hr/><p><a id="n1" href="#r1">1</a>. A lie.</p>',
+            id="plain-links-both-ways",
+        ),
+        pytest.param(
+            '<sup><a href="#n1">[1]</a></sup>', '<div class="footnotes"><p id="n1">[1] A lie.</p></div>',
+            id="class-of-the-list",
+        ),
+        pytest.param(
+            '<a id="r1" href="#n1">1</a>', '<p><a id="n1"/><a href="#r1">1</a> A lie.</p>', id="anchor-before-the-text",
+        ),
+        pytest.param(
+            '<a href="#n1" id="r1">*</a>', '<dl><dt id="n1"><a href="#r1">*</a></dt><dd>A lie. <a href="#r1">back</a></dd></dl>',
+            id="definition-list",
+        ),
+        pytest.param(
+            '<a class="duokan-footnote" href="#n1"><img src="n.png"/></a>',
+            '<ol class="duokan-footnote-content"><li class="duokan-footnote-item" id="n1"><p>A lie.</p></li></ol>',
+            id="picture-as-mark",
+        ),
+        pytest.param('<a epub:type="noteref" href="#n1">1</a>', '<p id="n1">1. A lie.</p>', id="only-the-mark-says-so"),
+        pytest.param('<a href="#n1">†</a>', '<aside epub:type="rearnote" id="n1">A lie.</aside>', id="only-the-note-says-so"),
+    ],
+)  # fmt: skip
+def test_note_stands_where_the_text_refers_to_it(mark, note):
+    body = f"<h1>One</h1><p>He swore loyalty{mark} to the throne.</p>{note}"
+    documents = of_body(body)
+    assert contents(documents)[0] == "He swore loyalty [Note: A lie.] to the throne."
+    assert "A lie." not in " ".join(contents(documents)[1:])
+    (place,) = documents[0].meta["notes"]
+    assert documents[0].content[place["start"] : place["end"]] == "[Note: A lie.]"
+    assert place["anchor"]["href"] == "EPUB/ch1.xhtml"
+
+
+def test_chinese_text_gets_a_chinese_label():
+    body = "<p>禄山反于范阳<a epub:type='noteref' href='#n'>①</a>，河北皆陷。</p><aside epub:type='footnote' id='n'>今北京。</aside>"
+    (document,) = convert(EpubBuilder(chapters={"c.xhtml": chapter(body, attributes="")}, language="zh"))
+    assert document.content == "禄山反于范阳[脚注：今北京。]，河北皆陷。"
+    assert document.meta["notes"][0]["start"] == 6
+
+
+def test_endnote_in_another_file_outside_the_reading_order_is_found():
+    chapters = {
+        "c.xhtml": chapter("<p>He fled<a href='notes.xhtml#n7' epub:type='noteref'>7</a>.</p>"),
+        "notes.xhtml": chapter(
+            "<section epub:type='endnotes'><h1>Notes</h1><p id='n7' epub:type='endnote'>To Shu.</p></section>"
+        ),
+    }
+    for book in (
+        EpubBuilder(chapters=chapters),
+        EpubBuilder(chapters=chapters, nonlinear=("notes.xhtml",)),
+        EpubBuilder(chapters=chapters, spine=["c.xhtml"]),
+    ):
+        (document,) = convert(book)
+        assert document.content == "He fled [Note: To Shu.]."
+        assert document.meta["notes"][0]["anchor"]["href"] == "EPUB/notes.xhtml"
+        assert document.meta["notes"][0]["anchor"]["path"] == "/html/body/section[1]/p[1]"
+
+
+def test_note_with_two_marks_is_put_in_once():
+    body = (
+        "<p>First<a epub:type='noteref' href='#n'>1</a>.</p><p>Second<a epub:type='noteref' href='#n'>1</a>.</p>"
+        "<aside epub:type='footnote' id='n'>The note.</aside>"
+    )
+    assert contents(of_body(body)) == ["First [Note: The note.].", "Second."]
+
+
+def test_note_nobody_refers_to_is_kept_as_a_footnote():
+    body = "<p>Text.</p><aside epub:type='footnote' id='n'><p>1. Alone.</p></aside>"
+    assert kinds(of_body(body)) == [("text", "Text."), ("footnote", "1. Alone.")]
+
+
+def test_note_before_its_mark_is_moved_to_the_mark():
+    body = "<aside epub:type='footnote' id='n'>Early.</aside><p>Late<a epub:type='noteref' href='#n'>1</a>.</p>"
+    assert contents(of_body(body)) == ["Late [Note: Early.]."]
+
+
+def test_note_inside_a_note_follows_it():
+    body = (
+        "<p>Text<a epub:type='noteref' href='#a'>1</a>.</p>"
+        "<aside epub:type='footnote' id='a'>Outer<a epub:type='noteref' href='#b'>2</a>.</aside>"
+        "<aside epub:type='footnote' id='b'>Inner.</aside>"
+    )
+    assert contents(of_body(body)) == ["Text [Note: Outer (Inner.).]."]
+
+
+def test_words_as_a_mark_stay_in_the_sentence():
+    body = (
+        "<p>He fell, <a epub:type='noteref' href='#n'>as told below</a>, at night.</p>"
+        "<aside epub:type='footnote' id='n'>By poison.</aside>"
+    )
+    assert contents(of_body(body)) == ["He fell, as told below [Note: By poison.], at night."]
+
+
+def test_note_of_a_heading_comes_right_after_it():
+    body = (
+        "<h1>The Pass<a epub:type='noteref' href='#n'>*</a></h1><p>Text.</p>"
+        "<aside epub:type='footnote' id='n'>Tongguan.</aside>"
+    )
+    documents = of_body(body)
+    assert kinds(documents) == [("footnote", "Tongguan."), ("text", "Text.")]
+    assert sections(documents) == [["The Pass"], ["The Pass"]]
+
+
+def test_mark_in_a_part_that_is_left_out_keeps_its_note():
+    body = (
+        "<section epub:type='titlepage'><p>Title<a epub:type='noteref' href='#n'>*</a></p></section><p>Text.</p>"
+        "<aside epub:type='footnote' id='n'>Of the title.</aside>"
+    )
+    assert kinds(of_body(body)) == [("text", "Text."), ("footnote", "Of the title.")]
+
+
+def test_chapter_numbers_that_link_to_chapters_are_no_notes():
+    body = "<p>See <a href='#c2' id='r'>2</a> for more.</p><section id='c2'><h2><a href='#r'>2</a> Two</h2><p>Long.</p></section>"
+    assert contents(of_body(body)) == ["See 2 for more.", "Long."]
+
+
+# Kinds and text
+
+
+def test_quotes_captions_tables_and_lists_have_their_kinds():
+    body = (
+        "<blockquote><p>Obey the edict.</p></blockquote>"
+        "<figure><img src='m.png' alt='Map of the northern frontier'/><figcaption>The frontier in 755</figcaption></figure>"
+        "<table><caption>Forces</caption><tr><th></th><th>Men</th></tr><tr><td>Fanyang</td><td><p>91,400</p></td></tr></table>"
+        "<ul><li>grain</li><li><p>horses</p></li></ul>"
+    )
+    assert kinds(of_body(body)) == [
+        ("quote", "Obey the edict."),
+        ("caption", "The frontier in 755"),
+        ("caption", "Forces"),
+        ("table", "| Men\nFanyang | 91,400"),
+        ("text", "grain\nhorses"),
+    ]
+
+
+def test_empty_cells_keep_their_columns():
+    body = "<table><tr><td>a</td><td/><td>c</td></tr><tr><td/><td>e</td><td>f</td></tr></table>"
+    assert contents(of_body(body)) == ["a |  | c\n | e | f"]
+
+
+def test_table_for_layout_is_read_as_text():
+    body = "<table><tr><td><p>One.</p></td></tr><tr><td><p>Two.</p></td></tr></table>"
+    assert kinds(of_body(body)) == [("text", "One."), ("text", "Two.")]
+
+
+def test_picture_without_caption_gives_its_description():
+    body = (
+        "<p>Before.</p><img src='a.png' alt='A map of the Yellow River'/><img src='b.png' alt='image 3'/>"
+        "<img src='c.png' alt='IMG_0042.jpg'/><img src='d.png' alt='安史之乱形势图'/>"
+    )
+    assert kinds(of_body(body)) == [
+        ("text", "Before."),
+        ("caption", "[Image: A map of the Yellow River]"),
+        ("caption", "[图：安史之乱形势图]"),
+    ]
+
+
+def test_letter_drawn_as_a_picture_stays_in_its_word():
+    body = "<p><img src='o.png' alt='O'/>nce upon a time, <img alt='〓' src='g.png'/>.</p><p><img src='x' alt='O'/></p>"
+    assert contents(of_body(body)) == ["Once upon a time, 〓."]
+
+
+def test_verse_keeps_its_lines_and_stanzas():
+    body = (
+        "<div class='poem'><div class='stanza'><p>国破山河在，</p><p>城春草木深。</p></div>"
+        "<div class='stanza'><p>感时花溅泪，</p><p>恨别鸟惊心。</p></div></div><p>a<br/>b</p>"
+    )
+    assert contents(of_body(body)) == ["国破山河在，\n城春草木深。", "感时花溅泪，\n恨别鸟惊心。", "a\nb"]
+
+
+def test_preformatted_text_keeps_its_white_space():
+    assert contents(of_body("<pre>\n  one\n    two\n</pre>")) == ["  one\n    two"]
+
+
+def test_ruby_keeps_the_base_text():
+    body = "<p><ruby>山路<rp>（</rp><rt>やまみち</rt><rp>）</rp></ruby>を登りながら、こう考えた。</p>"
+    assert contents(of_body(body)) == ["山路を登りながら、こう考えた。"]
+
+
+def test_page_and_line_numbers_are_dropped():
+    body = (
+        "<p>The ar<span epub:type='pagebreak' id='p9'>9</span>my<span class='lnum'>10</span> fled.</p>"
+        "<p class='pagenum'>11</p><p><span class='pagenum'>not a number</span></p>"
+    )
+    assert contents(of_body(body)) == ["The army fled.", "not a number"]
+
+
+def test_white_space_is_collapsed_and_invisible_marks_are_dropped():
+    assert contents(of_body("<p>\n  Lu\u00ado\u200byang&nbsp;&#12288; fell\t. </p>")) == ["Luoyang fell ."]
+
+
+def test_loose_text_between_paragraphs_is_kept_with_its_offset():
+    documents = of_body("<div>Loose one. <p>Inner.</p> Loose two.</div>")
+    assert [(d.content, d.meta["anchor"]["path"], d.meta["anchor"]["offset"]) for d in documents] == [
+        ("Loose one.", "/html/body/div[1]", 0),
+        ("Inner.", "/html/body/div[1]/p[1]", 0),
+        ("Loose two.", "/html/body/div[1]", 18),
+    ]
+
+
+# What is left out
+
+
+def test_front_matter_is_left_out_by_type_and_kept_on_request():
+    chapters = {
+        "cover.xhtml": chapter("<section epub:type='cover'><p>The cover.</p></section>"),
+        "rights.xhtml": chapter("<p>All rights reserved.</p>").replace("<body>", "<body epub:type='copyright-page'>"),
+        "c.xhtml": chapter(PARAGRAPH),
+        "idx.xhtml": chapter("<section role='doc-index'><p>An Lushan, 3</p></section>"),
+    }
+    book = EpubBuilder(chapters=chapters)
+    assert contents(convert(book)) == ["The garrison of Fanyang marched south before dawn."]
+    assert len(convert(book, include_front_matter=True)) == 4
+
+
+def test_epigraph_on_a_title_page_is_kept():
+    body = "<section epub:type='titlepage'><h1>T</h1><div epub:type='epigraph'><p>Know thyself.</p></div></section><p>a</p>"
+    assert kinds(of_body(body)) == [("quote", "Know thyself."), ("text", "a")]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({"landmarks": "<li><a epub:type='copyright-page' href='x.xhtml'>C</a></li>"}, id="landmark"),
+        pytest.param({"guide": "<guide><reference type='title-page' href='x.xhtml'/></guide>"}, id="guide"),
+        pytest.param({"nonlinear": ("x.xhtml",)}, id="nonlinear"),
+        pytest.param({"nav": li("One", "c.xhtml") + li("版权信息", "x.xhtml")}, id="title-in-nav"),
+    ],
+)
+def test_file_is_left_out(how):
+    chapters = {"c.xhtml": chapter(PARAGRAPH), "x.xhtml": chapter("<p>Not of the book.</p>")}
+    book = EpubBuilder(**{"chapters": chapters, "nav": li("One", "c.xhtml"), **how})
+    assert contents(convert(book)) == ["The garrison of Fanyang marched south before dawn."]
+    assert len(convert(book, include_front_matter=True)) == 2
+
+
+def test_page_of_links_is_taken_for_contents():
+    links = "".join(f"<p><a href='c.xhtml#s{i}'>Chapter number {i}</a></p>" for i in range(6))
+    chapters = {"t.xhtml": chapter(links), "c.xhtml": chapter(PARAGRAPH)}
+    assert len(convert(EpubBuilder(chapters=chapters))) == 1
+
+
+def test_book_marked_as_front_matter_throughout_is_read_all_the_same():
+    book = EpubBuilder(chapters={"c.xhtml": chapter(PARAGRAPH).replace("<body>", "<body epub:type='cover'>")})
+    result = EPUBToDocument().run(sources=[ByteStream(book.build(), meta={"file_path": "b.epub"})])
+    assert len(result["documents"]) == 1
+    assert result["warnings"] == [
+        "b.epub: the whole text is marked as cover, contents or the like; nothing was left out."
+    ]
+
+
+def test_guide_that_calls_a_single_file_cover_and_text_leaves_nothing_out():
+    guide = "<guide><reference type='cover' href='ch1.xhtml'/><reference type='text' href='ch1.xhtml'/></guide>"
+    assert len(convert(EpubBuilder(guide=guide))) == 1
+
+
+# Languages
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [("zh-Hans-CN", "zh"), ("cn", "zh"), ("chi", "zh"), ("lzh", "zh"), ("und", None), ("", None), ("en", None)],
+)
+def test_stated_language_is_reduced_and_dropped_where_the_script_contradicts(stated, expected):
+    book = EpubBuilder(chapters={"c.xhtml": chapter("<p>安禄山起兵于范阳。</p>", attributes="")}, language=stated)
+    assert convert(book)[0].meta.get("language") == expected
+
+
+def test_language_of_a_paragraph_overrides_the_book():
+    body = "<p>English here.</p><p xml:lang='la'>Nam Sibyllam quidem Cumis.</p>"
+    assert [d.meta["language"] for d in of_body(body)] == ["en", "la"]
