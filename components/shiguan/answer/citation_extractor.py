@@ -1,5 +1,6 @@
-"""Turns the generator's replies into answers whose every claim is tied to a passage and checked against it."""
+"""Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ from shiguan.support.score_scaling import scaled_scores
 
 logger = logging.getLogger(__name__)
 
-# Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer, three times being often.
+# Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash")
 
@@ -105,11 +106,7 @@ class CitationExtractor:
                     raise
                 logger.warning("Citations could not be extracted: {error}", error=repr(error))
                 warnings.append(f"The citations could not be extracted ({error}); the answer is shown without them.")
-                answers.append(
-                    self._generated(
-                        reply.text or "", "answered", [], [], reply, numbered, query=query, language=language
-                    )
-                )
+                answers.append(self._generated(reply.text or "", reply, numbered, query=query, language=language))
         return {"answers": answers, "warnings": list(dict.fromkeys(warnings))}
 
     def _answer(
@@ -124,7 +121,7 @@ class CitationExtractor:
                 warnings.append("The generator's reply had no text, so the question counts as not answered.")
             sentence = parts.text.strip() if parts.claims else not_found_sentence(self.mode, language)
             shown, _ = write_cited(ClaimedText(sentence, (), ()), frozenset(), {}, self.format)
-            return self._generated(shown, "not_found", [], [], reply, numbered, query=query, language=language)
+            return self._generated(shown, reply, numbered, status="not_found", query=query, language=language)
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
             warnings.append(
@@ -140,7 +137,9 @@ class CitationExtractor:
             warnings.append(f"{weak} of the answer's {total} sentences are not supported by the sources.")
         citations = _citations(checked, places, numbered)
         claims = [_claim(one, place, shown) for one, place in zip(checked, places, strict=True) if one.claim.checkable]
-        return self._generated(shown, "answered", citations, claims, reply, numbered, query=query, language=language)
+        return self._generated(
+            shown, reply, numbered, citations=citations, claims=claims, query=query, language=language
+        )
 
     def _check(self, claim: Claim, numbered: dict[int, Document]) -> _Checked:
         nothing = Agreement(0.0, 0.0, 0, 0, "unsupported", "no passage supports it")
@@ -165,16 +164,22 @@ class CitationExtractor:
     def _generated(
         self,
         text: str,
-        status: str,
-        citations: list[dict[str, Any]],
-        claims: list[dict[str, Any]],
         reply: ChatMessage,
         numbered: dict[int, Document],
         *,
+        status: str = "answered",
+        citations: Sequence[dict[str, Any]] = (),
+        claims: Sequence[dict[str, Any]] = (),
         query: str,
         language: str,
     ) -> GeneratedAnswer:
-        meta = {"status": status, "language": language, "format": self.format, "citations": citations, "claims": claims}
+        meta: dict[str, Any] = {
+            "status": status,
+            "language": language,
+            "format": self.format,
+            "citations": list(citations),
+            "claims": list(claims),
+        }
         meta.update({name: reply.meta[name] for name in _COPIED if name in reply.meta})
         meta.setdefault("model", "")
         meta.setdefault("usage", {})

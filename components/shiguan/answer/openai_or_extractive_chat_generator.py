@@ -179,7 +179,7 @@ class OpenAIOrExtractiveChatGenerator:
             tries = f" after {attempt + 1} attempts" if attempt else ""
             # The original error may quote the request with its key, so it is not chained.
             raise AnswerError(f"The stage `generator` failed{tries}: {cause}. {next_step}.") from None
-        delay = self.retry_delay * 2**attempt
+        delay = self.retry_delay * float(2**attempt)
         logger.warning(
             "The endpoint failed ({kind}); trying again in {delay} s", kind=type(error).__name__, delay=delay
         )

@@ -22,7 +22,7 @@ _SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "language": str}
 
 @component
 class PromptFileBuilder:
-    """
+    r"""
     Renders the messages for the generator.
 
     Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
@@ -36,7 +36,7 @@ class PromptFileBuilder:
     Example:
     ```python
     builder = PromptFileBuilder(prompt="simple")
-    builder.run(context="<sources>\\n</sources>", query="Who was An Lushan?", language="en")
+    builder.run(context="<sources>\n</sources>", query="Who was An Lushan?", language="en")
     # {"prompt": [ChatMessage(system, "You are Shiguan…"), ChatMessage(user, "<sources>…")]}
     ```
     """

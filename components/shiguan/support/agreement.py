@@ -204,7 +204,7 @@ def _covered(weights: dict[str, float], words: frozenset[str]) -> float:
 
 
 def _rivals(foreign: Sequence[Quantity], claimed: Sequence[Quantity], near: Sequence[Quantity]) -> bool:
-    """Tell whether the span has, in place of a number of the claim, one of the same kind that the claim does not have."""
+    """Tell whether the span has another number of the same kind in place of one of the claim."""
     spare = [number for number in near if not any(number.agrees_with(other) for other in claimed)]
     return any(number.comparable_with(other) for number in foreign for other in spare)
 

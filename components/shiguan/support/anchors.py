@@ -9,7 +9,7 @@ def anchor_at(meta: dict[str, Any], start: int) -> dict[str, Any] | None:
 
     :param meta: The parent's meta: `blocks`, each with start, end and anchor, or else one `anchor` for the whole.
     :param start: The citation's start in the parent's content, in code points.
-    :returns: A copy of the anchor of the block that holds the start, its `offset` moved to it; None if nothing is known.
+    :returns: A copy of the anchor of the block that holds the start, its `offset` moved to it; None if none is known.
     """
     for block in meta.get("blocks") or []:
         if isinstance(block, dict) and block.get("start", 0) <= start < block.get("end", 0):

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from shiguan.support.question_shapes import Shape, has_shape, question_shapes, question_subject
 from shiguan.support.sentences import sentence_spans
@@ -78,7 +79,7 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
     split = [(source, sentence_spans(source.text)) for source in sources]
     words = [[terms(source.text[start:end]) for start, end in spans] for source, spans in split]
     weights = _weights(asked, [set(sentence) for passage in words for sentence in passage])
-    pairs = set(zip(asked, asked[1:], strict=False))
+    pairs = set(pairwise(asked))
     found = []
     for rank, ((source, spans), passage) in enumerate(zip(split, words, strict=True)):
         about = set(terms(f"{source.title} {source.section}"))
@@ -161,4 +162,4 @@ def _covered(weights: dict[str, float], words: set[str]) -> float:
 def _phrases(pairs: set[tuple[str, str]], words: Sequence[str]) -> float:
     if not pairs:
         return 0.0
-    return len(pairs & set(zip(words, words[1:], strict=False))) / len(pairs)
+    return len(pairs & set(pairwise(words))) / len(pairs)

@@ -4,11 +4,14 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-_WORD = r"(?:sources?|src|docs?|documents?|passages?|refs?|references?|来源|來源|资料|資料|出处|出處|文档|文檔|文献|文獻|引用|参考|參考)"
+_WORD = (
+    r"(?:sources?|src|docs?|documents?|passages?|refs?|references?"
+    r"|来源|來源|资料|資料|出处|出處|文档|文檔|文献|文獻|引用|参考|參考)"
+)
 _DIGITS = r"[0-9０-９]{1,4}"
-_RANGE = r"\s*(?:-|–|—|‐|‑|－|~|～|〜|至|到|to)\s*"
-_ITEM = rf"(?:{_WORD})?[\s_#.:：-]*{_DIGITS}(?:{_RANGE}(?:{_WORD})?[\s_#]*{_DIGITS})?"
-_LIST = rf"\s*{_ITEM}(?:\s*(?:,|，|、|;|；|&|and|和|与|與)\s*{_ITEM})*\s*"
+_RANGE = r"\s{0,3}(?:-|–|—|‐|‑|－|~|～|〜|至|到|to)\s{0,3}"
+_ITEM = rf"(?:{_WORD})?[\s_#.:：-]{{0,3}}{_DIGITS}(?:{_RANGE}(?:{_WORD})?[\s_#]{{0,3}}{_DIGITS})?"
+_LIST = rf"\s{{0,3}}{_ITEM}(?:\s{{0,3}}(?:,|，|、|;|；|&|and|和|与|與)\s{{0,3}}{_ITEM}){{0,30}}\s{{0,3}}"
 _MARK = re.compile(rf"(?:\[\^?{_LIST}\]|【{_LIST}】|［{_LIST}］|〔{_LIST}〕)", re.IGNORECASE)
 _NUMBERS = re.compile(rf"({_DIGITS})(?:{_RANGE}(?:{_WORD})?[\s_#]*({_DIGITS}))?", re.IGNORECASE)
 # A Markdown link or link definition is no citation.
@@ -36,8 +39,8 @@ def find_marks(text: str) -> list[Mark]:
     """
     Find the citation marks of a text.
 
-    Knows `[1]`, `[1][3]`, `[1, 3]`, `[1-3]`, `[^1]`, `【1】`, `[Source 1]`, `[来源1]` and `[doc_1]`, with full-width digits
-    and punctuation. Links are left alone, and so are four-digit numbers, which are years in brackets.
+    Knows `[1]`, `[1][3]`, `[1, 3]`, `[1-3]`, `[^1]`, `【1】`, `[Source 1]`, `[来源1]` and `[doc_1]`, with full-width
+    digits and punctuation. Links are left alone, and so are four-digit numbers, which are years in brackets.
 
     :param text: An answer.
     :returns: The marks in order; they do not overlap.

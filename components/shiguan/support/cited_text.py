@@ -1,7 +1,7 @@
-"""Writes an answer out with uniform citation marks, as Markdown, HTML or plain text, and says where its claims stand."""
+"""Writes an answer out with uniform citation marks, as Markdown, HTML or plain text, and places its claims in it."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from shiguan.support.claims import ClaimedText
@@ -12,7 +12,7 @@ _LINE_BREAK = "<br>\n"
 
 
 def write_cited(
-    parts: ClaimedText, known: frozenset[int], added: dict[int, Sequence[int]], form: Format
+    parts: ClaimedText, known: frozenset[int], added: Mapping[int, Sequence[int]], form: Format
 ) -> tuple[str, list[tuple[int, int]]]:
     """
     Put an answer together again.
@@ -28,8 +28,8 @@ def write_cited(
     marks: dict[int, list[int]] = {}
     for position, numbers in parts.marks:
         marks.setdefault(position, []).extend(number for number in numbers if number in known)
-    for index, numbers in added.items():
-        marks.setdefault(parts.claims[index].end, []).extend(numbers)
+    for index, more in added.items():
+        marks.setdefault(parts.claims[index].end, []).extend(more)
     starts = {claim.start for claim in parts.claims}
     ends = {claim.end for claim in parts.claims}
     out: list[str] = []
@@ -42,9 +42,9 @@ def write_cited(
         length += len(piece)
         at = place
         end_of[place] = length
-        numbers = list(dict.fromkeys(marks.get(place, [])))
-        if numbers and form != "plain":
-            mark = _mark(numbers, form)
+        here = list(dict.fromkeys(marks.get(place, [])))
+        if here and form != "plain":
+            mark = _mark(here, form)
             if place and not parts.text[place - 1].isspace() and ord(parts.text[place - 1]) < 0x2E80:
                 mark = " " + mark
             out.append(mark)

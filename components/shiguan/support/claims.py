@@ -14,7 +14,8 @@ _HEADING = re.compile(r"^#{1,6}\s")
 # Courtesies and bare yes or no: the sentence that follows makes the claim.
 _COURTESY = re.compile(
     r"^(?:(?:yes|no|sure|certainly|of course|okay|ok|hello|hi|thanks|thank you|you(?:'|’)re welcome|great question|"
-    r"good question|absolutely|indeed|是的?|不是|对|對|没错|沒錯|当然|當然|好的?|您好|你好|谢谢|謝謝|不客气)[\s,，、]*)+[\s.!！。,，:：]*$",
+    r"good question|absolutely|indeed|是的?|不是|对|對|没错|沒錯|当然|當然|好的?|您好|你好|谢谢|謝謝|不客气)"
+    r"[\s,，、]*)+[\s.!！。,，:：]*$",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"^(?:[-*+•·]|\d{1,2}[.)、])\s*")

@@ -8,8 +8,9 @@ _CAPITALISED = re.compile(r"[^\W\d_][\w'’.-]*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
 # Capitalised, but no names.
 _NO_NAMES = frozenset(
-    "I English January February March April May June July August September October November December Monday Tuesday "
-    "Wednesday Thursday Friday Saturday Sunday However Additionally Furthermore Moreover Therefore Overall Also In".split()
+    "I January February March April May June July August September October November December Monday Tuesday "
+    "Wednesday Thursday Friday Saturday Sunday However Additionally Furthermore Moreover Therefore Overall Also "
+    "In Generally".split()
 )
 _SURNAMES = (
     "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦尤许何吕施张孔曹严华金魏陶姜戚谢邹喻柏窦章云苏潘葛奚范彭郎鲁韦昌马苗凤方俞任袁柳"

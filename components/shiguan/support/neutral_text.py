@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 # Characters that show nothing and could hide a delimiter from a comparison.
-_HIDDEN = r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]*"
+_HIDDEN = r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]{0,8}"
 # Tags that a prompt of ours or a model's own chat format gives a meaning.
 _TAG_NAMES = (
     "source sources question task system user assistant human developer tool tool_call tool_response function "
@@ -18,14 +18,19 @@ def _loose(word: str) -> str:
 
 
 _NAMES = "|".join(_loose(name) for name in sorted(_TAG_NAMES, key=len, reverse=True))
-_TAG = re.compile(rf"<(?=[\s/<]*{_HIDDEN}[\s/<]*(?:{_NAMES}){_HIDDEN}(?![a-z0-9_-])|[\s/<]*{_HIDDEN}\|)")
+_TAG = re.compile(
+    rf"<(?=[\s/<]{{0,4}}{_HIDDEN}[\s/<]{{0,4}}(?:{_NAMES}){_HIDDEN}(?![a-z0-9_-])|[\s/<]{{0,4}}{_HIDDEN}\|)"
+)
 _TAG_END = re.compile(r"(?<=\|)>")
 _WORD = r"(?:sources?|docs?|documents?|passages?|来源|來源|资料|資料|出处|出處|文档|文檔|文献|引用)"
-_MARK = re.compile(rf"([\[【〔])([\s\^]*(?:{_WORD})?[\s_#.:：-]*\d[\d\s,，、;；~〜–—‐-]*(?:{_WORD})?\s*)([\]】〕])", re.IGNORECASE)
+_MARK = re.compile(
+    rf"([\[【〔])(\s{{0,4}}\^?(?:{_WORD})?[\s_#.:：-]{{0,4}}\d[\d\s,，、;；~〜–—‐-]{{0,60}}(?:{_WORD})?\s{{0,4}})([\]】〕])",
+    re.IGNORECASE,
+)
 _BRACKETED_ROLE = re.compile(r"(\[)(\s*/?\s*(?:inst|system|user|assistant|系统|系統|用户|用戶|助手)\s*)(\])")
 _ROLE = re.compile(
-    r"^([\s>#*_-]*(?:system|user|assistant|human|developer|tool|ai|系统|系統|用户|用戶|助手|人类|人類)"
-    r"(?:[\s_]*(?:prompt|message|提示|消息))?[\s*_]*)(:)",
+    r"^([ \t>#*_-]{0,12}(?:system|user|assistant|human|developer|tool|ai|系统|系統|用户|用戶|助手|人类|人類)"
+    r"(?:[ _]?(?:prompt|message|提示|消息))?[ *_]{0,4})(:)",
     re.MULTILINE,
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

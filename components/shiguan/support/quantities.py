@@ -145,7 +145,7 @@ def _add_han(plain: str, match: re.Match[str], add: object) -> None:
     following = plain[match.end() : match.end() + 1]
     if len(word) == 1 and (not following or following not in _COUNTED or word in "百千万亿"):
         return
-    if match[0] == "万一" or word == "一" and following not in "年月日":
+    if match[0] == "万一" or (word == "一" and following not in "年月日"):
         return
     value = _value(word)
     if value is not None and callable(add):

@@ -7,42 +7,68 @@ from shiguan.support.quantities import quantities
 
 Shape = Literal["time", "number", "person", "place", "reason", "manner", "definition"]
 
-_ENGLISH: list[tuple[Shape, re.Pattern[str]]] = [
-    (shape, re.compile(pattern, re.IGNORECASE))
-    for shape, pattern in [
-        ("number", r"\bhow (?:many|much|long|far|tall|old|large|big|often|high|deep|wide|fast|heavy)\b"
-                   r"|\bwhat (?:number|percent\w*|amount|population|proportion|fraction|share)\b|\bpercentage\b"),
-        ("time", r"\bwhen\b|\b(?:what|which|in what|in which) (?:\w+ )?(?:year|month|day|date|century|decade|period|era|"
-                 r"time)\b|\bsince what\b"),
-        ("person", r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}(?:person|man|woman|king|queen|emperor|general|president|"
-                   r"author|scientist|leader|ruler|bishop|pope|philosopher|composer|artist)\b|\bname of the (?:man|woman)"),
-        ("place", r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:country|city|state|place|region|town|province|river|continent|"
-                  r"nation|island|county|location|capital)\b"),
-        ("reason", r"\bwhy\b|\bwhat (?:\w+ )?(?:caused?|reasons?|led to|purpose)\b|\bfor what (?:reason|purpose)"),
-        ("manner", r"\bhow\b"),
-        ("definition", r"^(?:who|what) (?:is|was|are|were) (?:an? |the )?[^?]{2,50}\?*$|\bwhat does .* mean\b|\bdefine\b"),
-    ]
-]  # fmt: skip
-_CHINESE: list[tuple[Shape, re.Pattern[str]]] = [
-    (shape, re.compile(pattern))
-    for shape, pattern in [
-        ("time", r"何时|何時|何年|什么时候|什麼時候|甚麼時候|哪(?:一|个|個)?(?:年|天|月|日|世纪|世紀|时期|時期|朝代|时间|時間)"
-                 r"|几(?:年|月|日|号|点)|幾(?:年|月|日|號|點)|多久|什么(?:时间|年代|时期|朝代)|什麼(?:時間|年代|時期|朝代)"
-                 r"|(?:时间|時間|日期|年份)(?:是|为|為)|何日|何月"),
-        ("number", r"多少|几(?!乎|何)|幾(?!乎|何)|多(?:大|高|长|長|远|遠|深|重|宽|寬)|比例|百分之"),
-        ("person", r"谁|誰|何人|哪(?:一)?(?:位|个人|個人|名)|什么人|什麼人|甚麼人"),
-        ("place", r"哪里|哪裡|哪裏|哪儿|何处|何處|何地|在哪|哪(?:一|个|個|座|些)?(?:国|國|城|省|地|县|縣|州|市|洲)"
-                  r"|什么(?:地方|地区|城市|国家)|什麼(?:地方|地區|城市|國家)|位于|位於"),
-        ("reason", r"为什么|為什麼|为何|為何|何以|原因|为甚么|為甚麼|缘故|緣故|怎么会|因何"),
-        ("manner", r"如何|怎么|怎麼|怎样|怎樣|怎么样|方式|方法"),
-        ("definition", r"是谁|是誰|是什么|是什麼|何谓|何謂|是何(?:人|物)|什么是|什麼是|是怎样的|指的是"),
-    ]
-]  # fmt: skip
+
+def _rules(table: dict[Shape, str], flags: re.RegexFlag) -> list[tuple[Shape, re.Pattern[str]]]:
+    # Each line of the table is one alternative.
+    return [(shape, re.compile("|".join(lines.split()).replace("_", " "), flags)) for shape, lines in table.items()]
+
+
+_WHICH = r"\b(?:what|which)_(?:\w+_){0,2}"
+# In the tables an underscore is a space and a line break separates alternatives; the first shape that fits is the one.
+_ENGLISH = _rules(
+    {
+        "number": r"""\bhow_(?:many|much|long|far|tall|old|large|big|often|high|deep|wide|fast|heavy)\b
+            \bwhat_(?:number|percent\w*|amount|population|proportion|fraction|share)\b
+            \bpercentage\b""",
+        "time": r"""\bwhen\b
+            \b(?:what|which)_(?:\w+_)?(?:year|month|day|date|century|decade|period|era|time)\b
+            \bsince_what\b""",
+        "person": rf"""\bwho(?:m|se)?\b
+            {_WHICH}(?:person|man|woman|king|queen|emperor|general|president|author|scientist|leader|ruler)\b
+            {_WHICH}(?:bishop|pope|philosopher|composer|artist|governor|minister|eunuch|poet|writer)\b
+            \bname_of_the_(?:man|woman)""",
+        "place": rf"""\bwhere\b
+            {_WHICH}(?:country|city|state|place|region|town|province|river|continent|nation)\b
+            {_WHICH}(?:island|county|location|capital|prefecture)\b""",
+        "reason": r"""\bwhy\b
+            \bwhat_(?:\w+_)?(?:caused?|reasons?|led_to|purpose)\b
+            \bfor_what_(?:reason|purpose)""",
+        "manner": r"\bhow\b",
+        "definition": r"""^(?:who|what)_(?:is|was|are|were)_(?:an?_|the_)?[^?]{2,50}\?*$
+            \bwhat_does_.*_mean\b
+            \bdefine\b""",
+    },
+    re.IGNORECASE,
+)
+_CHINESE = _rules(
+    {
+        "time": r"""何时|何時|何年|何日|何月|多久
+            (?:什么|什麼|甚麼)(?:时候|時候|时间|時間|年代|时期|時期|朝代)
+            哪(?:一|个|個)?(?:年|天|月|日|世纪|世紀|时期|時期|朝代|时间|時間)
+            [几幾](?:年|月|日|号|號|点|點)
+            (?:时间|時間|日期|年份)(?:是|为|為)""",
+        "number": r"""多少|几(?!乎|何)|幾(?!乎|何)|比例|百分之
+            多(?:大|高|长|長|远|遠|深|重|宽|寬)""",
+        "person": r"""谁|誰|何人|(?:什么|什麼|甚麼)人
+            哪(?:一)?(?:位|个人|個人|名)""",
+        "place": r"""哪里|哪裡|哪裏|哪儿|何处|何處|何地|在哪|位于|位於
+            哪(?:一|个|個|座|些)?(?:国|國|城|省|地|县|縣|州|市|洲)
+            (?:什么|什麼)(?:地方|地区|地區|城市|国家|國家)""",
+        "reason": r"""为什么|為什麼|为甚么|為甚麼|为何|為何|何以|因何
+            原因|缘故|緣故|怎么会|怎麼會""",
+        "manner": r"如何|怎么|怎麼|怎样|怎樣|方式|方法",
+        "definition": r"""是谁|是誰|是什么|是什麼|是何(?:人|物)|何谓|何謂
+            什么是|什麼是|是怎样的|是怎樣的|指的是""",
+    },
+    re.NOFLAG,
+)
 _HAN = re.compile(r"[\u3400-\u9fff]")
 # Who or what is this one thing? Not: who was the leader of that?
+_NAME = r"(?:[A-Z][\w'’-]*|of|the|de|van|von|al)"
 _INTRODUCE = re.compile(
-    r"^(?i:who|what) (?:is|was|are|were) (?:(?:the|an?) )?(?:[A-Z][\w'’-]*|of|the|de|van|von|al)(?: (?:[A-Z][\w'’-]*|of|the|de|van|von))*\s*\?*$"
-    r"|^[^，,的是为為]{1,12}(?:是谁|是誰|是何人|是什么人|是什麼人|是什么|是什麼|何许人也|何許人也)[？?]*$|^(?:什么|什麼|何谓|何謂)是?[^，,的]{1,12}[？?]*$"
+    rf"^(?i:who|what) (?:is|was|are|were) (?:(?:the|an?) )?{_NAME}(?: {_NAME})*\s*\?*$"
+    r"|^[^，,的是为為]{1,12}(?:是谁|是誰|是何人|是什么人|是什麼人|是什么|是什麼|何许人也|何許人也)[？?]*$"
+    r"|^(?:什么|什麼|何谓|何謂)是?[^，,的]{1,12}[？?]*$"
 )
 # What a question is made of besides its subject; taken out before its words are compared with the sources'.
 _CHINESE_FRAME = re.compile(
@@ -60,7 +86,8 @@ _MANNER_CUES = re.compile(
     r"\bby\b|\bthrough\b|\busing\b|\bvia\b|\bwith\b|通过|通過|以|用|采用|採用|利用|凭|憑", re.IGNORECASE
 )
 _PLACE_CUES = re.compile(
-    r"\b(?:in|at|near|from|to|of|on|outside|between) (?:the )?[A-Z]|位于|位於|在|至|于|於|出生|地处|地處|[省市县縣州郡国國镇鎮村区區路城道山河江]"
+    r"\b(?:in|at|near|from|to|of|on|outside|between) (?:the )?[A-Z]"
+    r"|位于|位於|在|至|于|於|出生|地处|地處|[省市县縣州郡国國镇鎮村区區路城道山河江]"
 )
 _DEFINITION_CUES = re.compile(
     r"\b(?:is|was|are|were|means|refers to|known as|called|defined as)\b|是|为|為|者|也|指|称|稱|即|名|字|人[。，,]",

@@ -1,6 +1,7 @@
 """Brings the scores of passages to one scale, whatever ranked them."""
 
 from collections.abc import Hashable, Mapping
+from math import isfinite, isnan
 from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -18,11 +19,11 @@ def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
     :param scores: Scores by any key; None where there is none, which becomes 0.5.
     :returns: The scaled scores.
     """
-    known = [score for score in scores.values() if score is not None and score == score and abs(score) != float("inf")]
+    known = [score for score in scores.values() if score is not None and isfinite(score)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
 
     def scaled(score: float | None) -> float:
-        if score is None or score != score:
+        if score is None or isnan(score):
             return _UNKNOWN
         if low < 0:
             value = (score - low) / (high - low) if high > low else _UNKNOWN

@@ -74,7 +74,7 @@ def _bare(text: str) -> tuple[str, list[int]]:
         if character.isspace():
             continue
         for folded in unicodedata.normalize("NFKC", character).lower():
-            if folded.isalnum() or folded in ".%+-" and letters and letters[-1].isdigit():
+            if folded.isalnum() or (folded in ".%+-" and letters and letters[-1].isdigit()):
                 letters.append(folded)
                 places.append(place)
     while letters and letters[-1] in ".-":
