@@ -21,6 +21,7 @@ _NOTE_CLASS = re.compile(
     r"(?:foot|end|rear)[-_]?notes?|^notes?(?:[-_]?(?:list|body|text|content|p|para))?$|^fn\d*$|^fnote|duokan-footnote"
 )
 _BACK_ROLES = frozenset("backlink doc-backlink".split())
+_MARK_ROLES = frozenset("noteref doc-noteref".split())
 _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
 _SHORT = 12
@@ -97,6 +98,16 @@ def is_mark(text: str) -> bool:
     return not text or bool(_MARK.fullmatch(text))
 
 
+def says_mark(link: Element) -> bool:
+    """
+    Tell whether a link declares itself a note mark.
+
+    :param link: the `a` element.
+    :returns: True for `epub:type="noteref"` and `role="doc-noteref"`.
+    """
+    return bool(tokens(link, "type", "role") & _MARK_ROLES)
+
+
 def looks_like_back(link: Element) -> bool:
     """
     Tell whether a link in a note may be its way back: an arrow, a mark, a line number.
@@ -104,7 +115,7 @@ def looks_like_back(link: Element) -> bool:
     :param link: the `a` element.
     :returns: True if its text is short or it is one beyond doubt.
     """
-    return len(element_text(link)) <= _SHORT or says_back(link)
+    return says_back(link) or (len(element_text(link)) <= _SHORT and not says_mark(link))
 
 
 def says_back(link: Element) -> bool:

@@ -16,13 +16,13 @@ from shiguan.support.epub_links import (
     is_mark,
     looks_like_back,
     says_back,
+    says_mark,
     scan_links,
     with_wrapper,
 )
 from shiguan.support.epub_text import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, element_text, visible
-from shiguan.support.xml import Element, tokens
+from shiguan.support.xml import Element
 
-_MARK_ROLES = frozenset("noteref doc-noteref".split())
 _LEADING_MARK = re.compile(
     r"^\s*[\[(（【〔]?\s*(?:\d{1,4}|[*†‡§¶※＊]{1,4}|[\u2460-\u2473])\s*[\])）】〕.:：、]?\s+"
     r"|^\s*[\[(（【〔]\s*\d{0,4}\s*[\])）】〕]\s*|^\s*[.:：、．)\]]\s+"
@@ -141,7 +141,7 @@ class NoteIndex:
         return self.notes[element]
 
     def _judge(self, link: Link) -> None:
-        says_so = bool(tokens(link.element, "type", "role") & _MARK_ROLES)
+        says_so = says_mark(link.element)
         if link.target is None:
             self.dangling += says_so
             return

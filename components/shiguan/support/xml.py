@@ -16,6 +16,7 @@ _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
 _DECLARED_ENCODING = re.compile(rb"""<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
 _META_ENCODING = re.compile(rb"""<meta\b[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
+_TAG = re.compile(r"[^\W\d][\w.-]*")
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _DOCTYPE_SCAN = re.compile(r"""["'\[\]>]""")
 # What books without a declared encoding are written in, besides UTF-8.
@@ -203,7 +204,10 @@ def _parse_html(text: str) -> Element | None:
 def _localised(root: Element) -> Element:
     for element in root.iter(etree.Element):
         tag = str(element.tag)
-        name = local_name(tag).lower() or "x"
+        name = local_name(tag).lower()
+        if not _TAG.fullmatch(name):
+            # Tag soup makes names that no tree takes, such as `type='noteref'`.
+            name = "unknown"
         if name != tag:
             element.tag = name
     return root

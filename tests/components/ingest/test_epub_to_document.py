@@ -3,9 +3,9 @@
 import pytest
 from haystack import Pipeline
 from haystack.dataclasses import ByteStream
+from tests.support.epub_builder import PARAGRAPH, EpubBuilder, chapter, nav_point
 
 from shiguan.ingest.epub_to_document import EPUBToDocument
-from tests.support.epub_builder import PARAGRAPH, EpubBuilder, chapter, nav_point
 
 
 def convert(book, **options):

@@ -1,0 +1,495 @@
+"""Broken and hostile books: one clear sentence each, and the other books still go in."""
+
+import gc
+import random
+import stat
+import struct
+import warnings
+import zipfile
+
+import pytest
+from haystack.dataclasses import ByteStream
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.epub_builder import CONTAINER, PARAGRAPH, EpubBuilder, chapter, nav_point, zip_bytes
+
+from shiguan.ingest.epub_to_document import EPUBToDocument
+
+TEXT = "The garrison of Fanyang marched south before dawn."
+ENCRYPTION = (
+    '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container" '
+    'xmlns:enc="http://www.w3.org/2001/04/xmlenc#"><enc:EncryptedData>'
+    '<enc:EncryptionMethod Algorithm="{algorithm}"/><enc:CipherData><enc:CipherReference URI="{uri}"/></enc:CipherData>'
+    "</enc:EncryptedData></encryption>"
+)
+AES = "http://www.w3.org/2001/04/xmlenc#aes256-cbc"
+OPF = "EPUB/book.opf"
+
+
+def run(data, name="bad.epub"):
+    good = ByteStream(EpubBuilder().build(), meta={"file_path": "good.epub"})
+    bad = ByteStream(data, meta={"file_path": f"shelf/{name}"})
+    result = EPUBToDocument().run(sources=[bad, good])
+    assert [d.content for d in result["documents"] if d.meta["source"] == "good.epub"] == [TEXT]
+    return result, [d for d in result["documents"] if d.meta["source"] == name]
+
+
+def with_files(**files):
+    return EpubBuilder(files={name.replace("__", "/"): data for name, data in files.items()}).build()
+
+
+def patched(data, find, replace):
+    assert find in data
+    return data.replace(find, replace)
+
+
+def symlink():
+    info = zipfile.ZipInfo("EPUB/link.xhtml")
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return zip_bytes([*EpubBuilder().entries().items(), (info, "/etc/passwd")])
+
+
+def overlapping():
+    """Two entries of the directory that point at the same bytes."""
+    data = zip_bytes(
+        {**EpubBuilder().entries(), "EPUB/a.bin": b"x" * 5000, "EPUB/b.bin": b"x" * 5000}, zipfile.ZIP_STORED
+    )
+    first = data.index(b"EPUB/a.bin") - 30
+    record = data.rindex(b"EPUB/b.bin") - 46
+    return data[: record + 42] + struct.pack("<L", first) + data[record + 46 :]
+
+
+def password():
+    data = bytearray(EpubBuilder().build())
+    record = data.rindex(b"PK\x01\x02")
+    data[record + 8] |= 1
+    return bytes(data)
+
+
+def many_entries(count):
+    return zip_bytes([*EpubBuilder().entries().items(), *((f"x/{i}", b"") for i in range(count))], zipfile.ZIP_STORED)
+
+
+def claims_much():
+    """Directory entries that claim 600 MiB of stored bytes between them."""
+    data = bytearray(zip_bytes({**EpubBuilder().entries(), "EPUB/a.bin": b"x"}, zipfile.ZIP_STORED))
+    record = data.rindex(b"EPUB/a.bin") - 46
+    data[record + 24 : record + 28] = struct.pack("<L", 600 * 2**20)
+    return bytes(data)
+
+
+REFUSED = {
+    "empty-file": (lambda: b"", "the file is empty (0 bytes)"),
+    "text-file": (lambda: b"This is a plain text file.", "is not a zip archive"),
+    "pdf-with-wrong-extension": (lambda: b"%PDF-1.7 ...", "is not a zip archive"),
+    "only-the-first-two-bytes": (lambda: b"PK", "the zip archive is cut off"),
+    "truncated-by-half": (lambda: EpubBuilder().build()[:700], "the zip archive is cut off"),
+    "truncated-by-a-byte": (lambda: EpubBuilder().build()[:-1], "the zip archive"),
+    "directory-garbled": (
+        lambda: patched(EpubBuilder().build(), b"PK\x01\x02", b"PK\x07\x07"),
+        "the zip archive is damaged",
+    ),
+    "zip-that-is-no-epub": (lambda: zip_bytes({"notes.txt": "hello"}), "this zip archive is no EPUB"),
+    "empty-zip": (lambda: zip_bytes({}), "this zip archive is no EPUB"),
+    "container-names-nothing": (
+        lambda: with_files(**{"META-INF__container.xml": "<container/>"}),
+        "names no package file",
+    ),
+    "container-is-garbage": (lambda: with_files(**{"META-INF__container.xml": b"\x00\xff"}), "names no package file"),
+    "opf-missing": (
+        lambda: with_files(**{"META-INF__container.xml": CONTAINER.format(opf="EPUB/none.opf")}),
+        "its package file `EPUB/none.opf` is missing",
+    ),
+    "opf-outside-the-archive": (
+        lambda: with_files(**{"META-INF__container.xml": CONTAINER.format(opf="../../etc/passwd")}),
+        "its package file `../../etc/passwd` is missing",
+    ),
+    "opf-empty": (lambda: with_files(**{"EPUB__book.opf": ""}), "its package file `EPUB/book.opf` cannot be read"),
+    "spine-empty": (lambda: EpubBuilder(spine=[]).build(), "has an empty spine"),
+    "spine-of-unknown-ids": (lambda: EpubBuilder(spine=["nope"]).build(), "none of the files in its reading order"),
+    "chapters-missing": (lambda: with_files(**{"EPUB__ch1.xhtml": None}), "none of the files in its reading order"),
+    "chapters-empty": (lambda: with_files(**{"EPUB__ch1.xhtml": ""}), "none of the files in its reading order"),
+    "only-pictures": (
+        lambda: with_files(**{"EPUB__ch1.xhtml": chapter('<img src="a.png" alt=""/>')}),
+        "there is no text in it",
+    ),
+    "encrypted-chapters": (
+        lambda: with_files(**{"META-INF__encryption.xml": ENCRYPTION.format(algorithm=AES, uri="EPUB/ch1.xhtml")}),
+        "the book is locked: `META-INF/encryption.xml` says that `EPUB/ch1.xhtml` is encrypted",
+    ),
+    "adobe-licence": (
+        lambda: with_files(**{"META-INF__rights.xml": '<rights xmlns="http://ns.adobe.com/adept"/>'}),
+        "the book is locked: `META-INF/rights.xml`",
+    ),
+    "zip-password": (password, "protected by a password"),
+    "bomb-by-ratio": (lambda: with_files(**{"EPUB__big.bin": bytes(9 * 2**20)}), "is packed more than 100 to 1"),
+    "bomb-by-claimed-size": (claims_much, "unpacks to more than 512 MiB"),
+    "bomb-by-entries": (lambda: many_entries(10_001), "the limit is 10,000"),
+    "bomb-by-overlap": (overlapping, "shares its bytes with another"),
+    "path-with-dots": (lambda: with_files(**{"..__..__evil.xhtml": "x"}), "leads out of the archive"),
+    "path-with-dots-inside": (lambda: with_files(**{"EPUB__..__..__evil": "x"}), "leads out of the archive"),
+    "absolute-path": (lambda: with_files(__etc__passwd="x"), "leads out of the archive"),
+    "windows-drive": (lambda: with_files(**{"C:__evil.xhtml": "x"}), "leads out of the archive"),
+    "backslash-escape": (lambda: with_files(**{"..\\..\\evil.xhtml": "x"}), "leads out of the archive"),
+    "symbolic-link": (symlink, "is a symbolic link"),
+}
+
+
+@pytest.mark.parametrize(("make", "cause"), REFUSED.values(), ids=REFUSED.keys())
+def test_bad_book_is_skipped_with_its_cause_and_the_others_go_in(make, cause):
+    result, documents = run(make())
+    assert documents == []
+    (entry,) = result["skipped"]
+    assert entry["source"] == "bad.epub"
+    assert cause in entry["cause"]
+    assert entry["next_step"]
+    assert set(entry) == {"source", "cause", "next_step"}
+    assert "Traceback" not in str(entry)
+    assert "Error" not in entry["cause"]
+
+
+@pytest.mark.parametrize(
+    ("make", "cause"),
+    [
+        pytest.param(lambda folder: folder / "none.epub", "there is no such file", id="missing"),
+        pytest.param(lambda folder: folder, "this is a folder, not a file", id="folder"),
+        pytest.param(lambda folder: f"{folder}/nul\0.epub", "cannot be opened", id="nul-in-the-name"),
+    ],
+)
+def test_path_that_cannot_be_read_is_skipped(make, cause, tmp_path):
+    (entry,) = EPUBToDocument().run(sources=[make(tmp_path)])["skipped"]
+    assert cause in entry["cause"]
+
+
+def broken_chapter(data, **options):
+    chapters = {"ch1.xhtml": data, "ch2.xhtml": chapter("<h1>Two</h1>" + PARAGRAPH)}
+    return EpubBuilder(chapters=chapters, **options).build()
+
+
+GB = "安禄山起兵于范阳，河北诸郡望风瓦解，天下承平日久，人不知战。" * 8
+WRITTEN = "range of hills beyond the river"
+READ = {
+    "wrong-mimetype": (lambda: with_files(mimetype="application/zip"), TEXT, None),
+    "no-mimetype": (lambda: with_files(mimetype=None), TEXT, None),
+    "no-container-but-an-opf": (lambda: with_files(**{"META-INF__container.xml": None}), TEXT, None),
+    "fonts-obfuscated-idpf": (
+        lambda: with_files(
+            **{"META-INF__encryption.xml": ENCRYPTION.format(algorithm="http://www.idpf.org/2008/embedding", uri="f.otf")}
+        ),
+        TEXT,
+        None,
+    ),
+    "fonts-obfuscated-adobe": (
+        lambda: with_files(
+            **{"META-INF__encryption.xml": ENCRYPTION.format(algorithm="http://ns.adobe.com/pdf/enc#RC", uri="f.otf")}
+        ),
+        TEXT,
+        None,
+    ),
+    "rights-without-encryption": (lambda: with_files(**{"META-INF__rights.xml": "<rights/>"}), TEXT, None),
+    "backslashes-as-separators": (
+        lambda: zip_bytes({name.replace("EPUB/", "EPUB\\"): data for name, data in EpubBuilder().entries().items()}),
+        TEXT,
+        None,
+    ),
+    "small-and-repetitive": (lambda: with_files(**{"EPUB__pad.txt": b" " * 2**20}), TEXT, None),
+    "unclosed-tags": (lambda: broken_chapter("<html><body><p>First<br><p>The <b>bold <i>move</b> ends"), "The bold move ends", "not well-formed"),
+    "bare-ampersand-and-less-than": (lambda: broken_chapter(chapter("<p>Gao & Shi, 3 < 4 &unknown; men</p>")), "Gao & Shi, 3 < 4 &unknown; men", "not well-formed"),
+    "undeclared-epub-prefix": (
+        lambda: broken_chapter(chapter("<p epub:type='x'>Prefix</p>").replace('xmlns:epub="http://www.idpf.org/2007/ops"', "")),
+        "Prefix",
+        None,
+    ),
+    "self-closed-anchor-in-tag-soup": (lambda: broken_chapter("<html><body><a id='x'/><p>One<p>Two</body>"), "Two", "not well-formed"),
+    "nul-bytes": (lambda: broken_chapter(chapter("<p>be\x00fore</p>")), "before", "1 control characters were removed"),
+    "nul-reference": (lambda: broken_chapter(chapter("<p>be&#0;fore</p>")), "before", None),
+    "gb18030-declared": (
+        lambda: broken_chapter(chapter(f"<p>{GB}</p>").replace("UTF-8", "gb2312").encode("gb18030")), GB, None,
+    ),
+    "gb18030-not-declared": (
+        lambda: broken_chapter(f"<html><body><p>{GB}</p></body></html>".encode("gb18030")), GB, "was read as gb18030",
+    ),
+    "gb18030-declared-as-utf-8": (
+        lambda: broken_chapter(chapter(f"<p>{GB}</p>").encode("gb18030")), GB, "was read as gb18030",
+    ),
+    "utf-16-with-mark": (lambda: broken_chapter(chapter("<p>Wide text</p>").encode("utf-16")), "Wide text", None),
+    "utf-16-without-mark": (lambda: broken_chapter(chapter("<p>Wide text</p>").encode("utf-16-le")), "Wide text", None),
+    "latin-1-declared-in-meta": (
+        lambda: broken_chapter("<html><head><meta charset='iso-8859-1'></head><body><p>Caf\xe9 noir</p>".encode("latin-1")),
+        "Café noir",
+        "not well-formed",
+    ),
+    "unknown-encoding": (lambda: broken_chapter(chapter("<p>Plain</p>").replace("UTF-8", "x-nope")), "Plain", None),
+    "html-entities": (lambda: broken_chapter(chapter("<p>caf&eacute;&nbsp;&mdash; noir</p>")), "café — noir", None),
+    "duplicate-ids": (lambda: broken_chapter(chapter("<p id='a'>One</p><p id='a'>Two</p>")), "Two", None),
+    "deep-nesting": (lambda: broken_chapter(chapter("<div>" * 1500 + "deep" + "</div>" * 1500)), "deep", None),
+    "spine-item-missing": (lambda: EpubBuilder(spine=["ch1.xhtml", "gone"]).build(), TEXT, "which the manifest lacks"),
+    "dangling-manifest-item": (
+        lambda: EpubBuilder(manifest_extra='<item id="d" href="no.mp3" media-type="audio/mpeg"/>').build(), TEXT, None,
+    ),
+    "spine-file-missing": (
+        lambda: EpubBuilder(
+            manifest_extra='<item id="d" href="no.xhtml" media-type="application/xhtml+xml"/>', spine=["ch1.xhtml", "d"]
+        ).build(),
+        TEXT,
+        "`no.xhtml` of the reading order is missing from the archive",
+    ),
+    "fallback-cycle": (
+        lambda: EpubBuilder(
+            manifest_extra='<item id="p" href="p.pdf" media-type="application/pdf" fallback="q"/>'
+            '<item id="q" href="q.pdf" media-type="application/pdf" fallback="p"/>',
+            spine=["p", "ch1.xhtml"],
+        ).build(),
+        TEXT,
+        None,
+    ),
+    "spine-names-a-file-twice": (lambda: EpubBuilder(spine=["ch1.xhtml", "ch1.xhtml"]).build(), TEXT, None),
+    "nav-that-links-to-itself": (
+        lambda: EpubBuilder(nav='<li><a href="nav.xhtml">Self</a><ol><li><a href="nav.xhtml#x">x</a></li></ol></li>').build(),
+        TEXT,
+        None,
+    ),
+    "nav-of-great-depth": (
+        lambda: EpubBuilder(nav="<li><a href='ch1.xhtml'>x</a><ol>" * 300 + "</ol></li>" * 300).build(), TEXT, None,
+    ),
+    "ncx-of-great-depth": (
+        lambda: EpubBuilder(
+            ncx="<navPoint><navLabel><text>x</text></navLabel><content src='ch1.xhtml'/>" * 300 + "</navPoint>" * 300
+        ).build(),
+        TEXT,
+        None,
+    ),
+    "nav-garbage": (lambda: with_files(**{"EPUB__nav.xhtml": b"\xff\xfe\x00"}), TEXT, None),
+    "note-that-refers-to-itself": (
+        lambda: broken_chapter(chapter("<aside epub:type='footnote' id='n'>Loop<a epub:type='noteref' href='#n'>1</a></aside>")),
+        "Loop",
+        None,
+    ),
+    "notes-that-refer-to-each-other": (
+        lambda: broken_chapter(
+            chapter(
+                "<p>Text<a epub:type='noteref' href='#a'>1</a></p>"
+                "<aside epub:type='footnote' id='a'>A<a epub:type='noteref' href='#b'>2</a></aside>"
+                "<aside epub:type='footnote' id='b'>B<a epub:type='noteref' href='#a'>1</a></aside>"
+            )
+        ),
+        "Text [Note: A (B)]",
+        None,
+    ),
+    "notes-nobody-reaches-in-a-circle": (
+        lambda: broken_chapter(
+            chapter(
+                "<aside epub:type='footnote' id='a'>A<a epub:type='noteref' href='#b'>2</a></aside>"
+                "<aside epub:type='footnote' id='b'>B<a epub:type='noteref' href='#a'>1</a></aside>"
+            )
+        ),
+        "A [Note: B]",
+        None,
+    ),
+    "note-reference-to-a-missing-id": (
+        lambda: broken_chapter(chapter("<p>Text<a epub:type='noteref' href='#gone'>1</a></p>")),
+        "Text1",
+        "1 note marks lead nowhere",
+    ),
+    "percent-encoded-name": (
+        lambda: EpubBuilder(
+            chapters={}, spine=["c"], files={"EPUB/第 一章.xhtml": chapter(PARAGRAPH)},
+            manifest_extra='<item id="c" href="%E7%AC%AC%20%E4%B8%80%E7%AB%A0.xhtml" media-type="application/xhtml+xml"/>',
+        ).build(),
+        TEXT,
+        None,
+    ),
+    "href-of-another-case-with-a-fragment": (
+        lambda: EpubBuilder(
+            chapters={}, spine=["c"], files={"EPUB/Text/Ch1.xhtml": chapter(PARAGRAPH)},
+            manifest_extra='<item id="c" href="text/CH1.XHTML#top" media-type="application/xhtml+xml"/>',
+        ).build(),
+        TEXT,
+        None,
+    ),
+    "remote-spine-item": (
+        lambda: EpubBuilder(
+            spine=["r", "ch1.xhtml"],
+            manifest_extra='<item id="r" href="http://example.com/a.xhtml" media-type="application/xhtml+xml"/>',
+        ).build(),
+        TEXT,
+        "`http://example.com/a.xhtml` of the reading order is missing",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "text", "warning"), READ.values(), ids=READ.keys())
+def test_flawed_book_is_read_and_its_flaw_reported(make, text, warning):
+    result, documents = run(make())
+    assert result["skipped"] == []
+    assert text in "\n".join(d.content for d in documents)
+    if warning is None:
+        assert result["warnings"] == []
+    else:
+        assert warning in " ".join(result["warnings"])
+        assert all(sentence.startswith("bad.epub: ") for sentence in result["warnings"])
+
+
+def test_broken_chapter_is_reported_and_the_rest_read():
+    data = EpubBuilder(
+        chapters={"ch1.xhtml": chapter("<p>" + "unpredictable " * 9 + "</p>"), "ch2.xhtml": chapter(PARAGRAPH)},
+        compression=zipfile.ZIP_STORED,
+    ).build()
+    result, documents = run(patched(data, b"unpredictable u", b"unprefictable u"))
+    assert [d.content for d in documents] == [TEXT]
+    assert result["warnings"] == [
+        "bad.epub: entry `EPUB/ch1.xhtml` is damaged (Bad CRC-32 for file 'EPUB/ch1.xhtml'); "
+        "this chapter was left out, the rest was read."
+    ]
+
+
+def test_external_entities_are_not_read(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret")
+    doctype = (
+        f'<!DOCTYPE html [<!ENTITY x SYSTEM "{secret.as_uri()}"><!ENTITY % y SYSTEM "http://example.com/y.dtd"> %y;]>'
+    )
+    page = chapter("<p>Before &x; after.</p>").replace("<html", f"{doctype}<html", 1)
+    result, documents = run(broken_chapter(page))
+    assert documents[0].content == "Before &x; after."
+    assert "declares entities of its own, which are not expanded" in result["warnings"][0]
+
+
+def test_entity_bomb_is_not_expanded():
+    entities = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
+    doctype = f'<!DOCTYPE lolz [<!ENTITY l0 "lol">{entities}]>'
+    page = chapter("<p>Laugh &l9;</p>").replace("<html", f"{doctype}<html", 1)
+    _, documents = run(broken_chapter(page))
+    assert documents[0].content == "Laugh &l9;"
+
+
+def test_entities_in_package_files_are_not_expanded(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret")
+    book = EpubBuilder(title="Title &x;")
+    opf = book.opf().replace("<package", f'<!DOCTYPE p [<!ENTITY x SYSTEM "{secret.as_uri()}">]><package', 1)
+    _, documents = run(EpubBuilder(files={OPF: opf}).build())
+    assert documents[0].meta["title"] == "Title &x;"
+
+
+@pytest.mark.parametrize("text", ["字" * 1_700_000, "word " * 1_000_000], ids=["han", "latin"])
+def test_chapter_of_five_megabytes_in_one_line_is_read_whole(text):
+    _, documents = run(broken_chapter(chapter(f"<p>{text}</p>")))
+    assert documents[0].content == text.strip()
+
+
+def test_many_links_into_one_block_are_judged_in_bounded_time():
+    links = "".join(f"<p><a href='#x' id='l{i}'>{i}</a></p>" for i in range(4000))
+    back = "".join(f"<a href='#l{i}'>{i}</a>" for i in range(4000))
+    _, documents = run(broken_chapter(chapter(f"{links}<p id='x'>{back}</p>{PARAGRAPH}")))
+    assert documents[-1].content == TEXT
+
+
+def test_nested_notes_put_in_once_do_not_grow():
+    notes = "".join(
+        f"<aside epub:type='footnote' id='n{i}'>N{i}<a epub:type='noteref' href='#n{i + 1}'>1</a>"
+        f"<a epub:type='noteref' href='#n{i + 1}'>2</a></aside>"
+        for i in range(400)
+    )
+    _, documents = run(broken_chapter(chapter(f"<p>T<a epub:type='noteref' href='#n0'>1</a></p>{notes}")))
+    text = "\n".join(d.content for d in documents)
+    assert documents[0].content == "T [Note: N0 (N1 (N2 (N3)))]"
+    assert all(text.count(f"N{i}") >= 1 for i in range(400))
+    assert len(text) < 10_000
+
+
+BASE = EpubBuilder(
+    chapters={
+        "a.xhtml": chapter(
+            "<section epub:type='chapter'><h1 id='h'>One</h1><p>A<a epub:type='noteref' href='#n'>1</a></p><table><tr><td>x"
+            "</td><td>y</td></tr></table><blockquote><p>q</p></blockquote><aside epub:type='footnote' id='n'>note</aside>"
+            "</section>"
+        )
+    },
+    nav="<li><a href='a.xhtml#h'>One</a></li>",
+    ncx=nav_point("One", "a.xhtml"),
+)
+RAW = BASE.build()
+PARTS = sorted(BASE.entries())
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_no_mutation_of_the_archive_raises(data):
+    raw = bytearray(RAW)
+    for _ in range(data.draw(st.integers(1, 12))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    result = EPUBToDocument().run(sources=[ByteStream(bytes(raw[: data.draw(st.integers(0, len(raw)))] or raw))])
+    assert bool(result["documents"]) != bool(result["skipped"])
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(part=st.sampled_from(PARTS), seed=st.integers(0, 2**32), cuts=st.integers(1, 8))
+def test_no_mutation_of_a_file_in_the_book_raises(part, seed, cuts):
+    chance = random.Random(seed)
+    text = BASE.entries()[part]
+    for _ in range(cuts):
+        at, end = sorted((chance.randrange(len(text) + 1), chance.randrange(len(text) + 1)))
+        if chance.random() < 0.5:
+            end = min(end, at + 5)
+        text = (
+            text[:at]
+            + chance.choice(["", "<", ">", "&", "\x00", "<p>", "</p>", "]]>", "\ud7ff", text[at:end] * 2])
+            + text[end:]
+        )
+    result = EPUBToDocument().run(sources=[ByteStream(zip_bytes({**BASE.entries(), part: text}))])
+    assert bool(result["documents"]) != bool(result["skipped"])
+    for entry in result["skipped"]:
+        assert "could not be read (" not in entry["cause"], entry
+
+
+TAGS = st.sampled_from(
+    "p div section h1 h2 h3 ul ol li table tr td blockquote aside span a sup ruby rt pre br nav dl dd".split()
+)
+ATTRIBUTES = st.sampled_from(
+    [
+        "",
+        " id='n'",
+        " href='#n'",
+        " epub:type='footnote'",
+        " epub:type='noteref' href='#n'",
+        " class='poem'",
+        " hidden=''",
+    ]
+)
+TREES = st.recursive(
+    st.text(st.sampled_from("ab 一二\n"), max_size=6),
+    lambda inner: st.builds(
+        lambda tag, attributes, children: f"<{tag}{attributes}>{''.join(children)}</{tag}>",
+        TAGS, ATTRIBUTES, st.lists(inner, max_size=4),
+    ),
+    max_leaves=25,
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(TREES, max_size=6))
+def test_any_tree_keeps_its_invariants(trees):
+    body = "".join(trees) + "<p>end</p>"
+    result = EPUBToDocument().run(sources=[ByteStream(EpubBuilder(chapters={"c": chapter(body)}).build())])
+    assert not result["skipped"] or "no text" in result["skipped"][0]["cause"]
+    for document in result["documents"]:
+        assert document.content == document.content.rstrip()
+        assert document.content.strip()
+        assert document.meta["anchor"]["offset"] >= 0
+        for note in document.meta.get("notes", []):
+            assert document.content[note["start"] : note["end"]][0] == "["
+            assert document.content[note["start"] : note["end"]][-1] == "]"
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: b"", lambda: zip_bytes({"notes.txt": "x"}), symlink], ids=["empty", "no-epub", "symlink"]
+)
+def test_file_is_closed_after_a_refusal(make, tmp_path):
+    path = tmp_path / "a.epub"
+    path.write_bytes(make())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert EPUBToDocument().run(sources=[path])["skipped"]
+        gc.collect()
+    assert [w for w in caught if issubclass(w.category, ResourceWarning)] == []

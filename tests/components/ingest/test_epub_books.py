@@ -1,0 +1,170 @@
+"""Real books of the public data: what a reader would check first, and that every anchor leads back to its text."""
+
+import re
+from copy import deepcopy
+
+import pytest
+from lxml import etree
+
+from shiguan.ingest.epub_to_document import EPUBToDocument
+from shiguan.support.archives import SafeArchive
+from shiguan.support.xml import parse_xhtml
+
+BOOKS = [
+    "childrens-literature", "cole-voyage-of-life", "epub30-test-0100", "epub30-test-0300", "jiutangshu_dev",
+    "kusamakura-japanese-vertical-writing", "minimal-v2", "minimal-v3", "moby-dick", "regime-anticancer-arabic",
+    "wasteland",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def read(public_data):
+    """Convert a book, once."""
+    done = {}
+
+    def convert(name):
+        if name not in done:
+            done[name] = EPUBToDocument().run(sources=[public_data / "epub" / f"{name}.epub"])
+        return done[name]
+
+    return convert
+
+
+def own_text(element):
+    """The element's text, computed without the code under test: no ruby readings, white space collapsed."""
+    copy = deepcopy(element)
+    copy.tail = None
+    etree.strip_elements(
+        copy, "rt", "rp", "script", "style", "audio", "video", "iframe", "annotation-xml", with_tail=False
+    )
+    for node in copy.iter():
+        if node.tag in (
+            "p",
+            "div",
+            "li",
+            "br",
+            "td",
+            "th",
+            "tr",
+            "h1",
+            "h2",
+            "h3",
+            "dt",
+            "dd",
+            "blockquote",
+            "text",
+            "caption",
+        ):
+            node.text = " " + (node.text or "")
+            node.tail = " " + (node.tail or "")
+    return " ".join(re.sub("[\u00ad\u200b\ufeff\u2061-\u2064]", "", "".join(copy.itertext())).split())
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_every_book_converts_without_complaint(read, name):
+    result = read(name)
+    assert result["documents"]
+    assert result["skipped"] == []
+    assert result["warnings"] == []
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_every_anchor_leads_back_to_its_text(read, public_data, name):
+    documents = read(name)["documents"]
+    trees, texts = {}, {}
+    with SafeArchive(public_data / "epub" / f"{name}.epub", source=name) as archive:
+        for href in {d.meta["anchor"]["href"] for d in documents}:
+            trees[href], _ = parse_xhtml(archive.read(href))
+    for document in documents:
+        anchor = document.meta["anchor"]
+        found = trees[anchor["href"]].xpath(anchor["path"])
+        assert len(found) == 1, anchor
+        if document.content.startswith("[Image: "):
+            assert document.content[8:-1] == " ".join(found[0].get("alt").split())
+            continue
+        if found[0] not in texts:
+            texts[found[0]] = own_text(found[0])
+        # Up to the first note, cell border or number of the printed page the block is the book's text.
+        start = re.split(r" ?\[(?:Note: |Image: )| \||\d", document.content)[0]
+        start = " ".join(start.split())[:25]
+        assert texts[found[0]][anchor["offset"] :].startswith(start), (anchor, start)
+        for note in document.meta.get("notes", []):
+            assert len(trees[note["anchor"]["href"]].xpath(note["anchor"]["path"])) == 1
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_blocks_come_in_spine_order(read, name):
+    order = [d.meta["anchor"]["spine"] for d in read(name)["documents"]]
+    assert order == sorted(order)
+
+
+def test_wasteland_has_its_fifty_notes_in_the_poem(read):
+    documents = read("wasteland")["documents"]
+    assert sum(len(d.meta.get("notes", [])) for d in documents) == 50
+    assert sum(d.content.count("[Note: ") for d in documents) == 50
+    (stanza,) = [d for d in documents if "What are the roots that clutch" in d.content]
+    assert "Out of this stony rubbish? Son of man, [Note: Cf. Ezekiel 2:1.]\nYou cannot say" in stanza.content
+    assert stanza.meta["section"] == ["I. THE BURIAL OF THE DEAD"]
+    assert "Starnbergersee\nWith a shower" in documents[2].content
+    assert "into the Hofgarten,\nAnd drank coffee" in documents[2].content, "the line number 10 stands in the margin"
+    (german,) = [d for d in documents if d.content.startswith("Frisch weht der Wind")]
+    assert (german.meta["kind"], german.meta["language"]) == ("quote", "de")
+    assert documents[0].meta["kind"] == "quote", "the epigraph stands on the title page"
+
+
+def test_moby_dick_has_its_chapters_as_sections(read):
+    documents = read("moby-dick")["documents"]
+    chapters = list(dict.fromkeys(d.meta["section"][0] for d in documents))
+    assert len([c for c in chapters if c.startswith("Chapter ")]) == 135
+    assert chapters[3] == "Chapter 1. Loomings."
+    assert chapters[-1] == "Epilogue"
+    (opening,) = [d for d in documents if d.content.startswith("Call me Ishmael.")]
+    assert opening.meta["anchor"]["path"] == "/html/body/section[1]/p[1]"
+    assert sum(len(d.meta.get("notes", [])) for d in documents) == 1
+
+
+def test_kusamakura_has_no_readings(read):
+    documents = read("kusamakura-japanese-vertical-writing")["documents"]
+    assert documents[0].content == "山路を登りながら、こう考えた。"
+    assert documents[0].meta["section"] == ["一"]
+    assert "やまみち" not in "".join(d.content for d in documents)
+    assert len([d for d in documents if d.meta["kind"] == "quote"]) == 16
+    assert {d.meta["author"] for d in documents} == {"夏目 漱石"}
+
+
+def test_accessibility_tests_have_caption_and_table(read):
+    documents = read("epub30-test-0300")["documents"]
+    (table,) = [d for d in documents if d.meta["kind"] == "table"]
+    assert table.content.splitlines()[:2] == ["Rank | City | State | Population", "1 | New York | New York | 8,213,839"]
+    before = documents[documents.index(table) - 1]
+    assert (before.meta["kind"], before.content[:30]) == ("caption", "Table of 4 columns and 5 rows,")
+
+
+def test_jiutangshu_has_a_section_per_juan(read):
+    documents = read("jiutangshu_dev")["documents"]
+    assert len({tuple(d.meta["section"]) for d in documents}) == 101
+    assert ["本纪", "本纪 卷九 玄宗下"] in [d.meta["section"] for d in documents]
+    assert {d.meta["language"] for d in documents} == {"zh"}
+    assert sum(len(d.content) for d in documents) > 1_130_000
+
+
+def test_arabic_book_has_its_plain_footnote_in_the_text(read):
+    first = read("regime-anticancer-arabic")["documents"][0]
+    assert len(first.meta["notes"]) == 1
+    assert first.content.endswith("2003.].")
+    assert first.meta["section"] == ["الفصل الثاني ما هو السرطان؟", "من أين تأتي الحياة؟"]
+
+
+def test_tales_stand_under_their_authors(read):
+    paths = [d.meta["section"] for d in read("childrens-literature")["documents"]]
+    assert [
+        "SECTION IV FAIRY STORIES—MODERN FANTASTIC TALES",
+        "Abram S. Isaacs",
+        "190 A FOUR-LEAVED CLOVER",
+        "II. Friendship",
+    ] in paths
+
+
+def test_paintings_are_captions(read):
+    captions = [d.content for d in read("cole-voyage-of-life")["documents"] if d.meta["kind"] == "caption"]
+    assert captions[1] == "[Image: detail of Thomas Cole's painting 'Childhood']"
