@@ -1,0 +1,44 @@
+"""
+Put the sample book into a library of its own and ask it three questions: `make demo`.
+
+Every line that begins with `$` is a command that can be typed as it stands.
+"""
+
+import sys
+from pathlib import Path
+
+from build_book import build_book
+
+from shiguan.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = Path(".data") / "demo"
+QUESTIONS = (
+    "安祿山在哪一年、從哪裡起兵？",
+    "Who retook Chang'an in 757, and with whose help?",
+    "What did the An Lushan rebellion cost in modern dollars?",
+)
+
+
+def run(*arguments: str) -> int:
+    """Show a command and run it."""
+    typed = (f'"{argument}"' if " " in argument or not argument.isascii() else argument for argument in arguments)
+    print(f"\n$ shiguan {' '.join(typed)}\n", flush=True)
+    return main(list(arguments))
+
+
+def demo() -> int:
+    """Build the book, ingest it, ask; the first command that fails ends the demo with its exit code."""
+    book = build_book().relative_to(ROOT)
+    place = ("--data-dir", str(LIBRARY))
+    commands = [("ingest", str(book), *place), *(("ask", question, *place) for question in QUESTIONS)]
+    for command in commands:
+        code = run(*command)
+        if code:
+            return code
+    print(f"\nAsk something of your own:  .venv/bin/shiguan ask 'your question' --data-dir {LIBRARY}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(demo())

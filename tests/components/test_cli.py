@@ -1,0 +1,284 @@
+"""The command line as its users meet it: arguments in, text and exit codes out."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shiguan.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+RIVERS = "The Yellow River rises in Qinghai. It is 5,464 kilometres long and empties into the Bohai Sea."
+WALLS = "The city wall of Xi'an was built in 1370. Its moat is eighteen metres wide."
+TANG = "安禄山于天宝十四载十一月在范阳起兵。次年潼关失守，玄宗奔蜀。"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """A library of three texts and a JSONL, ingested once."""
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / "rivers.txt").write_text(RIVERS, encoding="utf-8")
+    (folder / "walls.md").write_text(f"# Walls\n\n{WALLS}\n", encoding="utf-8")
+    (folder / "tang.txt").write_text(TANG, encoding="utf-8")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    rows = [
+        {"id": "r1", "title": "Salt", "text": "Salt was taxed by the state from 758 on.", "meta": {"topic": "tax"}},
+        {"id": "r2", "title": "Iron", "text": "Iron was cast in Hebei.", "meta": {"topic": "metal"}},
+    ]
+    with gzip.open(folder / "rows.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    data = tmp_path_factory.mktemp("library")
+    assert main(["ingest", str(folder), "--data-dir", str(data), "--json"]) == 0
+    return data
+
+
+@pytest.fixture
+def shiguan(library, capsys):
+    def run(*arguments, data_dir=library):
+        place = [] if arguments[0] == "modes" else ["--data-dir", str(data_dir)]
+        code = main([*arguments, *place])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def process(*arguments, **kwargs):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components")}
+    return subprocess.run(
+        [sys.executable, "-m", "shiguan.cli", *arguments],
+        env=environment, capture_output=True, text=True, encoding="utf-8", check=False, **kwargs,
+    )  # fmt: skip
+
+
+def test_help_is_shown_without_loading_anything_heavy():
+    code = (
+        "import sys, shiguan.cli\n"
+        "try:\n    shiguan.cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('torch', 'haystack', 'transformers', 'qdrant_edge', 'rich') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT / "components")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "ingest" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_english_question_gets_a_cited_answer(shiguan):
+    code, out, _ = shiguan("ask", "How long is the Yellow River?", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert set(answer) == {"answer", "query", "mode", "status", "citations", "documents", "metadata"}
+    assert answer["status"] == "answered"
+    assert "5,464 kilometres" in answer["answer"]
+    citation = answer["citations"][0]
+    assert set(citation) == {
+        "number", "claim", "parent_id", "source", "title", "section", "anchor", "start", "end", "quote", "confidence",
+        "verdict",
+    }  # fmt: skip
+    assert citation["source"] == "rivers.txt"
+    assert citation["verdict"] == "supported"
+    assert RIVERS[citation["start"] : citation["end"]] == citation["quote"]
+    claim = answer["answer"][citation["claim"]["start"] : citation["claim"]["end"]]
+    assert "5,464" in claim
+    document = answer["documents"][0]
+    assert set(document) == {"number", "id", "source", "section", "score", "record_id"}
+    assert document["number"] == citation["number"]
+    assert document["id"] == citation["parent_id"]
+    metadata = answer["metadata"]
+    assert (metadata["model"], metadata["llm_calls"], metadata["warnings"]) == ("extractive", 0, [])
+    assert {"bm25_retriever", "embedding_retriever", "generator", "total"} <= set(metadata["timings_ms"])
+
+
+def test_a_chinese_question_is_answered_by_words_alone_and_says_so(shiguan):
+    code, out, _ = shiguan("ask", "安祿山在哪裡起兵？", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert "范阳" in answer["answer"]
+    assert any("BM25" in warning for warning in answer["metadata"]["warnings"])
+    assert "embedding_retriever" not in answer["metadata"]["timings_ms"]
+
+
+def test_a_question_that_the_library_cannot_answer_has_no_citations(shiguan):
+    code, out, _ = shiguan("ask", "Who invented the telephone?", "--json")
+    answer = json.loads(out)
+    assert (code, answer["status"], answer["citations"]) == (0, "not_found", [])
+    assert answer["answer"] == "The sources do not answer this question."
+
+
+def test_an_answer_for_people_shows_the_passage_and_its_verdict(shiguan):
+    code, out, _ = shiguan("ask", "How long is the Yellow River?")
+    assert code == 0
+    assert "5,464 kilometres" in out
+    assert "[1] rivers.txt" in out
+    assert "supported" in out
+    assert "simple · extractive · 0 LLM calls" in out
+    assert "\x1b[" not in out
+
+
+def test_a_search_gives_passages_in_final_order(shiguan):
+    code, out, _ = shiguan("search", "salt tax", "--top-k", "2", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["results"][0]["record_id"] == "r1"
+    assert found["results"][0]["text"] == "Salt was taxed by the state from 758 on."
+    assert len(found["results"]) <= 2
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_a_file_of_queries_gives_a_line_each(shiguan, tmp_path, suffix):
+    path = tmp_path / f"queries{suffix}"
+    opener = gzip.open if suffix.endswith(".gz") else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.write('{"id": "q1", "text": "Where was iron cast?"}\n\n{"id": 2, "text": "salt", "answers": []}\n')
+    code, out, _ = shiguan("search", "--queries", str(path))
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [line["query_id"] for line in lines] == ["q1", "2"]
+    assert set(lines[0]["results"][0]) == {"id", "record_id", "score", "start", "end"}
+    assert lines[0]["results"][0]["record_id"] == "r2"
+    assert (lines[0]["results"][0]["start"], lines[0]["results"][0]["end"]) == (0, len("Iron was cast in Hebei."))
+
+
+def test_sources_are_listed(shiguan):
+    code, out, _ = shiguan("sources", "--json")
+    sources = {entry["source"]: entry for entry in json.loads(out)["sources"]}
+    assert code == 0
+    assert set(sources) == {"rivers.txt", "walls.md", "tang.txt", "rows.jsonl.gz"}
+    assert sources["tang.txt"]["language"] == "zh"
+    assert sources["rows.jsonl.gz"]["records"] == 2
+
+
+def test_ingesting_again_changes_nothing(shiguan, tmp_path, library):
+    path = tmp_path / "once.txt"
+    path.write_text("Paper was made in Luoyang.", encoding="utf-8")
+    first = json.loads(shiguan("ingest", str(path), "--json", data_dir=tmp_path / "d")[1])
+    again = json.loads(shiguan("ingest", str(path), "--json", data_dir=tmp_path / "d")[1])
+    assert (first["sources"], first["parents"], first["children"], first["new"]) == (1, 1, 1, 1)
+    assert (again["sources"], again["parents"], again["new"], again["removed"]) == (1, 1, 0, 0)
+
+
+def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
+    path = tmp_path / "gone.txt"
+    path.write_text("The zither has seven strings.", encoding="utf-8")
+    data = tmp_path / "d"
+    shiguan("ingest", str(path), data_dir=data)
+    assert json.loads(shiguan("search", "zither", "--json", data_dir=data)[1])["results"]
+    code, out, _ = shiguan("delete", "gone.txt", data_dir=data)
+    assert (code, out) == (0, "Took gone.txt out of the library: 1 passages.\n")
+    code, _, err = shiguan("search", "zither", "--json", data_dir=data)
+    assert code == 2
+    assert "has nothing in this library" in err
+
+
+def test_another_tenant_sees_nothing(shiguan):
+    code, _, err = shiguan("ask", "How long is the Yellow River?", "--tenant", "other")
+    assert code == 2
+    assert "The tenant `other` has nothing in this library" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ask", ""], "The question is empty"),
+        (["ask", "  \n"], "The question is empty"),
+        (["ask", "x" * 10_000], "has 10,000 characters, the limit is 2,000"),
+        (["ask", "Who?", "--mode", "hasty"], "has no mode `hasty`. Known modes:"),
+        (["ask", "Who?", "--deployment", "moon"], "no deployment `moon`"),
+        (["ask", "Who?", "--tenant", " "], "`--tenant` is empty"),
+        (["search"], "takes either a question or `--queries FILE`"),
+        (["search", "a", "--queries", "b"], "takes either a question or `--queries FILE`"),
+        (["search", "--queries", "/no/such/file"], "/no/such/file does not exist"),
+        (["delete", "nothing.epub"], "no source `nothing.epub`"),
+        (["ingest", "/no/such/file.epub"], "/no/such/file.epub does not exist"),
+    ],
+)
+def test_a_refused_request_is_one_sentence_and_exit_code_2(shiguan, arguments, message):
+    code, out, err = shiguan(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_an_empty_folder_is_refused(shiguan, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "picture.png").write_bytes(b"\x89PNG")
+    code, _, err = shiguan("ingest", str(tmp_path / "empty"))
+    assert code == 2
+    assert "There is nothing to ingest" in err
+
+
+def test_a_bad_line_of_queries_is_named(shiguan, tmp_path):
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"id": 1, "text": "a"}\n{"id": 2}\n', encoding="utf-8")
+    code, _, err = shiguan("search", "--queries", str(path))
+    assert code == 2
+    assert "line 2" in err
+
+
+def test_errors_are_json_for_programs(shiguan):
+    code, out, err = shiguan("ask", "", "--json")
+    assert code == 2
+    assert "The question is empty" in json.loads(out)["error"]
+    assert err.startswith("shiguan: ")
+
+
+def test_a_file_that_cannot_be_read_fails_and_the_others_go_in(shiguan, tmp_path):
+    (tmp_path / "bad.epub").write_bytes(b"no zip at all")
+    (tmp_path / "good.txt").write_text("Silk was paid as tax.", encoding="utf-8")
+    code, out, _ = shiguan("ingest", str(tmp_path), "--json", data_dir=tmp_path / "d")
+    summary = json.loads(out)
+    assert code == 1
+    assert summary["sources"] == 1
+    assert [entry["source"] for entry in summary["skipped"]] == ["bad.epub"]
+    assert set(summary["skipped"][0]) == {"source", "cause", "next_step"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["ask"], ["ask", "x", "--top-k", "0"], ["ask", "x", "--top-k", "a"]])
+def test_misuse_ends_with_exit_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_modes_are_listed_with_their_costs(shiguan):
+    code, out, _ = shiguan("modes")
+    assert code == 0
+    assert "embedded" in out
+    assert "LLM calls per question" in out
+    assert "simple" in json.loads(shiguan("modes", "--json")[1])["deployments"]["embedded"]
+
+
+@pytest.mark.slow
+def test_a_library_that_another_process_holds_is_one_sentence(library):
+    holder = (
+        "import sys\nfrom shiguan.library import Library\n"
+        f"Library(data_dir={str(library)!r}).count(tenant_id='default')\nprint('open', flush=True)\nsys.stdin.read()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components")}
+    # The library of this process must be closed for the other one to open it.
+    copy = library.parent / "copy"
+    subprocess.run(["cp", "-r", str(library), str(copy)], check=True)
+    with subprocess.Popen(
+        [sys.executable, "-c", holder.replace(str(library), str(copy))],
+        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as held:  # fmt: skip
+        assert held.stdout.readline() == "open\n"
+        done = process("ask", "How long is the Yellow River?", "--data-dir", str(copy))
+        held.stdin.close()
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "another" in done.stderr.lower()
+
+
+def test_bytes_that_are_no_text_do_not_end_in_a_traceback(shiguan):
+    code, _, err = shiguan("ask", "\udcff\udcfe")
+    assert code == 2
+    assert "The question is empty" in err
