@@ -32,6 +32,16 @@ def test_chinese_sentences_end_at_their_own_marks_without_spaces(expected):
     assert sentences("".join(expected)) == expected
 
 
+def test_every_row_of_a_table_is_a_sentence_of_its_own():
+    table = "Chronology\n742 | Pinglu | 平卢\n16 Dec. 755 | An Lushan rises. At Fanyang | 起兵范阳"
+    assert sentences(table) == [
+        "Chronology",
+        "742 | Pinglu | 平卢",
+        "16 Dec. 755 | An Lushan rises.",
+        "At Fanyang | 起兵范阳",
+    ]
+
+
 @pytest.mark.parametrize(
     "expected",
     [

@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator
 
 # A blank line, a form feed or a paragraph separator ends a sentence whatever stands before it; so does the start of a
-# list item, of a Markdown heading or of an indented Chinese paragraph, and the end of a heading's line.
+# list item, of a table's row, of a Markdown heading or of an indented Chinese paragraph, and the end of a heading's line.
 _NEWLINE = r"(?:\r\n?|[\n\x85\u2028])"
 _HARD_BREAK = re.compile(
     rf"{_NEWLINE}[^\S\r\n\x85\u2028]*{_NEWLINE}"
     r"|[\x0b\x0c\x1c-\x1e\u2029]"
     rf"|{_NEWLINE}(?=\u3000|[ \t]{{0,8}}(?:[-*+•·▪‣◦]|\d{{1,3}}[.)]|#{{1,6}})[ \t]|[一二三四五六七八九十百]{{1,4}}、)"
+    rf"|{_NEWLINE}(?=[^\r\n\x85\u2028]{{0,1000}}[ ]\|[ ])"
     rf"|#(?<![^\r\n\x85\u2028]#)#{{0,5}}[ \t][^\r\n]{{0,400}}(?:{_NEWLINE}|\Z)"
 )
 
