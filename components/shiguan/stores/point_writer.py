@@ -10,7 +10,7 @@ from qdrant_edge import Point
 
 from shiguan.errors import StoreError
 from shiguan.stores import points
-from shiguan.stores.shards import ShardFormat
+from shiguan.stores.shard_format import ShardFormat
 
 logger = logging.getLogger(__name__)
 

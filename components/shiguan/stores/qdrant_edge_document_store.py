@@ -10,7 +10,8 @@ from haystack import default_from_dict, default_to_dict
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 
-from shiguan.stores.shards import Shard, ShardFormat, open_shard
+from shiguan.stores.shard_format import ShardFormat
+from shiguan.stores.shards import Shard, open_shard
 from shiguan.stores.store_operations import StoreOperations
 
 KEYWORD_FIELDS = ["tenant_id", "source_id", "parent_id"]
@@ -227,11 +228,22 @@ class QdrantEdgeDocumentStore(StoreOperations):
         """See `embedding_retrieval`."""
         return await asyncio.to_thread(self.embedding_retrieval, query_embedding, **options)
 
+    def build_index(self) -> None:
+        """
+        Build the HNSW graph now and wait for it, however few documents there are.
+
+        The store starts this by itself, in the background, when enough documents were written; a program that ends
+        after writing may want to wait for it. Searches and writes go on meanwhile.
+        """
+        builder = self._shard.build_graph()
+        if builder is not None:
+            builder.wait()
+
     @property
     def _shard(self) -> Shard:
         if self._opened is None or self._opened.closed:
             fields = KEYWORD_FIELDS if self.keyword_fields is None else self.keyword_fields
-            self._opened = open_shard(self.folder, self._format(), fields)
+            self._opened = open_shard(self.folder, self._format(), fields, self.exact_below)
         return self._opened
 
     def _format(self) -> ShardFormat:

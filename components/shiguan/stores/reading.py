@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from haystack.dataclasses import Document
-from qdrant_edge import EdgeShard, Filter, HasIdCondition, PayloadSelector, Query, QueryRequest, ScrollRequest
+from qdrant_edge import (
+    EdgeShard,
+    Filter,
+    HasIdCondition,
+    IdfParams,
+    PayloadSelector,
+    Query,
+    QueryRequest,
+    ScrollRequest,
+    SearchParams,
+)
 
 from shiguan.stores import points
 from shiguan.stores.filters import matches, names_embedding, translate
@@ -13,6 +23,8 @@ _PAGE = 1000
 _NOTHING = Filter(must=[HasIdCondition(set())])
 # Among more documents than this with the same score, the engine chooses which ones come first.
 _MOST_TIES = 5000
+# How many candidates a search of the graph keeps.
+_HNSW_EF = 128
 
 
 def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
@@ -72,6 +84,7 @@ def search_terms(
     query: str,
     filters: dict[str, Any] | None,
     *,
+    live_statistics: bool,
     top_k: int,
     meta_fields: list[str] | None,
     return_content: bool,
@@ -82,6 +95,7 @@ def search_terms(
     :param edge: The engine.
     :param query: The question.
     :param filters: A Haystack filter.
+    :param live_statistics: Whether to count documents and terms anew for the IDF, because some were deleted.
     :param top_k: How many documents at most.
     :param meta_fields: Meta fields to return; `None` for all.
     :param return_content: Whether to return the contents.
@@ -91,10 +105,10 @@ def search_terms(
     if vector is None:
         translate(filters)  # a malformed filter is an error whatever the question
         return []
-    nearest = Query.Nearest(vector, using=points.BM25)
-    return _search(
-        edge, nearest, resolve(edge, filters), top_k=top_k, meta_fields=meta_fields, return_content=return_content
-    )
+    # The engine goes on counting deleted documents until it is opened again.
+    params = SearchParams(idf=IdfParams(corpus=Filter())) if live_statistics else None
+    wanted = _selector(meta_fields, return_content)
+    return _search(edge, Query.Nearest(vector, using=points.BM25), resolve(edge, filters), params, wanted, top_k)
 
 
 def search_vectors(
@@ -117,42 +131,47 @@ def search_vectors(
     :param return_content: Whether to return the contents.
     :returns: The documents, best first.
     """
-    nearest = Query.Nearest(vector, using=points.DENSE)
-    return _search(
-        edge, nearest, resolve(edge, filters), top_k=top_k, meta_fields=meta_fields, return_content=return_content
-    )
+    # At the engine's default of 100 candidates, a graph loses more neighbours.
+    params = SearchParams(hnsw_ef=max(_HNSW_EF, 2 * top_k))
+    wanted = _selector(meta_fields, return_content)
+    return _search(edge, Query.Nearest(vector, using=points.DENSE), resolve(edge, filters), params, wanted, top_k)
 
 
-def _search(
+def _search(  # noqa: PLR0917
     edge: EdgeShard,
     query: Query,
     condition: Filter | None,
-    *,
+    params: SearchParams | None,
+    wanted: PayloadSelector,
     top_k: int,
-    meta_fields: list[str] | None,
-    return_content: bool,
 ) -> list[Document]:
     if top_k < 1:
         raise ValueError(f"`top_k` must be positive, got {top_k}")
-    payload = _selector(meta_fields, return_content)
     # One more than asked for shows whether the last one has equals; then all of them are needed to choose by id.
     limit = top_k + 1
     while True:
-        hits: list[Any] = edge.query(QueryRequest(query=query, limit=limit, filter=condition, with_payload=payload))
+        request = QueryRequest(query=query, limit=limit, filter=condition, with_payload=wanted, params=params)
+        hits: list[Any] = edge.query(request)
         tied = len(hits) == limit and hits[-1].score == hits[top_k - 1].score
         if not tied or limit >= top_k + _MOST_TIES:
             break
         limit = min(4 * limit, top_k + _MOST_TIES)
-    hits.sort(key=lambda hit: (-hit.score, hit.payload[points.ID]))
+    # Every access to a hit's payload makes a new copy of it.
+    rows = [(hit.score, hit.payload) for hit in hits]
+    rows.sort(key=_rank)
     return [
         Document(
-            id=hit.payload[points.ID],
-            content=hit.payload.get(points.CONTENT) if return_content else None,
-            meta=points.decode_meta(hit.payload.get(points.META) or {}),
-            score=hit.score,
+            id=payload[points.ID],
+            content=payload.get(points.CONTENT),
+            meta=points.decode_meta(payload.get(points.META) or {}),
+            score=score,
         )
-        for hit in hits[:top_k]
+        for score, payload in rows[:top_k]
     ]
+
+
+def _rank(row: tuple[float, dict[str, Any]]) -> tuple[float, str]:
+    return -row[0], row[1][points.ID]
 
 
 def _selector(meta_fields: list[str] | None, return_content: bool) -> PayloadSelector:

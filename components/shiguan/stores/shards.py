@@ -2,55 +2,38 @@
 
 import atexit
 import contextlib
-import json
 import os
 import shutil
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 from haystack import logging
-from qdrant_edge import (
-    Distance,
-    EdgeConfig,
-    EdgeOptimizersConfig,
-    EdgeShard,
-    EdgeSparseVectorParams,
-    EdgeVectorParams,
-    KeywordIndexParams,
-    Modifier,
-    UpdateOperation,
-)
+from qdrant_edge import EdgeShard, KeywordIndexParams, Point, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
-from shiguan.stores.points import BM25, DENSE, meta_path
+from shiguan.stores.hnsw_builder import BUILDING, HnswBuilder
+from shiguan.stores.points import meta_path
+from shiguan.stores.shard_format import (
+    FORMAT_FILE,
+    FORMAT_VERSION,
+    ShardFormat,
+    engine_config,
+    mismatch,
+    read_record,
+    write_record,
+)
 
 logger = logging.getLogger(__name__)
 
-FORMAT_VERSION = 1
-_FORMAT_FILE = "shiguan.json"
 _LOCK_FILE = "lock"
 _FIRST = "shard-1"
 # The first shard until the format file names it.
 _CREATING = "creating"
-
-
-@dataclass(frozen=True)
-class ShardFormat:
-    """What the data of a folder were written with; everything here is baked into them."""
-
-    embedding_dim: int | None
-    similarity: str
-    embedding_model: str | None
-    bm25: bool
-    bm25_k1: float
-    bm25_b: float
-    bm25_average_length: float
-    bm25_fields: list[str]
 
 
 class Shard:
@@ -62,12 +45,18 @@ class Shard:
     :param folder: The data folder, resolved.
     :param expected: What the caller writes with.
     :param keyword_fields: Meta fields to index, the tenant's first.
+    :param exact_below: Up to how many vectors outside the graph are compared one by one.
     :raises StoreLockedError: If another process has the folder open.
     :raises StoreFormatError: If its data were written with something else.
     """
 
-    def __init__(self, folder: Path, expected: ShardFormat, keyword_fields: list[str]) -> None:
+    def __init__(self, folder: Path, expected: ShardFormat, keyword_fields: list[str], exact_below: int) -> None:
         self.folder = folder
+        self.exact_below = exact_below
+        self.stale_statistics = False
+        self._record: dict[str, Any] = {}
+        self._builder: HnswBuilder | None = None
+        self._building_allowed = True
         self.format = expected
         self._writing = threading.RLock()
         self._readers = threading.Condition()
@@ -129,6 +118,28 @@ class Shard:
             finally:
                 edge.flush()
 
+    def upsert(self, edge: EdgeShard, batch: list[Point]) -> None:
+        """
+        Write points; called inside `write`.
+
+        :param edge: The engine.
+        :param batch: The points.
+        """
+        edge.update(UpdateOperation.upsert_points(batch))
+        self._written([str(point.id) for point in batch])
+
+    def delete(self, edge: EdgeShard, point_ids: list[str]) -> None:
+        """
+        Delete points; called inside `write`.
+
+        :param edge: The engine.
+        :param point_ids: Their ids.
+        """
+        edge.update(UpdateOperation.delete_points([*point_ids]))
+        self.stale_statistics = True
+        if self._builder is not None:
+            self._builder.note(point_ids)
+
     def next_orders(self, count: int) -> range:
         """
         Give numbers to the documents of a write; called inside `write`.
@@ -142,12 +153,96 @@ class Shard:
 
     def close(self) -> None:
         """Write everything to disk and free the folder for other processes; safe to call twice and from any thread."""
+        with self._writing:
+            self._building_allowed = False
+            builder = self._builder
+        if builder is not None:
+            builder.stop()
         with self._writing, self._readers:
             self._readers.wait_for(lambda: not self._reading)
             if self._edge is not None:
                 edge, self._edge = self._edge, None
+                self._save_record()
                 edge.close()
                 self._lock.release()
+
+    def build_graph(self) -> HnswBuilder | None:
+        """
+        Start to build the graph of the vectors, unless it is being built or nothing was written since.
+
+        :returns: The build that runs now, if any.
+        """
+        with self._writing:
+            self._engine()
+            written = self._record.get("written_since", 0)
+            if self._builder is None and self._building_allowed and self.format.embedding_dim and written:
+                self._builder = HnswBuilder(self, self.format.embedding_dim)
+                self._builder.start()
+            return self._builder
+
+    def copy_to(self, target: Path, builder: HnswBuilder) -> int:
+        """
+        Copy the engine's folder for a build, and tell the build of every write from then on.
+
+        :param target: Where to.
+        :param builder: The build, which must be the one that runs.
+        :returns: How many points were copied.
+        """
+        with self.write() as edge:
+            edge.flush()
+            builder.note([])
+            shutil.copytree(self.folder / self._record["shard"], target)
+            self._record["written_since"] = 0
+            return int(edge.info().points_count)
+
+    def next_shard_folder(self) -> Path:
+        """Give a folder for the shard that will take this one's place."""
+        number = int(self._record["shard"].rpartition("-")[2]) + 1
+        return self.folder / f"shard-{number}"
+
+    def swap(self, edge: EdgeShard, path: Path, points: int, *, stale: bool) -> None:
+        """
+        Put another shard in the place of this one; called inside `write`.
+
+        :param edge: The other one, with the same points.
+        :param path: Its folder.
+        :param points: How many of its points are in the graph.
+        :param stale: Whether points were deleted from it since it was opened.
+        """
+        edge.flush()
+        old_edge, old_path = self._engine(), self.folder / self._record["shard"]
+        self._record |= {"shard": path.name, "graph_points": points}
+        self._save_record()
+        with self._readers:
+            self._readers.wait_for(lambda: not self._reading)
+            self._edge = edge
+            self.stale_statistics = stale
+        old_edge.close()
+        shutil.rmtree(old_path, ignore_errors=True)
+        logger.debug("The graph of {points} vectors in {folder} is in use", points=points, folder=str(self.folder))
+
+    def builder_ended(self, builder: HnswBuilder) -> None:
+        """
+        Take notice that a build ended, well or not.
+
+        :param builder: The build.
+        """
+        with self._writing:
+            if self._builder is builder:
+                self._builder = None
+                # What failed once would fail again at every write.
+                self._building_allowed = self._building_allowed and not builder.failed
+
+    def _written(self, point_ids: list[str]) -> None:
+        self._record["written_since"] = self._record.get("written_since", 0) + len(point_ids)
+        if self._builder is not None:
+            self._builder.note(point_ids)
+        # Building anew costs as much as all points, so it waits for as many new ones as the half of the old.
+        elif self._record["written_since"] > max(self.exact_below, self._record.get("graph_points", 0) // 2):
+            self.build_graph()
+
+    def _save_record(self) -> None:
+        write_record(self.folder, self._record)
 
     @property
     def closed(self) -> bool:
@@ -166,7 +261,7 @@ class Shard:
             if name == "embedding_model" and None in (value, found[name]):
                 continue
             if found.get(name) != value:
-                raise _mismatch(self.folder, name, found.get(name), value)
+                raise mismatch(self.folder, name, found.get(name), value)
 
     def _engine(self) -> EdgeShard:
         if self._edge is None:
@@ -175,37 +270,48 @@ class Shard:
 
     def _open(self, keyword_fields: list[str]) -> EdgeShard:
         expected = self.format
-        record = _read_format(self.folder)
+        record = read_record(self.folder)
         if record is None:
             record = self._create()
         if record.get("format_version") != FORMAT_VERSION:
-            raise _mismatch(self.folder, "format_version", record.get("format_version"), FORMAT_VERSION)
+            raise mismatch(self.folder, "format_version", record.get("format_version"), FORMAT_VERSION)
         try:
             self.format = ShardFormat(**record["format"])
         except (KeyError, TypeError) as error:
             known = sorted(asdict(expected))
-            raise _mismatch(self.folder, "format", sorted(record.get("format", {})), known) from error
+            raise mismatch(self.folder, "format", sorted(record.get("format", {})), known) from error
         self.check_format(expected)
+        self._record = record
         if expected.embedding_model and not self.format.embedding_model:
             self.format = expected
-            _write_json(self.folder / _FORMAT_FILE, record | {"format": asdict(expected)})
+            self._record["format"] = asdict(expected)
+            self._save_record()
+        self._clear_leftovers()
         edge = self._load(self.folder / record["shard"])
+        # The file counts what was written until the last orderly close; a kill may have lost some of it.
+        outside = int(edge.info().points_count) - int(record.get("graph_points", 0))
+        record["written_since"] = max(outside, record.get("written_since", 0))
         for position, field in enumerate(keyword_fields):
             params = KeywordIndexParams(is_tenant=True) if position == 0 else KeywordIndexParams()
             edge.update(UpdateOperation.create_field_index(meta_path(field), params))
         return edge
 
+    def _clear_leftovers(self) -> None:
+        for path in self.folder.iterdir():
+            if path.name == BUILDING or (path.name.startswith("shard-") and path.name != self._record["shard"]):
+                shutil.rmtree(path, ignore_errors=True)
+
     def _create(self) -> dict[str, Any]:
         """Make an empty shard aside. The format file comes when it is whole, and the opener puts it in its place."""
         if any(path.name.startswith("shard-") for path in self.folder.iterdir()):
             raise StoreFormatError(
-                f"The data folder `{self.folder}` has data but no `{_FORMAT_FILE}`, so their format is unknown. "
+                f"The data folder `{self.folder}` has data but no `{FORMAT_FILE}`, so their format is unknown. "
                 "Put the file back, or ingest again into another folder."
             )
         shutil.rmtree(self.folder / _CREATING, ignore_errors=True)
         EdgeShard.create(str(self.folder / _CREATING), engine_config(self.format)).close()
         record = {"format_version": FORMAT_VERSION, "shard": _FIRST, "format": asdict(self.format)}
-        _write_json(self.folder / _FORMAT_FILE, record)
+        write_record(self.folder, record)
         return record
 
     def _load(self, path: Path) -> EdgeShard:
@@ -219,37 +325,18 @@ class Shard:
             ) from error
 
 
-def engine_config(form: ShardFormat) -> EdgeConfig:
-    """
-    Give the engine's configuration for a format.
-
-    :param form: The format.
-    :returns: The configuration.
-    """
-    # Vectors are stored as they were given or normalised by us, so the dot product is the cosine, and the engine keeps
-    # the given numbers.
-    vectors = {DENSE: EdgeVectorParams(size=form.embedding_dim, distance=Distance.Dot)} if form.embedding_dim else None
-    return EdgeConfig(
-        vectors=vectors,
-        # The engine wants at least one kind of vector; a store without any leaves this one empty.
-        sparse_vectors={BM25: EdgeSparseVectorParams(modifier=Modifier.Idf)},
-        optimizers=EdgeOptimizersConfig(default_segment_number=1),
-        # One query takes less than a millisecond; spreading it over threads costs three times its CPU.
-        max_search_threads=1,
-    )
-
-
 _open_shards: dict[Path, Shard] = {}
 _opening = threading.Lock()
 
 
-def open_shard(folder: Path, expected: ShardFormat, keyword_fields: list[str]) -> Shard:
+def open_shard(folder: Path, expected: ShardFormat, keyword_fields: list[str], exact_below: int) -> Shard:
     """
     Give the process's engine for a folder, opening it if it is not open yet.
 
     :param folder: The data folder.
     :param expected: What the caller writes with.
     :param keyword_fields: Meta fields to index, the tenant's first.
+    :param exact_below: Up to how many vectors outside the graph are compared one by one; the first caller's counts.
     :returns: The engine, the same one for every caller that names the folder.
     :raises StoreLockedError: If another process has the folder open.
     :raises StoreFormatError: If its data were written with something else.
@@ -258,7 +345,7 @@ def open_shard(folder: Path, expected: ShardFormat, keyword_fields: list[str]) -
     with _opening:
         shard = _open_shards.get(folder)
         if shard is None or shard.closed:
-            shard = _open_shards[folder] = Shard(folder, expected, keyword_fields)
+            shard = _open_shards[folder] = Shard(folder, expected, keyword_fields, exact_below)
         else:
             shard.check_format(expected)
         return shard
@@ -284,33 +371,3 @@ def _forget_after_fork() -> None:
 _abandoned: list[Shard] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
-
-
-def _read_format(folder: Path) -> dict[str, Any] | None:
-    try:
-        record = json.loads((folder / _FORMAT_FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise StoreFormatError(
-            f"`{folder / _FORMAT_FILE}` is damaged: {error}. Put a copy back, or ingest again into another folder."
-        ) from error
-    if not isinstance(record, dict):
-        raise _mismatch(folder, "format file", type(record).__name__, "object")
-    return record
-
-
-def _write_json(path: Path, record: dict[str, Any]) -> None:
-    aside = path.with_suffix(".tmp")
-    with aside.open("w", encoding="utf-8") as file:
-        json.dump(record, file, ensure_ascii=False, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
-
-
-def _mismatch(folder: Path, name: str, found: object, expected: object) -> StoreFormatError:
-    return StoreFormatError(
-        f"The data in `{folder}` were written with {name} {found!r}, but {expected!r} was expected. "
-        "Ingest again into another folder, or use the settings that they were written with."
-    )

@@ -6,15 +6,17 @@ from typing import Any
 from haystack.dataclasses import Document
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
-from qdrant_edge import CountRequest, EdgeShard, Filter, PayloadSelector, UpdateOperation
+from qdrant_edge import CountRequest, EdgeShard, PayloadSelector
 
 from shiguan.errors import StoreError
 from shiguan.stores import metadata, points
 from shiguan.stores.point_writer import PointWriter
 from shiguan.stores.reading import existing_ids, resolve, scroll, search_terms, search_vectors
-from shiguan.stores.shards import Shard, ShardFormat
+from shiguan.stores.shard_format import ShardFormat
+from shiguan.stores.shards import Shard
 
 _BATCH = 256
+_DELETED = 10_000
 _IDS_ONLY = PayloadSelector.Include([points.ID])
 _META_ONLY = PayloadSelector.Include([points.ID, points.META])
 
@@ -56,7 +58,7 @@ class StoreOperations(ABC):
             for start in range(0, len(documents), _BATCH):
                 batch = documents[start : start + _BATCH]
                 rows = zip(batch, orders[start:], strict=False)
-                edge.update(UpdateOperation.upsert_points([writer.point(document, order) for document, order in rows]))
+                self._shard.upsert(edge, [writer.point(document, order) for document, order in rows])
         return len(documents)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
@@ -144,7 +146,7 @@ class StoreOperations(ABC):
         """
         if document_ids:
             with self._shard.write() as edge:
-                edge.update(UpdateOperation.delete_points([points.point_id(i) for i in document_ids]))
+                self._shard.delete(edge, [points.point_id(document_id) for document_id in document_ids])
 
     def delete_all_documents(self) -> None:
         """Delete every document and keep the store."""
@@ -159,11 +161,10 @@ class StoreOperations(ABC):
         :raises FilterError: If the filter is malformed.
         """
         with self._shard.write() as edge:
-            condition = resolve(edge, filters)
-            count = int(edge.count(CountRequest(exact=True, filter=condition)))
-            if count:
-                edge.update(UpdateOperation.delete_points_by_filter(condition or Filter()))
-        return count
+            doomed = [str(record.id) for record in scroll(edge, filters, False)]
+            for start in range(0, len(doomed), _DELETED):
+                self._shard.delete(edge, doomed[start : start + _DELETED])
+        return len(doomed)
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
         """
@@ -184,7 +185,7 @@ class StoreOperations(ABC):
                     document = points.decode_document(record.payload, record.vector)
                     document.meta.update(meta)
                     changed.append(writer.point(document, record.payload[points.ORDER]))
-                edge.update(UpdateOperation.upsert_points(changed))
+                self._shard.upsert(edge, changed)
         return len(records)
 
     def count_unique_metadata_by_filter(self, filters: dict[str, Any], metadata_fields: list[str]) -> dict[str, int]:
@@ -264,7 +265,13 @@ class StoreOperations(ABC):
             )
         with self._shard.read() as edge:
             return search_terms(
-                edge, query, filters, top_k=top_k, meta_fields=meta_fields, return_content=return_content
+                edge,
+                query,
+                filters,
+                live_statistics=self._shard.stale_statistics,
+                top_k=top_k,
+                meta_fields=meta_fields,
+                return_content=return_content,
             )
 
     def embedding_retrieval(

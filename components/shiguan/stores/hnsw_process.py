@@ -1,0 +1,44 @@
+"""
+Build the HNSW graph of a shard, in a process of its own.
+
+Run as a script, so that it imports the engine and nothing else: `python -P hnsw_process.py FOLDER DIMENSIONS`.
+"""
+
+import contextlib
+import os
+import sys
+
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    Modifier,
+)
+
+
+def build(folder: str, dimensions: int) -> None:
+    """
+    Merge a shard's segments into one and build the graph of its vectors.
+
+    :param folder: The shard's folder, which no other process has open.
+    :param dimensions: Length of its vectors.
+    """
+    config = EdgeConfig(
+        vectors={"dense": EdgeVectorParams(size=dimensions, distance=Distance.Dot)},
+        sparse_vectors={"bm25": EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        # In kilobytes: whether there are enough vectors for a graph is decided before this runs.
+        optimizers=EdgeOptimizersConfig(default_segment_number=1, indexing_threshold=1),
+    )
+    shard = EdgeShard.load(folder, config)
+    shard.optimize()
+    shard.flush()
+    shard.close()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(AttributeError, OSError):
+        os.nice(10)
+    build(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,174 @@
+import math
+from datetime import datetime
+
+import pytest
+from haystack.dataclasses import Document
+from haystack.errors import FilterError
+from haystack.utils.filters import document_matches_filter
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shiguan.stores.filters import translate
+from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+
+KEYS = ["a", "b", "#", "##", "中文", "a b", "a-b", "a[]", "tenant_id", 'quo"te', "back\\slash"]
+NUMBERS = st.one_of(
+    st.integers(-3, 3),
+    st.sampled_from(
+        [0.5, -0.5, 1.0, 2.0, 1e300, -1e300, 2**53, 2**53 + 1, 2**60, 2**64, -(2**70), math.inf, -math.inf, math.nan]
+    ),
+)
+TEXTS = st.sampled_from(["", "x", "y", "书", "a b", "1", "true", "null", "#", '"', "2020-01-01"])
+DATES = st.sampled_from(["2020-01-01", "2020-01-01T00:00:00", "2021-06-01T12:00:00+02:00", "2019-12-31"])
+SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.sampled_from(KEYS), inner, max_size=2)),
+    max_leaves=4,
+)
+METAS = st.dictionaries(st.sampled_from(KEYS), st.one_of(VALUES, VALUES, DATES), max_size=4)
+CONTENTS = st.sampled_from([None, "", "x", "书"])
+IDS = ["one", "two", "书", ""]
+FIELDS = st.one_of(
+    st.sampled_from(KEYS),
+    st.sampled_from(KEYS).map("meta.{}".format),
+    st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS)).map(lambda keys: f"meta.{keys[0]}.{keys[1]}"),
+    st.sampled_from(["id", "content", "meta", "score", "embedding", "blob", "content.x", "id.a.b"]),
+)
+
+
+def _comparison(field, operator, value):
+    return {"field": field, "operator": operator, "value": value}
+
+
+COMPARISONS = st.one_of(
+    st.builds(_comparison, FIELDS, st.sampled_from(["==", "!="]), VALUES),
+    st.builds(_comparison, FIELDS, st.sampled_from(["in", "not in"]), st.lists(VALUES, max_size=3)),
+    st.builds(
+        _comparison,
+        FIELDS,
+        st.sampled_from([">", ">=", "<", "<="]),
+        st.one_of(st.none(), st.booleans(), NUMBERS, DATES),
+    ),
+    st.builds(_comparison, st.just("id"), st.sampled_from(["==", "!="]), st.sampled_from(IDS)),
+    st.builds(
+        _comparison, st.just("id"), st.sampled_from(["in", "not in"]), st.lists(st.sampled_from([*IDS, "x", None, 1]))
+    ),
+)
+FILTERS = st.recursive(
+    COMPARISONS,
+    lambda inner: st.builds(
+        lambda operator, conditions: {"operator": operator, "conditions": conditions},
+        st.sampled_from(["AND", "OR", "NOT"]),
+        st.lists(inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("filters")), embedding_dim=2)
+    yield store
+    store.close()
+
+
+@given(st.lists(st.tuples(CONTENTS, METAS), min_size=1, max_size=4), st.lists(FILTERS, min_size=1, max_size=8))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_the_store_finds_the_documents_that_haystacks_own_function_matches(store, rows, filters):
+    documents = [
+        Document(id=id_, content=content, meta=meta, embedding=[1.0, 0.0] if content else None)
+        for id_, (content, meta) in zip(IDS, rows, strict=False)
+    ]
+    # An empty id would be replaced by a hash.
+    documents = [document for document in documents if document.id in IDS]
+    store.delete_all_documents()
+    store.write_documents(documents)
+    for condition in filters:
+        try:
+            expected = [document.id for document in documents if document_matches_filter(condition, document)]
+        except (FilterError, TypeError):
+            # Where values cannot be compared Haystack fails for all documents, the store for that one only.
+            continue
+        assert sorted(store.list_ids(condition)) == sorted(expected), condition
+        assert store.count_documents_by_filter(condition) == len(expected)
+
+
+@given(METAS)
+@settings(max_examples=200, deadline=None)
+def test_documents_come_back_as_they_were_written(store, meta):
+    document = Document(id="one", content="x", meta=meta, embedding=[0.1, 0.7])
+    store.delete_all_documents()
+    store.write_documents([document])
+    (found,) = store.filter_documents()
+    # repr tells 1 from 1.0 and True, and makes nan equal to itself.
+    assert repr(found.meta) == repr(meta) or sorted(map(repr, found.meta.items())) == sorted(map(repr, meta.items()))
+    assert found.embedding == document.embedding
+    assert found.content == "x"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"field": "meta.tenant_id", "operator": "==", "value": "t"},
+        {"field": "meta.a", "operator": "in", "value": ["x", 1, None, True]},
+        {"field": "meta.a.b", "operator": "<=", "value": 3},
+        {"field": "id", "operator": "not in", "value": ["x"]},
+        {"operator": "NOT", "conditions": [{"field": "a", "operator": "!=", "value": 0.5}]},
+    ],
+)
+def test_common_filters_are_decided_by_the_engine_alone(condition):
+    assert translate(condition).exact
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"field": "meta.a", "operator": ">", "value": "2020-01-01"},
+        {"field": "meta.a", "operator": "==", "value": ["x"]},
+        {"field": "meta.a", "operator": "==", "value": 2**53},
+        {"field": "embedding", "operator": "==", "value": None},
+    ],
+)
+def test_filters_beyond_the_engine_are_decided_in_python(condition):
+    assert not translate(condition).exact
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"operator": "XOR", "conditions": []},
+        {"operator": "AND"},
+        {"conditions": []},
+        {"operator": "AND", "conditions": [{}]},
+        {"field": "meta.a", "operator": "~", "value": 1},
+        {"field": "meta.a", "operator": "=="},
+        {"field": "meta.a", "value": 1},
+        {"field": "meta.a", "operator": "in", "value": "x"},
+        {"field": "meta.a", "operator": ">", "value": "not a date"},
+        {"field": "meta.a", "operator": ">", "value": "7"},
+        {"field": "meta.a", "operator": ">", "value": [1]},
+        {"field": "meta.a", "operator": ">", "value": {"x": 1}},
+        {"field": "nowhere.a", "operator": "==", "value": 1},
+    ],
+)
+def test_malformed_filters_are_refused_on_an_empty_store_too(store, condition):
+    with pytest.raises(FilterError):
+        translate(condition)
+    store.delete_all_documents()
+    with pytest.raises(FilterError):
+        store.filter_documents(condition)
+
+
+def test_a_document_that_cannot_be_compared_does_not_break_the_query_of_others(store):
+    store.delete_all_documents()
+    store.write_documents(
+        [
+            Document(id="1", meta={"date": "2020-05-01"}),
+            Document(id="2", meta={"date": "soon"}),
+            Document(id="3", meta={"date": 7}),
+        ]
+    )
+    assert store.list_ids({"field": "meta.date", "operator": ">", "value": "2020-01-01"}) == ["1"]
+    assert store.list_ids({"field": "meta.date", "operator": ">", "value": datetime(2020, 1, 1)}) == ["1"]
+    assert store.list_ids({"field": "meta.date", "operator": ">", "value": 3}) == ["3"]
