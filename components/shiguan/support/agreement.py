@@ -109,12 +109,13 @@ def agreement(claim: str, passage: str) -> Agreement:
 
     said = [number for sentence in known.numbers for number in sentence]
     near = [number for sentence in known.numbers[first : last + 1] for number in sentence]
-    matter = _covered(weights, frozenset().union(*known.words[first : last + 1])) if weights else 1.0
     foreign = [number for number in claimed if not any(number.agrees_with(other) for other in said)]
+    names = foreign_names(claim, passage)
+    matter = _matter(weights, names, frozenset().union(*known.words[first : last + 1]))
     if matter >= _SAME_SENTENCE:
         # A sentence told nearly word for word takes its numbers from the span, not from elsewhere in the passage.
         foreign = foreign or [number for number in claimed if not any(number.agrees_with(other) for other in near)]
-    names = foreign_names(claim, passage) or substitutes(claim, span, passage)
+    names = names or substitutes(claim, span, passage)
     if foreign and matter >= _SAME_MATTER and _rivals(foreign, claimed, near):
         return Agreement(
             min(score, PARTIAL) * 0.5,
@@ -201,6 +202,18 @@ def _without(claim: str, numbers: Sequence[Quantity]) -> str:
 def _covered(weights: dict[str, float], words: frozenset[str]) -> float:
     total = sum(weights.values())
     return sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
+
+
+def _matter(weights: dict[str, float], names: Sequence[str], words: frozenset[str]) -> float:
+    """Tell how much of what a claim says, its foreign names aside, a span says too."""
+    named = {word for name in names for word in terms(name)}
+    rest = {
+        word: weight
+        for word, weight in weights.items()
+        # A pair that straddles the name's edge goes with the name.
+        if word not in named and not (len(word) == 2 and ord(word[0]) > 0x2E7F and not named.isdisjoint(word))
+    }
+    return _covered(rest, words)
 
 
 def _rivals(foreign: Sequence[Quantity], claimed: Sequence[Quantity], near: Sequence[Quantity]) -> bool:

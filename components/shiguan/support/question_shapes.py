@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from shiguan.support.quantities import quantities
+from shiguan.support.quantities import Quantity, quantities
 
 Shape = Literal["time", "number", "person", "place", "reason", "manner", "definition"]
 
@@ -93,6 +93,9 @@ _DEFINITION_CUES = re.compile(
     r"\b(?:is|was|are|were|means|refers to|known as|called|defined as)\b|是|为|為|者|也|指|称|稱|即|名|字|人[。，,]",
     re.IGNORECASE,
 )
+_BEFORE_YEAR = re.compile(
+    r"\b(?:in|since|by|from|until|till|around|circa|c\.|AD|before|after|year|and|to)\s*$", re.IGNORECASE
+)
 _CAPITALISED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+")
 _WHEN_CUES = re.compile(
     r"\b(?:century|decade|BC|AD|during|era|period)\b|世纪|世紀|年间|年間|时期|時期|初年|末年|当年|[春夏秋冬]|"
@@ -142,7 +145,7 @@ def has_shape(sentence: str, shape: Shape, question: str) -> bool:
         new = [q for q in quantities(sentence) if not any(q.agrees_with(other) for other in asked)]
         if shape == "number":
             return any(quantity.kind in ("number", "percent", "year") for quantity in new)
-        dated = any(q.kind in ("year", "month", "day") or any(999 < v < 2100 for v in q.values) for q in new)
+        dated = any(_is_date(quantity, sentence) for quantity in new)
         return dated or bool(_WHEN_CUES.search(sentence))
     if shape == "person":
         if _HAN.search(sentence):
@@ -150,3 +153,14 @@ def has_shape(sentence: str, shape: Shape, question: str) -> bool:
         return any(name.lower() not in question.lower() for name in _CAPITALISED.findall(sentence))
     cues = {"reason": _REASON_CUES, "manner": _MANNER_CUES, "place": _PLACE_CUES, "definition": _DEFINITION_CUES}
     return bool(cues[shape].search(sentence))
+
+
+def _is_date(quantity: Quantity, sentence: str) -> bool:
+    if quantity.kind in ("year", "month", "day"):
+        return True
+    if quantity.kind != "number" or not all(value.is_integer() for value in quantity.values):
+        return False
+    value = max(quantity.values)
+    written = quantity.end - quantity.start == len(str(int(value)))
+    before = sentence[max(0, quantity.start - 8) : quantity.start]
+    return written and (999 < value < 2100 or (99 < value <= 999 and bool(_BEFORE_YEAR.search(before))))
