@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 # A blank line, a form feed or a paragraph separator ends a sentence whatever stands before it; so does the start of a
-# list item, of a table's row, of a Markdown heading or of an indented Chinese paragraph, and the end of a heading's line.
+# list item, of a table row, of a Markdown heading or of an indented Chinese paragraph, and the end of a heading line.
 _NEWLINE = r"(?:\r\n?|[\n\x85\u2028])"
 _HARD_BREAK = re.compile(
     rf"{_NEWLINE}[^\S\r\n\x85\u2028]*{_NEWLINE}"
