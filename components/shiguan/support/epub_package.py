@@ -99,7 +99,7 @@ def resolve(archive: SafeArchive, base: str, href: str) -> Target | None:
         return None
     fragment = unquote(parts.fragment)
     if not parts.path:
-        return Target(base, fragment)
+        return Target(base, fragment) if base else None
     folder = posixpath.dirname(base)
     for path in (unquote(parts.path), parts.path):
         joined = posixpath.normpath(posixpath.join(folder, path.replace("\\", "/").lstrip("/")))
@@ -193,7 +193,7 @@ def _read_spine(
                 )
             continue
         target = resolve(archive, opf_name, item.get("href", ""))
-        if target is None:
+        if target is None or target.href == opf_name:
             package.warnings.append(
                 f"{archive.source}: `{item.get('href', '')}` of the reading order is missing from the archive; "
                 "the rest was read."

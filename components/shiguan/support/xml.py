@@ -172,7 +172,7 @@ def _neutral(text: str) -> str:
 def _entity(match: re.Match[str]) -> str:
     name = match.group(1)
     if name and name in html.entities.html5:
-        return html.entities.html5[name].replace("<", "&lt;").replace("&", "&amp;")
+        return html.entities.html5[name].replace("&", "&amp;").replace("<", "&lt;")
     return f"&amp;{name or ''}"
 
 

@@ -100,6 +100,16 @@ REFUSED = {
         lambda: with_files(**{"META-INF__container.xml": CONTAINER.format(opf="EPUB/none.opf")}),
         "its package file `EPUB/none.opf` is missing",
     ),
+    "opf-without-a-name": (
+        lambda: with_files(**{"META-INF__container.xml": CONTAINER.format(opf="")}),
+        "its package file `` is missing",
+    ),
+    "spine-item-without-a-name": (
+        lambda: EpubBuilder(
+            spine=["e"], manifest_extra='<item id="e" href="" media-type="application/xhtml+xml"/>'
+        ).build(),
+        "none of the files in its reading order",
+    ),
     "opf-outside-the-archive": (
         lambda: with_files(**{"META-INF__container.xml": CONTAINER.format(opf="../../etc/passwd")}),
         "its package file `../../etc/passwd` is missing",
