@@ -41,24 +41,23 @@ class ConversionInspector:
         for source in sources:
             if source.mime_type in _SILENT and source.meta.get("source_key") not in read:
                 cause, step = _reason(source)
-                skipped.append({"source": _name(source), "cause": cause, "next_step": step})
+                skipped.append({"source": _name(source.meta), "cause": cause, "next_step": step})
+        pdfs = {source.meta.get("source_key") for source in sources if source.mime_type == PDF.mime_type}
         for document in readable:
+            if document.meta.get("source_key") not in pdfs:
+                continue
             pages = (document.content or "").split("\f")
             empty = sum(not page.strip() for page in pages)
-            if empty and _is_pdf(document):
+            if empty:
                 warnings.append(
-                    f"{document.meta.get('source')}: {empty} of {len(pages)} pages have no text; run text recognition "
+                    f"{_name(document.meta)}: {empty} of {len(pages)} pages have no text; run text recognition "
                     "on the file if they are pictures."
                 )
         return {"documents": readable, "skipped": skipped, "warnings": warnings}
 
 
-def _name(source: ByteStream) -> str:
-    return str(source.meta.get("source") or PurePath(str(source.meta.get("file_path", "a file"))).name)
-
-
-def _is_pdf(document: Document) -> bool:
-    return str(document.meta.get("source", "")).lower().endswith(".pdf")
+def _name(meta: dict[str, Any]) -> str:
+    return PurePath(str(meta.get("file_path") or "a file without a name")).name
 
 
 def _reason(source: ByteStream) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
+from shiguan.support.shared_document import SharedDocument
 
 _FIELDS = frozenset({"id", "title", "text", "meta"})
 RESERVED = frozenset(
@@ -131,7 +132,7 @@ class JSONLToDocument:
             title = row.get("title")
             if isinstance(title, str) and title.strip():
                 meta["title"] = _SURROGATE.sub("\ufffd", title.strip())
-            documents.append(Document(content=_SURROGATE.sub("\ufffd", row["text"]), meta=meta))
+            documents.append(SharedDocument(content=_SURROGATE.sub("\ufffd", row["text"]), meta=meta))
         return documents, faults, renamed
 
     def _lines(self, data: bytes, source: str) -> Iterator[bytes]:

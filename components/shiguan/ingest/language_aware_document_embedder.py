@@ -97,6 +97,6 @@ class LanguageAwareDocumentEmbedder:
             {str(document.meta.get("language", "und")) for i, document in enumerate(documents) if i not in indexes}
         )
         return [
-            f"{others:,} passages in {', '.join(languages)} have no vector, since the embedder knows only "
-            f"{', '.join(self.languages or [])}; they are found by their words."
+            f"{others:,} of {len(documents):,} new passages have no vector: they are in {', '.join(languages)}, and "
+            f"the embedder knows only {', '.join(self.languages or [])}; they are found by their words."
         ]

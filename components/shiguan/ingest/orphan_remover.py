@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from haystack import Document, component
+from haystack import component
 from haystack.document_stores.types import DocumentStore
+
+from shiguan.support.produced_ids import ProducedIds
 
 
 @component
@@ -27,28 +29,24 @@ class OrphanRemover:
         self.child_store = child_store
 
     @component.output_types(removed=int)
-    def run(
-        self, parents: list[Document], children: list[Document], parents_written: int, children_written: int
-    ) -> dict[str, Any]:
+    def run(self, produced: ProducedIds, parents_written: int, children_written: int) -> dict[str, Any]:
         """
         Remove orphans.
 
-        :param parents: All parents of this run, written or known before.
-        :param children: All children of this run.
+        :param produced: The ids of all passages of this run, written now or known before.
         :param parents_written: What the parents' writer reports; connected so that this runs after it.
         :param children_written: What the children's writer reports; the same.
         :returns: `removed`, how many documents were deleted from both stores.
         """
         del parents_written, children_written
         files: dict[str, set[str]] = {}
-        for parent in parents:
-            files.setdefault(parent.meta["tenant_id"], set()).add(parent.meta["file_id"])
+        for tenant_id, file_id in produced.files:
+            files.setdefault(tenant_id, set()).add(file_id)
         removed = 0
         # Children first: a child without its parent would be found and lead nowhere.
-        for store, documents in ((self.child_store, children), (self.parent_store, parents)):
-            produced = {document.id for document in documents}
-            for tenant_id, file_ids in files.items():
-                orphans = [stored for stored in _stored_ids(store, tenant_id, file_ids) if stored not in produced]
+        for store, kept in ((self.child_store, produced.children), (self.parent_store, produced.parents)):
+            for tenant_id, file_ids in sorted(files.items()):
+                orphans = [stored for stored in _stored_ids(store, tenant_id, file_ids) if stored not in kept]
                 if orphans:
                     store.delete_documents(orphans)
                     removed += len(orphans)

@@ -10,6 +10,8 @@ from haystack import Document, component
 
 from shiguan.support.model_cache import PACKAGED_MODEL
 from shiguan.support.passages import Passage, PassageSizes, cut_passages
+from shiguan.support.produced_ids import ProducedIds
+from shiguan.support.shared_document import SharedDocument
 from shiguan.support.token_counter import TokenCounter
 
 BLOCK_SEPARATOR = "\n\n"
@@ -98,14 +100,15 @@ class ParentChildSplitter:
         """Load the tokenizer; a second call does nothing."""
         self._counter.warm_up()
 
-    @component.output_types(parents=list[Document], children=list[Document], warnings=list[str])
+    @component.output_types(parents=list[Document], children=list[Document], produced=ProducedIds, warnings=list[str])
     def run(self, documents: list[Document]) -> dict[str, Any]:
         """
         Split blocks into parents and children.
 
         :param documents: Blocks in reading order, stamped with `tenant_id` and `source_id`; those of one source stand
             together. Blocks without text are left out.
-        :returns: `parents` and `children` in reading order; `warnings` if tokens could not be counted.
+        :returns: `parents` and `children` in reading order; `produced`, their ids, for `OrphanRemover`; `warnings` if
+            tokens could not be counted.
         :raises ValueError: If a block carries no `tenant_id` or `source_id`.
         """
         self.warm_up()
@@ -119,7 +122,17 @@ class ParentChildSplitter:
             cut = cut_passages([group.text for group in batch], self._counter, sizes)
             for group, passages in zip(batch, cut, strict=True):
                 _emit(group, passages, parents, children, positions)
-        return {"parents": parents, "children": children, "warnings": list(self._counter.warnings)}
+        produced = ProducedIds(
+            files=frozenset((parent.meta["tenant_id"], parent.meta.get("file_id", "")) for parent in parents),
+            parents=frozenset(parent.id for parent in parents),
+            children=frozenset(child.id for child in children),
+        )
+        return {
+            "parents": parents,
+            "children": children,
+            "produced": produced,
+            "warnings": list(self._counter.warnings),
+        }
 
 
 def _groups(documents: list[Document]) -> Iterator[_Group]:
@@ -202,7 +215,7 @@ def _emit(
         start = group.offset + passage.start
         parent_id = _identifier(seed, "parent", parent_position, content)
         parents.append(
-            Document(
+            SharedDocument(
                 id=parent_id,
                 content=content,
                 meta={
@@ -222,7 +235,7 @@ def _emit(
             text = group.text[text_start:text_end]
             child_start = text_start - passage.start
             children.append(
-                Document(
+                SharedDocument(
                     id=_identifier(seed, parent_id, child_start, text),
                     content=text,
                     meta={

@@ -25,8 +25,8 @@ class SourceInspector:
     unknown kinds, text in no certain encoding and files above the limit are left out and named in `skipped`; the rest
     goes on. Text in another encoding than UTF-8 is recoded, with a warning, so that every converter reads UTF-8.
 
-    Every source that goes on carries in its meta `source` (the file's name), `file_path` as given, and `source_key`, by
-    which `SourceStamper` knows the file again: the resolved absolute path, or the name of a byte stream.
+    Every source that goes on carries in its meta `file_path` as given and `source_key`, by which `SourceStamper` knows
+    the file again: the resolved absolute path, or the name of a byte stream.
 
     Example:
     ```python
@@ -98,9 +98,7 @@ class SourceInspector:
         _check_content(data, name, kind)
         if kind.is_text:
             data = _as_utf8(data, name, kind, warnings)
-        return ByteStream(
-            data, meta={**meta, "source": name, "file_path": path, "source_key": key}, mime_type=kind.mime_type
-        )
+        return ByteStream(data, meta={**meta, "file_path": path, "source_key": key}, mime_type=kind.mime_type)
 
     def _read(self, path: Path, name: str, kind: FileType | None) -> bytes:
         try:

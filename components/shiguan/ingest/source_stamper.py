@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,14 @@ from typing import Any
 from haystack import Document, component
 
 from shiguan.support.languages import detect_language
+from shiguan.support.shared_document import SharedDocument
 
 # Meta that helps on the way and is no part of a source.
 _DROPPED = frozenset({"source_key", "line", "docx", "encoding"})
-# Languages whose script names them; between the others, in Latin letters, the file knows better than word counts.
-_BY_SCRIPT = frozenset({"zh", "ja", "ko", "ar", "he", "ru", "el", "hi", "th"})
 # A block with fewer letters than this takes the language of its section.
 _ENOUGH = 24
+# So many characters tell the language of a block.
+_SAMPLE = 300
 
 
 @component
@@ -30,8 +30,8 @@ class SourceStamper:
     - `file_id`: a hash of the tenant and the file's key, by which `OrphanRemover` finds what an older version of the
       file left behind;
     - `source_id`: the same for a file; for a JSONL row a hash with its record id, or with its line where it has none;
-    - `language`: as the file states it, unless the script says otherwise; else as detected, block by block where a
-      block is long enough, so that a bilingual book is both;
+    - `language`: as the block states it; else as detected, block by block where a block is long enough, so that a
+      bilingual file is both;
     - `title`, where there is none: the file's name without its ending.
 
     The file's key is its resolved absolute path (`source_key`, set by `SourceInspector`): a file that is changed in
@@ -75,7 +75,7 @@ def _stamped(block: Document, tenant_id: str, language: str) -> Document:
         own_title = (block.meta.get("docx") or {}).get("title")
         meta["title"] = own_title or Path(source.removesuffix(".gz")).stem
     # The id of a block is never stored; keeping the old one saves hashing the whole content again.
-    return replace(block, meta=meta)
+    return SharedDocument(id=block.id, content=block.content, meta=meta)
 
 
 def _key(block: Document) -> str:
@@ -101,23 +101,14 @@ def _languages(blocks: list[Document]) -> Iterator[str]:
     """Settle the language of every block of one section."""
     section = None
     for block in blocks:
+        stated = str(block.meta.get("language") or "").replace("_", "-").split("-")[0].lower()
+        if stated and stated != "und":
+            yield stated
+            continue
         content = block.content or ""
-        found = detect_language(content) if len(content) >= _ENOUGH else "und"
+        found = detect_language(content[:_SAMPLE]) if len(content) >= _ENOUGH else "und"
         if found == "und":
             if section is None:
-                sample = "\n".join((other.content or "")[:400] for other in blocks[:20])
-                section = detect_language(sample)
+                section = detect_language("\n".join((other.content or "")[:_SAMPLE] for other in blocks[:20]))
             found = section
-        yield _settled(str(block.meta.get("language") or ""), found)
-
-
-def _settled(stated: str, found: str) -> str:
-    stated = stated.replace("_", "-").split("-")[0].lower()
-    if not stated or stated == "und":
-        return found
-    if found == "und" or (stated not in _BY_SCRIPT and found not in _BY_SCRIPT):
-        return stated
-    # Japanese without kana looks Chinese: the file knows.
-    if stated == "ja" and found == "zh":
-        return "ja"
-    return found
+        yield found

@@ -1,0 +1,24 @@
+"""What a run produced, by id: enough to know what an older run left behind."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class ProducedIds:
+    """
+    The ids of one run's passages, and the files they came from.
+
+    Travels instead of the passages themselves; being immutable it is never copied on the way.
+
+    :param files: Pairs of `tenant_id` and `file_id`.
+    :param parents: Ids of all parents, also of those that were stored before.
+    :param children: Ids of all children.
+    """
+
+    files: frozenset[tuple[str, str]]
+    parents: frozenset[str]
+    children: frozenset[str]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
