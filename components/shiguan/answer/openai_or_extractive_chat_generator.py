@@ -21,7 +21,8 @@ from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_MODEL = "gpt-5-mini"
+# Takes a temperature, which the reasoning models refuse.
+DEFAULT_MODEL = "gpt-4.1-mini"
 # Local servers (Ollama, vLLM, llama.cpp) check no key, but the client insists on one.
 _NO_KEY = "not-needed"
 _PROMPT_MARKS = ("prompt", "prompt_hash")
@@ -45,7 +46,7 @@ class OpenAIOrExtractiveChatGenerator:
     ```python
     generator = OpenAIOrExtractiveChatGenerator()
     reply = generator.run(messages=prompt)["replies"][0]
-    reply.meta["model"]  # "gpt-5-mini", or "extractive" without a key
+    reply.meta["model"]  # "gpt-4.1-mini", or "extractive" without a key
     ```
     """
 
@@ -62,7 +63,7 @@ class OpenAIOrExtractiveChatGenerator:
         """
         Set how to call the endpoint; nothing is looked up yet.
 
-        :param model: The model; None for `$OPENAI_MODEL`, or `gpt-5-mini` where that is not set.
+        :param model: The model; None for `$OPENAI_MODEL`, or `gpt-4.1-mini` where that is not set.
         :param mode: Whose not-found sentence the extractive answerer says: `simple`, `advanced` or `precise`.
         :param timeout: Seconds to wait for the endpoint, per attempt.
         :param max_retries: Further attempts after the first.
