@@ -210,7 +210,6 @@ class Retrieval:
         self._runner.warm_up()
         component = self._runner.pipeline.get_component
         self._bm25 = component("bm25_retriever")
-        self._embedder = component("query_embedder")
         self._vectors = component("embedding_retriever")
         self._parents = component("parent_fetcher")
         self._filters = component("tenant_filter").run(tenant_id=TENANT)["filters"]
@@ -225,9 +224,8 @@ class Retrieval:
         return self._passages(self._bm25.run(query=text, filters=self._filters)["documents"])
 
     def vectors(self, text: str) -> list[Hit]:
-        """Give what the vectors alone find, also in languages that the embedder does not know."""
-        embedding = self._embedder.run(text=text)["embedding"]
-        return self._passages(self._vectors.run(query_embedding=embedding, filters=self._filters)["documents"])
+        """Give what the vectors alone find; nothing where the embedder does not know the passages' language."""
+        return self._passages(self._vectors.run(query=text, filters=self._filters)["documents"])
 
     def _passages(self, children: list[Any]) -> list[Hit]:
         return _hits(self._parents.run(documents=children, filters=self._filters, top_k=DEPTH)["documents"])
@@ -235,8 +233,8 @@ class Retrieval:
     def close(self) -> None:
         """Free the data folder."""
         self._runner.close()
-        for retriever in (self._bm25, self._vectors, self._parents):
-            retriever.document_store.close()
+        for holder in (self._bm25, self._parents):
+            holder.document_store.close()
 
 
 def _hits(documents: Iterable[Any]) -> list[Hit]:
