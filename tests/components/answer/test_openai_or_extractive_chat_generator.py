@@ -1,0 +1,228 @@
+import asyncio
+
+import pytest
+from haystack import AsyncPipeline
+from haystack.core.serialization import component_from_dict, component_to_dict
+from haystack.dataclasses import ChatMessage
+
+from shiguan.answer.openai_or_extractive_chat_generator import DEFAULT_MODEL, OpenAIOrExtractiveChatGenerator
+from shiguan.errors import AnswerError
+from shiguan.prompts import not_found_sentence
+
+PROMPT = [
+    ChatMessage.from_system("Cite."),
+    ChatMessage.from_user("Who took Caizhou?", meta={"prompt": "simple", "prompt_hash": "0123456789ab"}),
+]
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.fixture
+def endpoint(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = "Li Su took it [1]."
+    return stand_in_llm
+
+
+def generator(**more):
+    return OpenAIOrExtractiveChatGenerator(retry_delay=0, **more)
+
+
+def test_without_key_and_address_the_sources_answer():
+    (reply,) = generator().run(messages=PROMPT)["replies"]
+    assert reply.text == not_found_sentence("simple", "en")
+    assert reply.meta["model"] == "extractive"
+    assert reply.meta["prompt"] == "simple"
+
+
+def test_mode_reaches_the_extractive_answerer():
+    assert generator(mode="precise").run(messages=PROMPT)["replies"][0].text == not_found_sentence("precise", "en")
+
+
+def test_local_server_needs_no_key(endpoint):
+    (reply,) = generator().run(messages=PROMPT)["replies"]
+    assert reply.text == "Li Su took it [1]."
+    assert reply.meta["model"] == DEFAULT_MODEL
+    assert reply.meta["usage"]["total_tokens"] > 0
+    assert (reply.meta["prompt"], reply.meta["prompt_hash"]) == ("simple", "0123456789ab")
+    assert endpoint.requests[0].body["messages"][0] == {"role": "system", "content": "Cite."}
+
+
+def test_model_comes_from_the_parameter_then_the_environment(endpoint, monkeypatch):
+    monkeypatch.setenv("OPENAI_MODEL", "from-environment")
+    assert generator().run(messages=PROMPT)["replies"][0].meta["model"] == "from-environment"
+    assert generator(model="given").run(messages=PROMPT)["replies"][0].meta["model"] == "given"
+
+
+def test_generation_kwargs_of_the_call_win(endpoint):
+    generator(generation_kwargs={"temperature": 0.2, "seed": 7}).run(
+        messages=PROMPT, generation_kwargs={"temperature": 0}
+    )
+    assert (endpoint.requests[0].body["temperature"], endpoint.requests[0].body["seed"]) == (0, 7)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"status": 500}, {"status": 503}, {"status": 429}, {"reset": True}, {"malformed": True}, {"truncate_after": 2}],
+)
+def test_what_may_pass_is_tried_again(endpoint, fault):
+    endpoint.next(times=3, **fault)
+    (reply,) = generator().run(messages=PROMPT)["replies"]
+    assert reply.text == "Li Su took it [1]."
+    assert endpoint.calls == 4
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"status": 500}, {"status": 503}, {"status": 429}, {"reset": True}, {"malformed": True}, {"truncate_after": 2}],
+)
+def test_what_does_not_pass_is_an_error_naming_the_stage(endpoint, fault):
+    endpoint.next(times=9, **fault)
+    with pytest.raises(
+        AnswerError, match=r"The stage `generator` failed after 4 attempts: 127\.0\.0\.1:\d+ .*\. [A-Z].*\.$"
+    ):
+        generator().run(messages=PROMPT)
+    assert endpoint.calls == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "step"),
+    [(401, "OPENAI_API_KEY"), (403, "OPENAI_API_KEY"), (404, "OPENAI_MODEL"), (400, "generation_kwargs")],
+)
+def test_what_was_refused_is_not_tried_again(endpoint, status, step):
+    endpoint.next(times=9, status=status)
+    with pytest.raises(AnswerError, match=f"answered {status} .*{step}"):
+        generator().run(messages=PROMPT)
+    assert endpoint.calls == 1
+
+
+def test_no_answer_in_time_is_an_error(endpoint):
+    endpoint.next(times=2, hang=True)
+    with pytest.raises(AnswerError, match="did not answer in time.*`timeout`"):
+        generator(timeout=0.2, max_retries=1).run(messages=PROMPT)
+    assert endpoint.calls == 2
+
+
+def test_nobody_listening_is_an_error(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    with pytest.raises(AnswerError, match="127.0.0.1:9 could not be reached.*OPENAI_BASE_URL"):
+        generator(max_retries=0).run(messages=PROMPT)
+
+
+def test_keys_and_passwords_never_stand_in_an_error(endpoint, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url.replace("http://", "http://user:secret@"))
+    endpoint.api_key = "another"
+    with pytest.raises(AnswerError) as caught:
+        generator().run(messages=PROMPT)
+    assert KEY not in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_waits_one_two_and_four_seconds(endpoint, monkeypatch):
+    waits = []
+    monkeypatch.setattr("shiguan.answer.openai_or_extractive_chat_generator.time.sleep", waits.append)
+    endpoint.next(times=3, status=500)
+    OpenAIOrExtractiveChatGenerator().run(messages=PROMPT)
+    assert waits == [1.0, 2.0, 4.0]
+
+
+def test_streaming_callback_is_passed_through(endpoint):
+    chunks = []
+    (reply,) = generator().run(messages=PROMPT, streaming_callback=chunks.append)["replies"]
+    assert "".join(chunk.content for chunk in chunks) == reply.text == "Li Su took it [1]."
+    assert len(chunks) > 3
+
+
+def test_a_stream_that_breaks_off_is_an_error_and_not_tried_again(endpoint):
+    chunks = []
+    endpoint.next(truncate_after=2)
+    with pytest.raises(AnswerError, match="broke off in the middle of the answer.*Ask again"):
+        generator().run(messages=PROMPT, streaming_callback=chunks.append)
+    assert "".join(chunk.content for chunk in chunks).startswith("Li")
+    assert endpoint.calls == 1
+
+
+def test_a_stream_that_fails_before_its_first_token_is_tried_again(endpoint):
+    endpoint.next(status=500)
+    (reply,) = generator().run(messages=PROMPT, streaming_callback=lambda chunk: None)["replies"]
+    assert reply.text == "Li Su took it [1]."
+
+
+def test_run_async_works_in_one_event_loop_after_the_other(endpoint):
+    component = generator()
+    for _ in range(3):
+        (reply,) = asyncio.run(component.run_async(messages=PROMPT))["replies"]
+        assert reply.text == "Li Su took it [1]."
+    assert len(component._loop_clients) <= 1
+
+
+def test_run_async_shares_one_client_within_a_loop(endpoint):
+    component = generator()
+
+    async def several():
+        return await asyncio.gather(*(component.run_async(messages=PROMPT) for _ in range(5)))
+
+    assert len(asyncio.run(several())) == 5
+    assert endpoint.calls == 5
+
+
+def test_async_pipeline_can_run_again_and_again(endpoint):
+    pipeline = AsyncPipeline()
+    pipeline.add_component("generator", generator())
+    for _ in range(2):
+        result = pipeline.run({"generator": {"messages": PROMPT}})
+        assert result["generator"]["replies"][0].text == "Li Su took it [1]."
+
+
+async def test_async_twin_retries_streams_and_fails_alike(endpoint):
+    chunks = []
+
+    async def collect(chunk):
+        chunks.append(chunk.content)
+
+    endpoint.next(times=2, status=500)
+    (reply,) = (await generator().run_async(messages=PROMPT, streaming_callback=collect))["replies"]
+    assert "".join(chunks) == reply.text
+    endpoint.next(times=9, status=500)
+    with pytest.raises(AnswerError, match="after 4 attempts"):
+        await generator().run_async(messages=PROMPT)
+
+
+async def test_async_twin_without_endpoint_quotes():
+    (reply,) = (await generator().run_async(messages=PROMPT))["replies"]
+    assert reply.meta["model"] == "extractive"
+
+
+def test_empty_prompt_gives_no_reply(endpoint):
+    assert generator().run(messages=[]) == {"replies": []}
+    assert endpoint.calls == 0
+
+
+def test_nothing_is_looked_up_before_warm_up(monkeypatch, stand_in_llm):
+    component = generator()
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    component.warm_up()
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    component.warm_up()
+    assert component.run(messages=PROMPT)["replies"][0].text == "I do not know."
+
+
+@pytest.mark.parametrize("arguments", [{"timeout": 0}, {"max_retries": -1}, {"retry_delay": -1}])
+def test_numbers_out_of_range_are_refused(arguments):
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        OpenAIOrExtractiveChatGenerator(**arguments)
+
+
+def test_round_trip_keeps_the_settings_and_no_key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    component = OpenAIOrExtractiveChatGenerator(
+        "m", mode="precise", timeout=5.0, max_retries=1, generation_kwargs={"seed": 1}
+    )
+    component.warm_up()
+    data = component_to_dict(component, "g")
+    assert KEY not in str(data)
+    again = component_from_dict(OpenAIOrExtractiveChatGenerator, data, "g")
+    assert (again.model, again.mode, again.timeout, again.max_retries) == ("m", "precise", 5.0, 1)
+    assert again.generation_kwargs == {"seed": 1}
