@@ -18,9 +18,9 @@ def test_entries_are_read_by_name_and_folders_are_not_listed():
 
 
 def test_find_forgives_case_and_composition_but_prefers_the_exact_name():
-    data = zip_bytes({"Text/Caf\u00e9.html": b"", "text/x.html": b"", "Text/X.html": b""})
+    data = zip_bytes({"Text/Et\u00e9.html": b"", "text/x.html": b"", "Text/X.html": b""})
     with SafeArchive(data, source="a.zip") as archive:
-        assert archive.find("text/cafe\u0301.HTML") == "Text/Caf\u00e9.html"
+        assert archive.find("text/ete\u0301.HTML") == "Text/Et\u00e9.html"
         assert archive.find("Text/X.html") == "Text/X.html"
         assert archive.find("TEXT/X.HTML") == "text/x.html"
         assert archive.find("y.html") is None

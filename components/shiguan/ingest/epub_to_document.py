@@ -1,6 +1,5 @@
 """EPUB books into documents, one per paragraph, quote, caption, table or note."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +125,9 @@ def _book_meta(book: Book, name: str, file_path: str) -> dict[str, Any]:
 
 
 def _document(block: Block, base: dict[str, Any], extra: dict[str, Any]) -> Document:
-    fields = asdict(block)
-    content = fields.pop("content")
-    for optional in ("language", "notes"):
-        if not fields[optional]:
-            del fields[optional]
-    return Document(content=content, meta={**base, **fields, **extra})
+    own: dict[str, Any] = {"section": block.section, "kind": block.kind, "anchor": block.anchor}
+    if block.language:
+        own["language"] = block.language
+    if block.notes:
+        own["notes"] = block.notes
+    return Document(content=block.content, meta={**base, **own, **extra})

@@ -6,6 +6,9 @@ from typing import Any
 from shiguan.support.epub_notes import Note
 from shiguan.support.languages import detect_language
 
+# Enough to tell a script.
+_SAMPLE = 400
+
 
 @dataclass
 class Block:
@@ -84,7 +87,8 @@ class BlockBuilder:
         :returns: the block, or None if there is no text in it.
         """
         plain = self.text()
-        chinese = detect_language(plain) == "zh"
+        seen = detect_language(plain[:_SAMPLE]) if self.notes or self.language else "und"
+        chinese = seen == "zh"
         content, notes = "", []
         after_note = False
         for piece in self._pieces:
@@ -107,25 +111,22 @@ class BlockBuilder:
         content = content.rstrip()
         if not content:
             return None
-        return Block(content, self.kind, section, stated_language(self.language, plain), dict(self.anchor), notes)
+        return Block(
+            content, self.kind, section, self.language if agrees(self.language, seen) else "", dict(self.anchor), notes
+        )
 
 
-def stated_language(stated: str, text: str) -> str:
+def agrees(stated: str, seen: str) -> bool:
     """
     Check a stated language against the script of the text.
 
     Converters often state English for every book; a wrong language is worse than none, which is then detected.
 
-    :param stated: an ISO 639 code or ''.
-    :param text: the text it is said of.
-    :returns: the code, or '' where the text is in another script.
+    :param stated: an ISO 639 code.
+    :param seen: what the text looks like, `und` where it has no letters.
+    :returns: whether both are written in one script.
     """
-    if not stated:
-        return ""
-    seen = detect_language(text)
-    if seen == "und" or _script(seen) == _script(stated):
-        return stated
-    return ""
+    return seen == "und" or _script(seen) == _script(stated)
 
 
 def _script(code: str) -> str:

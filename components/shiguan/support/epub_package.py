@@ -26,7 +26,7 @@ _NOT_AN_EPUB = "Check that it is an EPUB book, or give it the extension that fit
 _LANGUAGE_NAMES = {
     "jp": "ja", "cn": "zh", "tw": "zh", "kr": "ko", "gr": "el", "eng": "en", "zho": "zh", "chi": "zh", "cmn": "zh",
     "lzh": "zh", "yue": "zh", "jpn": "ja", "kor": "ko", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "spa": "es",
-    "ita": "it", "por": "pt", "rus": "ru", "ara": "ar", "heb": "he", "hin": "hi", "tha": "th", "nld": "nl", "dut": "nl",
+    "ita": "it", "por": "pt", "rus": "ru", "ara": "ar", "heb": "he", "hin": "hi", "nld": "nl", "dut": "nl",
     "lat": "la", "ell": "el", "gre": "el", "chinese": "zh", "english": "en", "japanese": "ja",
 }  # fmt: skip
 
@@ -117,7 +117,7 @@ def primary_language(tag: str) -> str:
     """
     code = tag.strip().lower().replace("_", "-").partition("-")[0]
     code = _LANGUAGE_NAMES.get(code, code)
-    return code if code.isalpha() and len(code) in (2, 3) and code not in ("und", "mul", "zxx", "mis") else ""
+    return code if code.isalpha() and len(code) in (2, 3) and code not in ("und", "mul", "zxx") else ""
 
 
 def _opf_name(archive: SafeArchive) -> str:
