@@ -120,19 +120,20 @@ class HnswBuilder:
         shutil.rmtree(target, ignore_errors=True)
         building.rename(target)
         edge = EdgeShard.load(str(target))
+        swapped = False
         try:
-            while not self._stopped.is_set():
+            while not (swapped or self._stopped.is_set()):
                 with self._shard.write():
                     changed, self._changed = self._changed, set()
                     if len(changed) <= _FEW:
                         self._carry_over(changed, edge)
                         self._shard.swap(edge, target, points, stale=self._deleted)
-                        return
-                self._carry_over(changed, edge)
-        except BaseException:
-            edge.close()
-            raise
-        edge.close()
+                        swapped = True
+                if not swapped:
+                    self._carry_over(changed, edge)
+        finally:
+            if not swapped:
+                edge.close()
 
     def _carry_over(self, changed: set[str], edge: EdgeShard) -> None:
         ids = list(changed)

@@ -45,25 +45,30 @@ def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
     condition = None if plan.condition is None else _as_filter(plan.condition)
     if plan.exact or not filters:
         return condition
-    vectors = [points.DENSE] if names_embedding(filters) else False
-    candidates = _pages(edge, condition, True, vectors)
-    return _by_id({r.id for r in candidates if matches(filters, points.decode_document(r.payload, r.vector))})
+    # The engine refuses to name a vector that a store does not have, but not to give all there are.
+    with_embedding = names_embedding(filters)
+    found = set()
+    for record in _pages(edge, condition, True, with_embedding):
+        vectors = (record.vector or {}) if with_embedding else None
+        if matches(filters, points.decode_document(record.payload, vectors)):
+            found.add(record.id)
+    return Filter(must=[HasIdCondition(found)])
 
 
 def scroll(
-    edge: EdgeShard, filters: dict[str, Any] | None, with_payload: Any, *, with_embedding: bool = False
+    edge: EdgeShard, filters: dict[str, Any] | None, with_payload: Any, with_vector: Any = False
 ) -> Iterator[Any]:
     """
     Read the documents that match, page by page.
 
     :param edge: The engine.
     :param filters: A Haystack filter.
-    :param with_payload: `True`, or a selector of the payload.
-    :param with_embedding: Whether to read the embeddings too.
+    :param with_payload: Whether to read the payload, or a selector of it.
+    :param with_vector: Whether to read the vectors, or their names.
     :returns: The engine's records, in the order of its ids.
     :raises FilterError: If the filter is malformed.
     """
-    return _pages(edge, resolve(edge, filters), with_payload, [points.DENSE] if with_embedding else False)
+    return _pages(edge, resolve(edge, filters), with_payload, with_vector)
 
 
 def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
@@ -192,7 +197,3 @@ def _pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, vectors
 
 def _as_filter(condition: Any) -> Filter:
     return condition if isinstance(condition, Filter) else Filter(must=[condition])
-
-
-def _by_id(ids: set[Any]) -> Filter:
-    return Filter(must=[HasIdCondition(ids)])

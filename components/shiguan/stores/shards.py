@@ -55,6 +55,7 @@ class Shard:
         self.exact_below = exact_below
         self.stale_statistics = False
         self._record: dict[str, Any] = {}
+        self._process = os.getpid()
         self._builder: HnswBuilder | None = None
         self._building_allowed = True
         self.format = expected
@@ -112,11 +113,12 @@ class Shard:
         :raises StoreError: If the store has been closed.
         """
         with self._writing:
-            edge = self._engine()
             try:
-                yield edge
+                yield self._engine()
             finally:
-                edge.flush()
+                # A build may have put another engine in its place.
+                if self._edge is not None:
+                    self._edge.flush()
 
     def upsert(self, edge: EdgeShard, batch: list[Point]) -> None:
         """
@@ -246,8 +248,8 @@ class Shard:
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._edge is None
+        """Whether it can no longer be used: `close` was called, or this is a child that its process forked off."""
+        return self._edge is None or self._process != os.getpid()
 
     def check_format(self, expected: ShardFormat) -> None:
         """

@@ -70,10 +70,9 @@ class StoreOperations(ABC):
         :raises FilterError: If the filter is malformed.
         """
         with self._shard.read() as edge:
-            with_embedding = self.return_embedding and self.embedding_dim is not None
-            records = list(scroll(edge, filters, True, with_embedding=with_embedding))
+            records = list(scroll(edge, filters, True, self._vectors(self.return_embedding)))
         records.sort(key=_order)
-        return [points.decode_document(record.payload, record.vector) for record in records]
+        return [_document(record, self.return_embedding) for record in records]
 
     def get_documents_by_id(self, document_ids: list[str], with_embedding: bool = False) -> list[Document]:
         """
@@ -87,14 +86,10 @@ class StoreOperations(ABC):
         if not wanted:
             return []
         with self._shard.read() as edge:
-            vectors = [points.DENSE] if with_embedding else False
+            vectors = self._vectors(with_embedding)
             records = edge.retrieve(list(wanted), with_payload=True, with_vector=vectors)
-        found: dict[str, Any] = {record.payload[points.ID]: record for record in records if record.payload}
-        return [
-            points.decode_document(found[document_id].payload, found[document_id].vector)
-            for document_id in document_ids
-            if document_id in found
-        ]
+        found = {document.id: document for document in (_document(record, with_embedding) for record in records)}
+        return [found[document_id] for document_id in document_ids if document_id in found]
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """
@@ -178,11 +173,11 @@ class StoreOperations(ABC):
         """
         writer = PointWriter(self._format())
         with self._shard.write() as edge:
-            records = list(scroll(edge, filters, True, with_embedding=True))
+            records = list(scroll(edge, filters, True, self._vectors(True)))
             for start in range(0, len(records), _BATCH):
                 changed = []
                 for record in records[start : start + _BATCH]:
-                    document = points.decode_document(record.payload, record.vector)
+                    document = _document(record, True)
                     document.meta.update(meta)
                     changed.append(writer.point(document, record.payload[points.ORDER]))
                 self._shard.upsert(edge, changed)
@@ -306,6 +301,13 @@ class StoreOperations(ABC):
         with self._shard.read() as edge:
             records = scroll(edge, filters, _META_ONLY)
             return [points.decode_meta(record.payload.get(points.META) or {}) for record in records]
+
+    def _vectors(self, wanted: bool) -> list[str] | bool:
+        return [points.DENSE] if wanted and self._format().embedding_dim else False
+
+
+def _document(record: Any, with_embedding: bool) -> Document:
+    return points.decode_document(record.payload, (record.vector or {}) if with_embedding else None)
 
 
 def _order(record: Any) -> int:

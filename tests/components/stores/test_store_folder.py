@@ -1,0 +1,588 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from haystack.dataclasses import ByteStream, Document, SparseEmbedding
+from haystack.document_stores.types import DuplicatePolicy
+
+from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
+from shiguan.stores import hnsw_builder
+from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.shards import close_all_shards
+
+ALL = DuplicatePolicy.OVERWRITE
+
+
+@pytest.fixture(autouse=True)
+def closed_shards():
+    yield
+    close_all_shards()
+
+
+def make(folder, **parameters):
+    return QdrantEdgeDocumentStore(**{"path": str(folder), "embedding_dim": 4, **parameters})
+
+
+def vectors(count, seed=0, dimensions=4):
+    return np.random.default_rng(seed).standard_normal((count, dimensions)).round(3)
+
+
+def documents(count, seed=0, prefix="d"):
+    rows = vectors(count, seed)
+    return [
+        Document(id=f"{prefix}{i}", content=f"text {i}", embedding=row.tolist(), meta={"tenant_id": f"t{i % 3}"})
+        for i, row in enumerate(rows)
+    ]
+
+
+def run_python(code, *arguments, **options):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_nothing_is_opened_before_the_first_use(tmp_path):
+    make(tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_folder_comes_from_the_path_or_the_environment(tmp_path, monkeypatch):
+    assert make(tmp_path, name="x").folder == tmp_path / "x"
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "env"))
+    store = QdrantEdgeDocumentStore()
+    assert store.folder == tmp_path / "env" / "children"
+    monkeypatch.delenv("SHIGUAN_DATA_DIR")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    assert store.folder.name == "children"
+    assert "shiguan" in store.folder.parts
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": ""},
+        {"name": "../x"},
+        {"name": "a/b"},
+        {"embedding_dim": 0},
+        {"similarity": "euclidean"},
+        {"exact_below": -1},
+        {"bm25_k1": -0.1},
+        {"bm25_b": 1.1},
+        {"bm25_average_length": 0},
+    ],
+)
+def test_wrong_parameters_are_refused_with_their_value(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        QdrantEdgeDocumentStore(**wrong)
+
+
+def test_parameters_round_trip(tmp_path):
+    parameters = {
+        "name": "x",
+        "path": str(tmp_path),
+        "embedding_dim": 7,
+        "similarity": "dot_product",
+        "embedding_model": "some/model",
+        "exact_below": 9,
+        "bm25": False,
+        "bm25_k1": 0.9,
+        "bm25_b": 0.4,
+        "bm25_average_length": 12.5,
+        "bm25_fields": ["title"],
+        "keyword_fields": ["owner"],
+        "return_embedding": False,
+    }
+    data = QdrantEdgeDocumentStore(**parameters).to_dict()
+    assert data["init_parameters"] == parameters
+    assert QdrantEdgeDocumentStore.from_dict(data).to_dict() == data
+
+
+def test_documents_outlive_the_store_object(tmp_path):
+    written = documents(700)
+    store = make(tmp_path)
+    store.write_documents(written)
+    store.close()
+    assert make(tmp_path).filter_documents() == written
+    # A closed store opens its folder again when it is used.
+    assert store.count_documents() == 700
+
+
+def test_everything_but_blob_and_score_comes_back(tmp_path):
+    document = Document(
+        id="书 / any text",
+        content="他的书",
+        meta={"section": ["一", "二"], "anchor": {"href": "a.xhtml", "offset": 0}, "n": 1.5, "none": None, "yes": True},
+        embedding=[0.1, 0.2, 0.3, 1 / 3],
+        sparse_embedding=SparseEmbedding(indices=[5, 2], values=[0.1, 0.25]),
+        score=0.5,
+        blob=ByteStream(b"bytes"),
+    )
+    store = make(tmp_path)
+    store.write_documents([document])
+    (found,) = store.filter_documents()
+    assert (found.id, found.content, found.meta) == (document.id, document.content, document.meta)
+    assert found.embedding == document.embedding
+    assert found.sparse_embedding == document.sparse_embedding
+    assert found.score is None
+    assert found.blob is None
+
+
+def test_embeddings_come_only_when_asked_for(tmp_path):
+    written = documents(2)
+    store = make(tmp_path, return_embedding=False)
+    store.write_documents(written)
+    assert [d.embedding for d in store.filter_documents()] == [None, None]
+    assert [d.embedding for d in store.get_documents_by_id(["d0"])] == [None]
+    assert store.get_documents_by_id(["d1", "d0"], with_embedding=True) == [written[1], written[0]]
+
+
+def test_a_store_without_vectors_keeps_embeddings_but_cannot_search(tmp_path):
+    store = make(tmp_path, name="parents", embedding_dim=None)
+    document = Document(id="1", content="text", embedding=[0.1, 0.2])
+    store.write_documents([document, Document(id="2", content="other")])
+    assert store.get_documents_by_id(["1"], with_embedding=True) == [document]
+    assert store.filter_documents() == [document, Document(id="2", content="other")]
+    assert store.list_ids({"field": "embedding", "operator": "==", "value": None}) == ["2"]
+    assert store.update_by_filter({"field": "id", "operator": "==", "value": "2"}, {"x": 1}) == 1
+    assert store.get_documents_by_id(["2"])[0].meta == {"x": 1}
+    with pytest.raises(StoreError, match="bm25: true"):
+        store.bm25_retrieval("text")
+    with pytest.raises(StoreError, match="embedding_dim"):
+        store.embedding_retrieval([0.1, 0.2])
+
+
+def test_ids_are_given_in_the_order_asked_for_and_unknown_ones_left_out(tmp_path):
+    store = make(tmp_path)
+    store.write_documents(documents(5))
+    assert [d.id for d in store.get_documents_by_id(["d3", "x", "d0", "d3"])] == ["d3", "d0", "d3"]
+    assert store.get_documents_by_id([]) == []
+    assert store.existing_ids(["d1", "x"]) == {"d1"}
+    assert store.existing_ids([]) == set()
+    assert sorted(store.list_ids({"field": "meta.tenant_id", "operator": "==", "value": "t0"})) == ["d0", "d3"]
+    assert len(store.list_ids()) == 5
+
+
+@pytest.mark.parametrize("policy", [DuplicatePolicy.FAIL, DuplicatePolicy.NONE])
+def test_a_refused_write_writes_nothing(tmp_path, policy):
+    store = make(tmp_path)
+    store.write_documents([Document(id="1", content="old")])
+    with pytest.raises(Exception, match="`1`"):
+        store.write_documents([Document(id="2"), Document(id="1", content="new")], policy)
+    with pytest.raises(Exception, match="`3`"):
+        store.write_documents([Document(id="3"), Document(id="3")], policy)
+    assert [(d.id, d.content) for d in store.filter_documents()] == [("1", "old")]
+
+
+def test_duplicates_within_one_write(tmp_path):
+    store = make(tmp_path)
+    twice = [Document(id="1", content="first"), Document(id="1", content="last")]
+    assert store.write_documents(twice, DuplicatePolicy.SKIP) == 1
+    assert store.filter_documents()[0].content == "first"
+    assert store.write_documents(twice, ALL) == 2
+    assert [d.content for d in store.filter_documents()] == ["last"]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (Document(id="1", embedding=[1.0, 2.0]), r"`1`.*\(2,\).*4 numbers"),
+        (Document(id="1", embedding=[1.0, 2.0, 3.0, float("nan")]), "not finite"),
+        (Document(id="1", meta={"a": {"b": {1, 2}}}), r"`meta.a.b`.*set"),
+        (Document(id="1", meta={"a": {1: 2}}), "key 1 of `meta.a`"),
+    ],
+)
+def test_documents_that_do_not_fit_are_refused_by_name(tmp_path, document, message):
+    store = make(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        store.write_documents([document])
+    assert store.count_documents() == 0
+
+
+def test_updated_fields_are_found_by_their_words_and_keep_the_rest(tmp_path):
+    store = make(tmp_path, bm25_fields=["title"])
+    (document,) = documents(1)
+    store.write_documents([document])
+    assert store.bm25_retrieval("governors") == []
+    assert store.update_by_filter({"field": "id", "operator": "==", "value": "d0"}, {"title": "The governor"}) == 1
+    (hit,) = store.bm25_retrieval("governors")
+    assert hit.meta == {"tenant_id": "t0", "title": "The governor"}
+    assert store.filter_documents()[0].embedding == document.embedding
+
+
+def test_two_objects_of_one_folder_share_their_data(tmp_path):
+    one, two = make(tmp_path), make(tmp_path / "." / "sub" / "..")
+    one.write_documents(documents(3))
+    assert two.count_documents() == 3
+    one.close()
+    assert two.count_documents() == 3
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ({"embedding_dim": 8}, "embedding_dim 4, but 8"),
+        ({"similarity": "dot_product"}, "similarity 'cosine', but 'dot_product'"),
+        ({"bm25_k1": 2.0}, "bm25_k1 1.2, but 2.0"),
+        ({"bm25_fields": ["title"]}, "bm25_fields"),
+        ({"embedding_model": "b"}, "embedding_model 'a', but 'b'"),
+    ],
+)
+@pytest.mark.parametrize("reopened", [True, False])
+def test_other_settings_than_the_folders_are_refused(tmp_path, other, word, reopened):
+    store = make(tmp_path, embedding_model="a")
+    store.write_documents(documents(1))
+    if reopened:
+        store.close()
+    with pytest.raises(StoreFormatError, match=f"{word}.*Ingest again into another folder"):
+        make(tmp_path, **{"embedding_model": "a", **other}).count_documents()
+    assert store.count_documents() == 1
+
+
+def test_a_folder_learns_the_models_name_once(tmp_path):
+    make(tmp_path).write_documents(documents(1))
+    close_all_shards()
+    assert make(tmp_path, embedding_model="a").count_documents() == 1
+    close_all_shards()
+    assert make(tmp_path).count_documents() == 1
+    close_all_shards()
+    with pytest.raises(StoreFormatError, match="embedding_model"):
+        make(tmp_path, embedding_model="b").count_documents()
+
+
+def edit(folder, change):
+    path = folder / "children" / "shiguan.json"
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record.update(format_version=99),
+        lambda record: record.pop("format_version"),
+        lambda record: record.pop("format"),
+        lambda record: record["format"].pop("bm25"),
+        lambda record: record["format"].update(more=1),
+    ],
+)
+def test_a_folder_of_another_version_is_refused(tmp_path, change):
+    make(tmp_path).write_documents(documents(1))
+    close_all_shards()
+    edit(tmp_path, change)
+    with pytest.raises(StoreFormatError, match=r"format.*Ingest again"):
+        make(tmp_path).count_documents()
+
+
+def test_a_damaged_format_file_is_named(tmp_path):
+    make(tmp_path).write_documents(documents(1))
+    close_all_shards()
+    (tmp_path / "children" / "shiguan.json").write_text("{")
+    with pytest.raises(StoreFormatError, match=r"shiguan\.json` is damaged"):
+        make(tmp_path).count_documents()
+
+
+def test_data_without_a_format_file_are_not_overwritten(tmp_path):
+    make(tmp_path).write_documents(documents(1))
+    close_all_shards()
+    path = tmp_path / "children" / "shiguan.json"
+    kept = path.read_text()
+    path.unlink()
+    with pytest.raises(StoreFormatError, match=r"no `shiguan\.json`"):
+        make(tmp_path).count_documents()
+    path.write_text(kept)
+    assert make(tmp_path).count_documents() == 1
+
+
+def test_damaged_data_are_named(tmp_path):
+    make(tmp_path).write_documents(documents(1))
+    close_all_shards()
+    shutil.rmtree(tmp_path / "children" / "shard-1")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        make(tmp_path).count_documents()
+
+
+def test_a_creation_killed_at_any_step_is_repaired(tmp_path):
+    make(tmp_path / "whole").write_documents(documents(1))
+    close_all_shards()
+    whole = tmp_path / "whole" / "children"
+    # Before anything was in the folder; with half a shard; with a whole one; with the format file, not yet renamed.
+    steps = [[], ["half"], ["creating"], ["creating", "shiguan.json"]]
+    for number, step in enumerate(steps):
+        folder = tmp_path / str(number) / "children"
+        folder.mkdir(parents=True)
+        if "half" in step:
+            (folder / "creating" / "wal").mkdir(parents=True)
+        if "creating" in step:
+            shutil.copytree(whole / "shard-1", folder / "creating")
+        if "shiguan.json" in step:
+            shutil.copy(whole / "shiguan.json", folder)
+        store = make(folder.parent)
+        store.write_documents(documents(2), ALL)
+        assert store.count_documents() == 2
+        assert sorted(path.name for path in folder.iterdir()) == ["lock", "shard-1", "shiguan.json"]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot be used.*SHIGUAN_DATA_DIR"):
+        make(tmp_path / "file").count_documents()
+
+
+HOLD = """
+import sys
+from haystack.dataclasses import Document
+from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4)
+for n in range(int(sys.argv[2])):
+    store.write_documents([Document(id=f"{n}-{i}", content="书", embedding=[1.0, 0.0, 0.0, 0.0]) for i in range(50)])
+    print(n, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_told_in_one_sentence_and_a_kill_leaves_no_lock(tmp_path):
+    holder = run_python(HOLD, tmp_path, 1)
+    try:
+        assert holder.stdout.readline() == "0\n"
+        with pytest.raises(StoreLockedError) as caught:
+            make(tmp_path).count_documents()
+        assert str(tmp_path / "children") in str(caught.value)
+        assert "another Shiguan process" in str(caught.value)
+        assert "elasticsearch_qdrant" in str(caught.value)
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        store = make(tmp_path)
+        assert store.count_documents() == 50
+        assert len(store.bm25_retrieval("书", top_k=100)) == 50
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+@pytest.mark.parametrize("after", [0, 3, 7])
+def test_writes_that_returned_outlive_a_kill(tmp_path, after):
+    writer = run_python(HOLD, tmp_path, 1000)
+    try:
+        done = 0
+        for line in writer.stdout:
+            done = int(line)
+            if done == after:
+                break
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        done = max([done, *map(int, writer.stdout.read().split())])
+        store = make(tmp_path)
+        ids = set(store.list_ids())
+        assert {f"{n}-{i}" for n in range(done + 1) for i in range(50)} <= ids
+        # What a cut write left is whole documents.
+        assert all(d.content == "书" and d.embedding == [1.0, 0.0, 0.0, 0.0] for d in store.filter_documents())
+    finally:
+        writer.kill()
+        writer.communicate()
+
+
+def test_the_end_of_a_process_closes_its_stores(tmp_path):
+    ended = run_python(HOLD, tmp_path, 2)
+    _, errors = ended.communicate(input="", timeout=60)
+    assert (ended.returncode, errors) == (0, "")
+    assert make(tmp_path).count_documents() == 100
+
+
+def test_threads_read_and_write_side_by_side(tmp_path):
+    store = make(tmp_path)
+    store.write_documents(documents(50, prefix="base"))
+    stop, failures = threading.Event(), []
+
+    def read():
+        while not stop.is_set():
+            try:
+                assert len(store.embedding_retrieval([1.0, 0.0, 0.0, 0.0], top_k=10)) == 10
+                assert store.bm25_retrieval("text", top_k=5)
+                assert {d.id for d in store.get_documents_by_id(["base1", "base2"])} == {"base1", "base2"}
+            except Exception as error:
+                failures.append(error)
+                return
+
+    def write(number):
+        for round_ in range(5):
+            store.write_documents(documents(20, prefix=f"w{number}-"), ALL)
+            if round_ % 2:
+                store.delete_documents([f"w{number}-{i}" for i in range(10)])
+        return make(tmp_path).count_documents()
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert failures == []
+    assert store.count_documents() == 50 + 4 * 20
+
+
+def test_one_of_many_threads_writing_the_same_id_wins(tmp_path):
+    store = make(tmp_path)
+
+    def write(number):
+        return store.write_documents([Document(id="one", content=str(number))], DuplicatePolicy.SKIP)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(write, range(16))) == 1
+    assert store.count_documents() == 1
+
+
+def exact_ranking(rows, query, count):
+    scores = rows / np.linalg.norm(rows, axis=1, keepdims=True) @ query
+    return [f"d{i}" for i in np.argsort(-scores, kind="stable")[:count]]
+
+
+def shard_names(folder):
+    return sorted(path.name for path in (folder / "children").iterdir() if path.is_dir())
+
+
+def test_the_graph_is_built_in_the_background_while_reads_and_writes_go_on(tmp_path, monkeypatch):
+    gate, indexed = threading.Event(), threading.Event()
+    index = hnsw_builder.HnswBuilder._index
+
+    def held(self, building):
+        done = index(self, building)
+        indexed.set()
+        assert gate.wait(60)
+        return done
+
+    monkeypatch.setattr(hnsw_builder.HnswBuilder, "_index", held)
+    store = make(tmp_path, exact_below=300)
+    written = documents(400)
+    store.write_documents(written)
+    # The copy is indexed; until it is let through, all of this happens beside it.
+    assert indexed.wait(60)
+    store.write_documents(documents(60, seed=1, prefix="late"))
+    store.write_documents([Document(id="d0", content="changed", embedding=[9.0, 0.0, 0.0, 0.0])], ALL)
+    store.delete_documents(["d1", "late1"])
+    assert store.delete_by_filter({"field": "id", "operator": "in", "value": ["d2", "d3"]}) == 2
+    assert len(store.embedding_retrieval([1.0, 0.0, 0.0, 0.0], top_k=5)) == 5
+    before = store.filter_documents()
+    builder = store._shard._builder
+    gate.set()
+    assert builder.wait(60)
+    assert not builder.failed
+    assert shard_names(tmp_path) == ["shard-2"]
+    assert store.filter_documents() == before
+    assert store.count_documents() == 400 + 60 - 4
+    assert store._shard._edge.info().indexed_vectors_count >= 2 * 400
+    query = [0.5, -0.5, 0.5, 0.5]
+    rows = vectors(400)
+    rows[0], rows[1:4] = [9.0, 0.0, 0.0, 0.0], -np.asarray(query)
+    expected = exact_ranking(rows, np.asarray(query), 20)
+    found = [d.id for d in store.embedding_retrieval(query, top_k=40) if d.id.startswith("d")][:20]
+    # A graph is approximate; on 400 points in four dimensions it misses hardly any.
+    assert len(set(found) & set(expected)) >= 19
+    store.close()
+    assert make(tmp_path, exact_below=300).filter_documents() == before
+
+
+def test_a_second_build_takes_in_what_was_written_since(tmp_path):
+    store = make(tmp_path)
+    store.build_index()
+    assert shard_names(tmp_path) == ["shard-1"]
+    store.write_documents(documents(100))
+    store.build_index()
+    store.write_documents(documents(50, prefix="late"))
+    store.build_index()
+    assert shard_names(tmp_path) == ["shard-3"]
+    store.build_index()
+    assert shard_names(tmp_path) == ["shard-3"]
+    assert store.count_documents() == 150
+
+
+def test_closing_gives_up_a_build_that_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(hnsw_builder.hnsw_process, "__file__", str(tmp_path / "endless.py"))
+    (tmp_path / "endless.py").write_text("import time\nwhile True: time.sleep(1)\n")
+    store = make(tmp_path, exact_below=10)
+    store.write_documents(documents(20))
+    builder = store._shard._builder
+    assert builder is not None
+    store.close()
+    assert builder.wait(0)
+    assert shard_names(tmp_path) == ["shard-1"]
+    assert make(tmp_path).count_documents() == 20
+
+
+def test_a_build_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(hnsw_builder.hnsw_process, "__file__", str(tmp_path / "broken.py"))
+    (tmp_path / "broken.py").write_text("raise SystemExit('no room')\n")
+    store = make(tmp_path)
+    store.write_documents(documents(20))
+    store.build_index()
+    assert "no room" in caplog.text
+    assert shard_names(tmp_path) == ["shard-1"]
+    assert len(store.embedding_retrieval([1.0, 0.0, 0.0, 0.0], top_k=50)) == 20
+
+
+def test_leftovers_of_a_killed_build_are_cleared(tmp_path):
+    make(tmp_path).write_documents(documents(5))
+    close_all_shards()
+    for leftover in ("building", "shard-2"):
+        shutil.copytree(tmp_path / "children" / "shard-1", tmp_path / "children" / leftover)
+    assert make(tmp_path).count_documents() == 5
+    assert shard_names(tmp_path) == ["shard-1"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_is_told_that_its_parent_has_the_folder_open(tmp_path):
+    code = """
+import os, sys
+from shiguan.errors import StoreLockedError
+from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4)
+store.count_documents()
+if os.fork() == 0:
+    try:
+        store.count_documents()
+    except StoreLockedError:
+        os._exit(7)
+    os._exit(1)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+    child = run_python(code, tmp_path)
+    said, errors = child.communicate(timeout=60)
+    assert said == "7\n", errors
+
+
+def test_deleted_documents_do_not_count_in_the_idf(tmp_path):
+    fresh = make(tmp_path / "fresh")
+    fresh.write_documents([Document(id="1", content="alpha"), Document(id="2", content="alpha beta")])
+    used = make(tmp_path / "used")
+    used.write_documents([Document(id=str(i), content="alpha gamma") for i in range(1, 9)])
+    used.write_documents([Document(id="1", content="alpha"), Document(id="2", content="alpha beta")], ALL)
+    used.delete_documents([str(i) for i in range(3, 9)])
+    for store in (used, make(tmp_path / "used")):
+        scores = {d.id: d.score for d in store.bm25_retrieval("alpha beta")}
+        assert scores == pytest.approx({d.id: d.score for d in fresh.bm25_retrieval("alpha beta")})
+        store.close()
+
+
+def test_the_data_folder_may_have_any_name(tmp_path):
+    store = make(tmp_path / "数据 folder")
+    store.write_documents(documents(1))
+    assert Path(store.folder).is_dir()
+    assert store.count_documents() == 1
