@@ -113,7 +113,7 @@ def quantities(text: str) -> list[Quantity]:
     def add(values: set[float], kind: Kind, start: int, end: int) -> None:
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
-            found.append(Quantity(frozenset(values), kind, start, end))
+            found.append(Quantity(frozenset(map(float, values)), kind, start, end))
 
     for match in _ERA.finditer(plain):
         number = 1.0 if match[2] == "元" else _value(match[2])

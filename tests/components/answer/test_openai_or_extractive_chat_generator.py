@@ -97,14 +97,14 @@ def test_what_was_refused_is_not_tried_again(endpoint, status, step):
 
 def test_no_answer_in_time_is_an_error(endpoint):
     endpoint.next(times=2, hang=True)
-    with pytest.raises(AnswerError, match="did not answer in time.*`timeout`"):
+    with pytest.raises(AnswerError, match=r"did not answer in time.*`timeout`"):
         generator(timeout=0.2, max_retries=1).run(messages=PROMPT)
     assert endpoint.calls == 2
 
 
 def test_nobody_listening_is_an_error(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    with pytest.raises(AnswerError, match="127.0.0.1:9 could not be reached.*OPENAI_BASE_URL"):
+    with pytest.raises(AnswerError, match=r"127\.0\.0\.1:9 could not be reached.*OPENAI_BASE_URL"):
         generator(max_retries=0).run(messages=PROMPT)
 
 
@@ -138,7 +138,7 @@ def test_streaming_callback_is_passed_through(endpoint):
 def test_a_stream_that_breaks_off_is_an_error_and_not_tried_again(endpoint):
     chunks = []
     endpoint.next(truncate_after=2)
-    with pytest.raises(AnswerError, match="broke off in the middle of the answer.*Ask again"):
+    with pytest.raises(AnswerError, match=r"broke off in the middle of the answer.*Ask again"):
         generator().run(messages=PROMPT, streaming_callback=chunks.append)
     assert "".join(chunk.content for chunk in chunks).startswith("Li")
     assert endpoint.calls == 1
