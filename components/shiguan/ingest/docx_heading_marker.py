@@ -19,7 +19,7 @@ _DEEPEST = 6
 
 
 @component
-class DOCXHeadingMarker:
+class DocxHeadingMarker:
     """
     Marks headings in DOCX files before Haystack's `DOCXToDocument` reads them.
 

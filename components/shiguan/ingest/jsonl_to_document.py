@@ -48,6 +48,7 @@ class JSONLToDocument:
     def __init__(
         self,
         max_row_bytes: int = 16 * 1024 * 1024,
+        *,
         max_unpacked_bytes: int = 512 * 1024 * 1024,
         max_reported: int = 100,
     ) -> None:

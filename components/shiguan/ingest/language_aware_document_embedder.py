@@ -35,7 +35,7 @@ class LanguageAwareDocumentEmbedder:
     """
 
     def __init__(
-        self, document_embedder: DocumentEmbedder, languages: list[str] | None = None, batch_size: int = 128
+        self, document_embedder: DocumentEmbedder, *, languages: list[str] | None = None, batch_size: int = 128
     ) -> None:
         """
         Keep the embedder.

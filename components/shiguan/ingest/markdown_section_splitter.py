@@ -29,8 +29,8 @@ class MarkdownSectionSplitter:
     Cuts Markdown into sections, each one document with its headings in `section`.
 
     Stands behind the converters that give Markdown. The text of a section is an exact slice of the document, without
-    the heading's own line; `start` in its meta says where the slice begins. Headings in code blocks are none. A
-    document without headings passes through unchanged. `title` is the first heading of the first level, where the
+    the heading's own line; `start` in its meta says where the slice begins. Headings in code blocks are none, and front
+    matter is left out. A document without either passes through unchanged. `title` is the first heading, where the
     document has none. Where the text has page breaks (form feeds), each section's anchor says on which page it begins.
 
     Example:
@@ -53,10 +53,10 @@ class MarkdownSectionSplitter:
         for document in documents:
             text = document.content or ""
             sections = list(_sections(text))
-            if not any(section.headings for section in sections):
+            if not any(section.headings for section in sections) and sections[0].start == 0:
                 found.append(document)
                 continue
-            title = document.meta.get("title") or next((s.headings[0] for s in sections if s.headings), None)
+            title = document.meta.get("title") or next((s.headings[0] for s in sections if s.headings), "")
             for section in sections:
                 start, end = _trimmed(text, section.start, section.end)
                 if start < end:
@@ -74,8 +74,9 @@ class MarkdownSectionSplitter:
 
 def _sections(text: str) -> Iterator[_Section]:
     path: list[tuple[int, str]] = []
-    start = 0
-    for line_start, line_end, level, title in _headings(text):
+    front = _FRONT_MATTER.match(text)
+    start = front.end() if front else 0
+    for line_start, line_end, level, title in _headings(text, start):
         yield _Section(start, line_start, [name for _, name in path])
         while path and path[-1][0] >= level:
             path.pop()
@@ -85,12 +86,11 @@ def _sections(text: str) -> Iterator[_Section]:
     yield _Section(start, len(text), [name for _, name in path])
 
 
-def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
+def _headings(text: str, start: int) -> Iterator[tuple[int, int, int, str]]:
     """Find headings: where their lines begin and end, their levels and their words."""
     fence = ""
     before: tuple[int, str] | None = None
-    front = _FRONT_MATTER.match(text)
-    for match in _LINE.finditer(text, front.end() if front else 0):
+    for match in _LINE.finditer(text, start):
         line = match[0].rstrip("\r\n").strip("\f")
         fenced = _FENCE.match(line)
         if fence:

@@ -18,7 +18,7 @@ class OrphanRemover:
     that gave nothing in this run, because they could not be read, keep what they had.
     """
 
-    def __init__(self, parent_store: DocumentStore, child_store: DocumentStore) -> None:
+    def __init__(self, parent_store: DocumentStore, *, child_store: DocumentStore) -> None:
         """
         Keep the stores.
 

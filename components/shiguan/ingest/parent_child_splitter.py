@@ -61,6 +61,7 @@ class ParentChildSplitter:
     def __init__(
         self,
         parent_min_tokens: int = 300,
+        *,
         parent_max_tokens: int = 800,
         child_min_tokens: int = 50,
         child_max_tokens: int = 150,

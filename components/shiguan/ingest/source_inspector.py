@@ -75,18 +75,18 @@ class SourceInspector:
 
     def _inspect(self, source: str | Path | ByteStream, name: str, warnings: list[str]) -> ByteStream:
         if isinstance(source, ByteStream):
-            data, mime_type = source.data, source.mime_type
+            data = source.data
             path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
             if not path:
                 raise SourceError(name, "the byte stream has no name", 'Set meta["file_name"] to name the source')
             meta = {key: value for key, value in source.meta.items() if key not in ("file_name", "encoding")}
-            key = str(Path(path).resolve()) if "file_path" in source.meta else path
+            kind = type_by_name(path, source.mime_type)
+            key = str(Path(path).resolve()) if source.meta.get("file_path") and "\0" not in path else path
         else:
-            data, mime_type, path, meta = b"", None, str(source), {}
-            key = str(Path(path).resolve())
-        kind = type_by_name(path, mime_type)
-        if not isinstance(source, ByteStream):
+            path, meta = str(source), {}
+            kind = type_by_name(path)
             data = self._read(Path(path), name, kind)
+            key = str(Path(path).resolve())
         if kind is None:
             suffix = Path(name).suffix
             what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"

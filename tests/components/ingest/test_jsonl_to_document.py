@@ -1,0 +1,157 @@
+import gzip
+import json
+
+import pytest
+from haystack import Pipeline
+from haystack.dataclasses import ByteStream
+
+from shiguan.ingest.jsonl_to_document import JSONLToDocument
+
+GOOD = b'{"id": "good", "text": "In 755 he rebelled."}'
+
+
+def read(*lines, name="a.jsonl", **parameters):
+    data = b"\n".join(line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines)
+    return JSONLToDocument(**parameters).run([ByteStream(data, meta={"file_name": name})])
+
+
+def test_a_row_is_a_document_with_its_id_title_and_own_meta():
+    result = read({"id": "7", "title": " 安禄山 ", "text": " 天宝末，反。\n", "meta": {"juan": 200, "tags": ["a"]}})
+    (document,) = result["documents"]
+    assert document.content == " 天宝末，反。\n"
+    assert document.meta == {
+        "record_id": "7",
+        "title": "安禄山",
+        "source": "a.jsonl",
+        "file_path": "a.jsonl",
+        "juan": 200,
+        "tags": ["a"],
+    }
+    assert (result["skipped"], result["warnings"]) == ([], [])
+
+
+def test_a_number_is_an_id_and_a_row_without_one_is_known_by_its_line():
+    documents = read({"id": 7, "text": "a"}, {"text": "b"})["documents"]
+    assert documents[0].meta["record_id"] == "7"
+    assert "record_id" not in documents[1].meta
+    assert documents[1].meta["line"] == 2
+
+
+BAD_ROWS = {
+    "no text": (b'{"id": "x"}', "no `text`"),
+    "text is a number": (b'{"text": 5}', "no `text`"),
+    "text is null": (b'{"text": null}', "no `text`"),
+    "empty text": (b'{"text": " \\n"}', "`text` is empty"),
+    "broken json": (b'{"text": "abc', "no valid JSON"),
+    "two objects": (b'{"text": "a"} {"text": "b"}', "no valid JSON"),
+    "a list": (b'["text"]', "no object"),
+    "a string": (b'"text"', "no object"),
+    "null": (b"null", "no object"),
+    "nul character": (b'{"text": "a\\u0000b"}', "NUL"),
+    "nul byte": (b'{"text": "a\0b"}', "no valid JSON"),
+    "not utf-8": ('{"text": "安禄山"}'.encode("gb18030"), "not UTF-8"),
+    "deeply nested": (b"[" * 100_000, "no valid JSON"),
+    "huge number": (b'{"text": "a", "id": ' + b"9" * 5000 + b"}", "no valid JSON"),
+    "id is a list": (b'{"text": "a", "id": []}', "`id` is neither"),
+    "id is true": (b'{"text": "a", "id": true}', "`id` is neither"),
+    "meta is a list": (b'{"text": "a", "meta": []}', "`meta` is no object"),
+    "id used before": (b'{"text": "again", "id": "good"}', "its id `good` is that of line 1"),
+}
+
+
+@pytest.mark.parametrize(("row", "cause"), BAD_ROWS.values(), ids=BAD_ROWS.keys())
+def test_a_bad_row_is_named_with_its_line_and_the_others_go_in(row, cause):
+    result = read(GOOD, b"", row, b'{"text": "last"}')
+    (entry,) = result["skipped"]
+    assert entry["source"] == "a.jsonl"
+    assert entry["cause"].startswith("line 3: ")
+    assert cause in entry["cause"]
+    assert entry["next_step"]
+    assert [document.content for document in result["documents"]] == ["In 755 he rebelled.", "last"]
+
+
+def test_a_row_that_is_too_long_is_named():
+    result = read(GOOD, {"text": "x" * 200}, max_row_bytes=100)
+    assert "longer than 100 bytes" in result["skipped"][0]["cause"]
+    assert len(result["documents"]) == 1
+
+
+def test_meta_under_our_names_is_kept_under_others_and_reported():
+    result = read({"text": "a", "meta": {"tenant_id": "someone", "language": "xx", "own": 1}})
+    meta = result["documents"][0].meta
+    assert (meta["user_tenant_id"], meta["user_language"], meta["own"]) == ("someone", "xx", 1)
+    assert "tenant_id" not in meta
+    assert [warning.split(" in their")[0] for warning in result["warnings"]] == [
+        "a.jsonl: 1 rows have `language`, a name that is ours,",
+        "a.jsonl: 1 rows have `tenant_id`, a name that is ours,",
+    ]
+
+
+def test_half_characters_are_replaced_so_that_the_text_can_be_stored():
+    assert read(b'{"text": "a\\ud83d", "title": "\\ude00"}')["documents"][0].content == "a\ufffd"
+
+
+def test_compressed_rows_are_read_the_same(tmp_path):
+    rows = [{"id": str(n), "text": f"row {n} " * 50} for n in range(5_000)]
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    documents = JSONLToDocument().run([str(path)])["documents"]
+    assert [document.content for document in documents] == [row["text"] for row in rows]
+
+
+BAD_ARCHIVES = {
+    "cut off": (gzip.compress(GOOD * 1000)[:-20], "damaged"),
+    "damaged": (gzip.compress(GOOD * 1000)[:20] + b"xxxx" * 20, "damaged"),
+    "only a head": (b"\x1f\x8b", "damaged"),
+    "bomb": (gzip.compress(b'{"text": "a"}\n' * 4_000_000, 9), "unpacks to more than"),
+    "bomb in one line": (gzip.compress(b"x" * 30_000_000, 9), "unpacks to more than"),
+}
+
+
+@pytest.mark.parametrize(("data", "cause"), BAD_ARCHIVES.values(), ids=BAD_ARCHIVES.keys())
+def test_a_bad_archive_is_refused_as_a_whole_and_the_others_go_in(data, cause):
+    good = ByteStream(GOOD, meta={"file_name": "good.jsonl"})
+    result = JSONLToDocument().run([ByteStream(data, meta={"file_name": "a.jsonl.gz"}), good])
+    (entry,) = result["skipped"]
+    assert (entry["source"], cause in entry["cause"]) == ("a.jsonl.gz", True)
+    assert [document.meta["source"] for document in result["documents"]] == ["good.jsonl"]
+
+
+def test_a_row_without_end_is_refused_before_it_fills_the_memory():
+    data = gzip.compress(bytes(range(256)) * 40_000)
+    result = JSONLToDocument(max_row_bytes=1_000_000).run(
+        [ByteStream(data.replace(b"\n", b""), meta={"file_name": "a"})]
+    )
+    assert result["documents"] == []
+    assert len(result["skipped"]) == 1
+
+
+def test_many_bad_rows_are_counted_instead_of_listed():
+    result = read(*[b"broken"] * 12, max_reported=10)
+    assert len(result["skipped"]) == 11
+    assert result["skipped"][-1]["cause"] == "2 more rows could not be used"
+
+
+def test_a_file_without_rows_is_named():
+    assert read(b"\n\n")["skipped"][0]["cause"] == "the file holds no rows"
+
+
+def test_a_missing_file_is_named(tmp_path):
+    assert "cannot be opened" in JSONLToDocument().run([tmp_path / "gone.jsonl"])["skipped"][0]["cause"]
+
+
+def test_no_sources_give_no_documents():
+    assert JSONLToDocument().run([]) == {"documents": [], "skipped": [], "warnings": []}
+
+
+@pytest.mark.parametrize("name", ["max_row_bytes", "max_unpacked_bytes", "max_reported"])
+def test_limits_that_are_not_positive_are_refused(name):
+    with pytest.raises(ValueError, match=f"`{name}` must be positive, got 0"):
+        JSONLToDocument(**{name: 0})
+
+
+def test_the_converter_comes_back_from_yaml_as_it_was():
+    pipeline = Pipeline()
+    pipeline.add_component("converter", JSONLToDocument(5, max_unpacked_bytes=6, max_reported=7))
+    again = Pipeline.loads(pipeline.dumps()).get_component("converter")
+    assert (again.max_row_bytes, again.max_unpacked_bytes, again.max_reported) == (5, 6, 7)

@@ -1,0 +1,338 @@
+import gzip
+import json
+
+import pytest
+from haystack import Document, Pipeline
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shiguan.ingest.epub_to_document import EPUBToDocument
+from shiguan.ingest.parent_child_splitter import ParentChildSplitter
+from shiguan.ingest.source_stamper import SourceStamper
+
+SPLITTER = ParentChildSplitter()
+# Ten tokens: nine Han characters and the stop.
+TEN = "玄宗幸蜀郭子儀守朔。"
+
+
+def block(content, source="s", **meta):
+    return Document(content=content, meta={"tenant_id": "t", "source_id": source, "source": "a.txt", **meta})
+
+
+def split(*blocks, **parameters):
+    return (ParentChildSplitter(**parameters) if parameters else SPLITTER).run(list(blocks))
+
+
+def joined_text(blocks):
+    return "\n\n".join(b.content for b in blocks if b.content.strip())
+
+
+def check_passages(blocks, result):
+    """What holds for every split of one source: exact slices, in order, all text, no overlap."""
+    text = joined_text(blocks)
+    at = 0
+    covered = []
+    children = iter(result["children"])
+    total = {p.id: 0 for p in result["parents"]}
+    assert len(total) == len(result["parents"])
+    assert len({c.id for c in result["children"]}) == len(result["children"])
+    for position, parent in enumerate(result["parents"]):
+        start, end = parent.meta["start"], parent.meta["end"]
+        assert text[start:end] == parent.content
+        assert at <= start
+        assert not text[at:start].strip()
+        assert parent.meta["position"] == position
+        at = end
+    assert not text[at:].strip()
+    by_id = {parent.id: parent for parent in result["parents"]}
+    for child in children:
+        parent = by_id[child.meta["parent_id"]]
+        assert parent.content[child.meta["start"] : child.meta["end"]] == child.content
+        covered.append(child.content)
+        assert child.content == child.content.strip()
+    assert "".join("".join(covered).split()) == "".join(text.split())
+    for parent in result["parents"]:
+        for part in parent.meta["blocks"]:
+            assert 0 <= part["start"] < part["end"] <= len(parent.content)
+
+
+def test_a_small_section_is_one_parent_with_its_meta():
+    result = split(block("玄宗幸蜀。郭子儀收復兩京。", title="唐", section=["卷一"], language="zh", author="劉昫"))
+    (parent,) = result["parents"]
+    (child,) = result["children"]
+    assert parent.meta == {
+        "tenant_id": "t",
+        "source_id": "s",
+        "source": "a.txt",
+        "title": "唐",
+        "section": ["卷一"],
+        "language": "zh",
+        "author": "劉昫",
+        "kind": "text",
+        "position": 0,
+        "anchor": {"offset": 0},
+        "tokens": 13,
+        "start": 0,
+        "end": 13,
+        "blocks": [{"start": 0, "end": 13, "kind": "text", "anchor": {"offset": 0}}],
+    }
+    assert child.meta == {
+        "parent_id": parent.id,
+        "tenant_id": "t",
+        "source_id": "s",
+        "source": "a.txt",
+        "title": "唐",
+        "section": ["卷一"],
+        "language": "zh",
+        "author": "劉昫",
+        "kind": "text",
+        "position": 0,
+        "start": 0,
+        "end": 13,
+    }
+    assert result["warnings"] == []
+
+
+def test_sizes_are_shared_out_evenly():
+    # 1,000 tokens: two parents of 500 beat one of 800 and a rest of 200.
+    result = split(block(TEN * 100))
+    assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
+    # 500 tokens: six children of 80 or 90, since 85 is liked best.
+    sizes = [len(c.content) for c in result["children"][:6]]
+    assert sum(sizes) == 500
+    assert set(sizes) <= {80, 90}
+
+
+def test_a_parent_ends_at_a_paragraph_where_sizes_allow_it():
+    paragraphs = [TEN * 45, TEN * 45]
+    result = split(block("\n\n".join(paragraphs)))
+    assert [p.content for p in result["parents"]] == paragraphs
+
+
+def test_a_parent_never_crosses_a_section_even_when_both_are_tiny():
+    blocks = [block(TEN, section=["一"]), block(TEN, section=["一"]), block(TEN, section=["一", "甲"])]
+    result = split(*blocks)
+    assert [p.content for p in result["parents"]] == [f"{TEN}\n\n{TEN}", TEN]
+    assert [p.meta["section"] for p in result["parents"]] == [["一"], ["一", "甲"]]
+    assert [(p.meta["start"], p.meta["end"]) for p in result["parents"]] == [(0, 22), (24, 34)]
+    assert [p.meta["position"] for p in result["parents"]] == [0, 1]
+
+
+def test_a_parent_never_crosses_records():
+    result = split(block(TEN, source="1"), block(TEN, source="2"))
+    assert [p.meta["position"] for p in result["parents"]] == [0, 0]
+    assert result["parents"][0].id != result["parents"][1].id
+
+
+def test_a_huge_sentence_is_cut_at_commas_and_only_as_often_as_needed():
+    clause = "玄宗幸蜀郭子儀守朔，"  # ten tokens
+    text = clause * 29 + "玄宗幸蜀郭子儀守朔。"
+    result = split(block(text))
+    assert [len(c.content) for c in result["children"]] == [150, 150]
+    assert all(c.content.endswith(("，", "。")) for c in result["children"])
+
+
+def test_a_huge_sentence_without_commas_is_cut_between_words():
+    result = split(block("general " * 399 + "general"))
+    assert len(result["parents"]) == 1
+    assert {c.content.replace("general", "").strip() for c in result["children"]} == {""}
+    assert max(len(c.content.split()) for c in result["children"]) <= 150
+
+
+def test_no_cut_falls_inside_a_combining_sequence_or_an_emoji():
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    text = "e\u0301" * 3_000 + family * 500
+    result = split(block(text))
+    check_passages([block(text)], result)
+    for child in result["children"]:
+        assert child.content[0] not in "\u0301\u200d"
+        assert not child.content.endswith("\u200d")
+
+
+def test_every_block_keeps_its_kind_and_its_place_in_the_book():
+    anchors = [{"href": "c.xhtml", "spine": 1, "path": f"/p[{n}]", "offset": 0} for n in (1, 2)]
+    result = split(block(TEN, kind="text", anchor=anchors[0]), block("引文" + TEN, kind="quote", anchor=anchors[1]))
+    (parent,) = result["parents"]
+    assert parent.meta["kind"] == "text"
+    assert parent.meta["anchor"] == anchors[0]
+    assert parent.meta["blocks"] == [
+        {"start": 0, "end": 10, "kind": "text", "anchor": anchors[0]},
+        {"start": 12, "end": 24, "kind": "quote", "anchor": anchors[1]},
+    ]
+
+
+def test_an_anchor_moves_with_a_block_that_is_cut_in_two():
+    result = split(block(TEN * 100, anchor={"href": "c.xhtml", "offset": 7}))
+    second = result["parents"][1]
+    assert second.meta["anchor"] == {"href": "c.xhtml", "offset": 507}
+    assert second.meta["blocks"] == [{"start": 0, "end": 500, "kind": "text", "anchor": second.meta["anchor"]}]
+
+
+def test_notes_move_with_their_block():
+    note = {"start": 4, "end": 11, "anchor": {"href": "n.xhtml"}}
+    result = split(block(TEN), block("玄宗幸蜀[脚注：成都]。", notes=[note]))
+    assert result["parents"][0].meta["blocks"][1]["notes"] == [{"start": 16, "end": 23, "anchor": {"href": "n.xhtml"}}]
+    assert result["parents"][0].content[16:23] == "[脚注：成都]"
+
+
+def test_pages_are_kept_as_anchors():
+    text = "第一頁。\f第二頁。\f\f第四頁。"
+    (parent,) = split(block(text))["parents"]
+    assert [(b["anchor"], parent.content[b["start"] : b["end"]]) for b in parent.meta["blocks"]] == [
+        ({"page": 1, "offset": 0}, "第一頁。"),
+        ({"page": 2, "offset": 0}, "第二頁。"),
+        ({"page": 4, "offset": 0}, "第四頁。"),
+    ]
+
+
+def test_pages_go_on_from_the_page_that_a_section_begins_on():
+    (parent,) = split(block("甲。\f乙。", anchor={"page": 5, "offset": 0}))["parents"]
+    assert [b["anchor"]["page"] for b in parent.meta["blocks"]] == [5, 6]
+
+
+def test_a_section_that_says_where_it_starts_is_an_exact_slice_of_that_text():
+    source = "# A\n\n" + TEN
+    (parent,) = split(block(TEN, start=5))["parents"]
+    assert source[parent.meta["start"] : parent.meta["end"]] == parent.content
+
+
+def test_a_heading_line_stays_with_the_text_below_it():
+    text = "\n\n".join(f"# {n}\n{TEN * 8}" for n in range(12))
+    result = split(block(text))
+    assert all(child.content.startswith("# ") for child in result["children"] if "#" in child.content)
+    assert not any(child.content.rstrip().rsplit("\n", 1)[-1].startswith("# ") for child in result["children"])
+
+
+def test_ids_are_the_same_for_the_same_input_and_differ_for_any_other():
+    blocks = [block(TEN * 60)]
+    assert split(*blocks)["parents"] == split(*blocks)["parents"]
+    variants = [
+        split(block(TEN * 60)),
+        split(block(TEN * 60, source="other")),
+        split(Document(content=TEN * 60, meta={"tenant_id": "u", "source_id": "s", "source": "a.txt"})),
+        split(block(TEN * 59)),
+        split(block(TEN * 60, title="new title")),
+    ]
+    ids = [{d.id for d in (*v["parents"], *v["children"])} for v in variants]
+    for one in range(len(ids)):
+        for other in range(one):
+            assert not ids[one] & ids[other]
+
+
+def test_what_was_produced_is_named_by_id():
+    result = split(block(TEN * 100, file_id="f"))
+    assert result["produced"].files == {("t", "f")}
+    assert result["produced"].parents == {p.id for p in result["parents"]}
+    assert result["produced"].children == {c.id for c in result["children"]}
+
+
+@pytest.mark.parametrize("blocks", [[], [block("")], [block(" \n\n ")]], ids=["none", "empty", "white space"])
+def test_nothing_gives_nothing(blocks):
+    result = split(*blocks)
+    assert (result["parents"], result["children"], result["warnings"]) == ([], [], [])
+
+
+def test_blocks_are_not_changed():
+    given_block = block(TEN * 100, anchor={"offset": 3}, notes=[{"start": 0, "end": 1}])
+    before = given_block.to_dict()
+    split(given_block)
+    assert given_block.to_dict() == before
+
+
+@pytest.mark.parametrize("missing", ["tenant_id", "source_id"])
+def test_a_block_without_a_stamp_is_refused(missing):
+    document = block(TEN)
+    del document.meta[missing]
+    with pytest.raises(ValueError, match=f"`{missing}`.*SourceStamper"):
+        split(document)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"parent_min_tokens": 0},
+        {"parent_min_tokens": 800},
+        {"child_min_tokens": 150},
+        {"child_min_tokens": 100, "child_max_tokens": 900},
+    ],
+)
+def test_ranges_that_cannot_work_are_refused(parameters):
+    with pytest.raises(ValueError, match="_tokens` must"):
+        ParentChildSplitter(**parameters)
+
+
+def test_a_missing_tokenizer_counts_characters_and_warns():
+    result = split(block(TEN * 100), tokenizer="nobody/none")
+    assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
+    assert "characters" in result["warnings"][0]
+
+
+def test_the_splitter_comes_back_from_yaml_as_it_was():
+    pipeline = Pipeline()
+    pipeline.add_component("splitter", ParentChildSplitter(200, parent_max_tokens=400, child_min_tokens=20))
+    again = Pipeline.loads(pipeline.dumps()).get_component("splitter")
+    assert (again.parent_min_tokens, again.parent_max_tokens, again.child_min_tokens) == (200, 400, 20)
+
+
+SENTENCES = st.sampled_from(
+    [TEN, "He came. ", "Mr. Li saw 3.14 of them (e.g. here). ", "“走？”", "……", "\n", "\n\n", "\f", "word " * 200,
+     "字" * 180, "e\u0301" * 40, "x" * 300, "، نعم. ", "\u3000", "# h\n"]
+)  # fmt: skip
+TEXTS = st.lists(SENTENCES, max_size=40).map("".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(TEXTS, st.sampled_from(["a", "b"])), max_size=5))
+def test_children_are_exact_slices_that_hold_all_text_in_order(parts):
+    blocks = [block(text, section=[section]) for text, section in parts]
+    result = split(*blocks)
+    check_passages(blocks, result)
+    counter = SPLITTER._counter
+    assert all(counter.count(c.content) <= 150 for c in result["children"])
+    assert all(p.meta["tokens"] <= 800 for p in result["parents"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=30, max_size=120))
+def test_sizes_lie_in_their_ranges_wherever_sentences_are_short(lengths):
+    text = "".join("字" * length + "。" for length in lengths)
+    result = split(block(text))
+    if len(text) >= 300:
+        assert all(300 <= p.meta["tokens"] <= 800 for p in result["parents"])
+    for parent in result["parents"]:
+        sizes = [len(c.content) for c in result["children"] if c.meta["parent_id"] == parent.id]
+        assert all(size <= 150 for size in sizes)
+        assert parent.meta["tokens"] < 50 or all(size >= 50 for size in sizes)
+
+
+@pytest.mark.parametrize("name", ["zh_drcd", "en_squad2"])
+def test_records_of_real_corpora_are_split_into_exact_slices(public_data, name):
+    with gzip.open(public_data / name / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    blocks = {row["id"]: block(row["text"], source=row["id"]) for row in rows}
+    result = split(*blocks.values())
+    found = {}
+    for kind in ("parents", "children"):
+        for document in result[kind]:
+            found.setdefault(document.meta["source_id"], {"parents": [], "children": []})[kind].append(document)
+    assert found.keys() == blocks.keys()
+    for key, passages in found.items():
+        check_passages([blocks[key]], passages)
+
+
+@pytest.mark.parametrize("name", ["wasteland", "kusamakura-japanese-vertical-writing", "regime-anticancer-arabic"])
+def test_real_books_are_split_into_exact_slices_of_the_right_size(public_data, name):
+    blocks = EPUBToDocument().run([public_data / "epub" / f"{name}.epub"])["documents"]
+    result = SPLITTER.run(SourceStamper().run(blocks, tenant_id="t")["documents"])
+    check_passages(blocks, result)
+    sections = {}
+    for parent in result["parents"]:
+        key = tuple(parent.meta["section"])
+        sections.setdefault(key, []).append(parent.meta["tokens"])
+    assert all(300 <= size <= 800 for sizes in sections.values() if sum(sizes) >= 300 for size in sizes)
+    anchors = {json.dumps(b.meta["anchor"], sort_keys=True): b for b in blocks}
+    for parent in result["parents"]:
+        for part in parent.meta["blocks"]:
+            if part["anchor"]["offset"] == 0 and part["start"] > 0:
+                original = anchors[json.dumps(part["anchor"], sort_keys=True)]
+                assert original.content.startswith(parent.content[part["start"] : part["end"]])

@@ -1,0 +1,173 @@
+import io
+import zipfile
+
+import pytest
+from haystack import Pipeline
+from haystack.dataclasses import ByteStream
+
+from shiguan.ingest.source_inspector import SourceInspector
+
+CHINESE = "天宝十四载，安禄山反于范阳。玄宗幸蜀，太子即位于灵武，改元至德。郭子仪、李光弼将兵讨之，收复两京。" * 3
+TRADITIONAL = "天寶十四載，安祿山反於范陽。玄宗幸蜀，太子即位於靈武，改元至德。郭子儀、李光弼將兵討之，收復兩京。" * 3
+
+
+def inspect(*sources, **parameters):
+    return SourceInspector(**parameters).run(list(sources))
+
+
+def zip_of(**entries):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in entries.items():
+            archive.writestr(name.replace("__", "/"), data)
+    return buffer.getvalue()
+
+
+REFUSED = {
+    "empty text": ("a.txt", b"", "the file is empty", "download"),
+    "only white space": ("a.md", b" \n\t\n", "no characters", "download"),
+    "only zero bytes": ("a.txt", b"\0" * 100, "no characters", "download"),
+    "empty epub": ("a.epub", b"", "the file is empty", "download"),
+    "epub that is a pdf": ("a.epub", b"%PDF-1.7\n...", "its name says EPUB, but its content is a PDF", "ending"),
+    "pdf that is html": ("a.pdf", b"<!DOCTYPE html><html></html>", "its content is an HTML page", "ending"),
+    "pdf that is text": ("a.pdf", b"just words", "its content is something else", "ending"),
+    "docx that is an old doc": (
+        "a.docx",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1...",
+        "password-protected Office",
+        "ending",
+    ),
+    "docx that is another zip": ("a.docx", zip_of(a="b"), "no DOCX", "word processor"),
+    "docx that is cut off": ("a.docx", zip_of(word__document_xml="b" * 500)[:200], "cut off", "again"),
+    "docx that is a bomb": ("a.docx", zip_of(word__document_xml=b"\0" * 30_000_000), "more than 100 to 1", ""),
+    "text that is a zip": ("a.txt", zip_of(a="b"), "its content is a zip archive", "ending"),
+    "text that is a picture": ("a.txt", b"\x89PNG\r\n\x1a\n....", "a PNG picture", "ending"),
+    "markdown that is a program": ("a.md", b"\x7fELF\x02\x01....", "a program", "ending"),
+    "jsonl that is gzip": ("a.jsonl", b"\x1f\x8b\x08....", "a gzip archive", "ending"),
+    "jsonl.gz that is plain": ("a.jsonl.gz", b'{"text": "x"}', "something else", "ending"),
+    "html that is a kindle book": ("a.html", b"x" * 60 + b"BOOKMOBI", "a Kindle book", "ending"),
+    "text with zero bytes": ("a.txt", b"abc\0def\0\0ghi" * 20, "NUL bytes", "UTF-8"),
+    "utf-8 text with one zero byte": ("a.txt", "安禄山\0反。".encode(), "NUL bytes", "UTF-8"),
+    "text in no encoding": ("a.txt", bytes(range(128, 256)) * 4, "not certain", "UTF-8"),
+    "old word file": ("a.doc", b"x", "the kind `.doc`", "DOCX"),
+    "kindle file": ("a.mobi", b"x", "the kind `.mobi`", "EPUB"),
+    "json file": ("a.json", b"{}", "the kind `.json`", "JSONL"),
+    "zip file": ("a.zip", b"PK", "the kind `.zip`", "Unpack"),
+    "picture": ("a.png", b"x", "the kind `.png`", "Convert"),
+    "no ending": ("README", b"x", "no known ending", "Convert"),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "cause", "step"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_bad_file_is_named_with_cause_and_next_step_and_the_others_go_on(tmp_path, name, data, cause, step):
+    bad = tmp_path / name
+    bad.write_bytes(data)
+    good = tmp_path / "good.txt"
+    good.write_text("In 755 he rebelled.")
+    result = inspect(str(bad), str(good))
+    (entry,) = result["skipped"]
+    assert entry["source"] == name
+    assert cause in entry["cause"]
+    assert step in entry["next_step"]
+    assert not entry["cause"].endswith(".")
+    assert [source.meta["file_path"] for source in result["sources"]] == [str(good)]
+
+
+def test_missing_files_and_folders_are_named(tmp_path):
+    result = inspect(tmp_path / "gone.epub", tmp_path, tmp_path / ("long" * 100 + ".txt"), "a\0b.txt")
+    assert [entry["cause"].split(" (")[0] for entry in result["skipped"]] == [
+        "there is no such file",
+        "it is a folder",
+        "it cannot be opened",
+        "there is no such file",
+    ]
+    assert all(entry["next_step"] for entry in result["skipped"])
+    assert result["sources"] == []
+
+
+def test_a_file_above_the_limit_is_not_even_read(tmp_path):
+    big = tmp_path / "big.txt"
+    big.write_text("x" * 11)
+    (entry,) = inspect(big, max_bytes=10)["skipped"]
+    assert "11 bytes, the limit is 10" in entry["cause"]
+    assert "max_bytes" in entry["next_step"]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "named"),
+    [
+        (CHINESE, "gb18030", "gb18030"),
+        (CHINESE, "gbk", "gb18030"),
+        (TRADITIONAL, "big5", "big5hkscs"),
+        (TRADITIONAL, "gb18030", "gb18030"),
+        (CHINESE, "utf-16", "utf-16"),
+        (CHINESE, "utf-16-le", "utf-16-le"),
+        (CHINESE, "utf-16-be", "utf-16-be"),
+        ("In 755 he rebelled.", "utf-16-le", "utf-16-le"),
+        ("Le général s'était révolté à Fanyang, où l'été fut très chaud. " * 4, "cp1252", "cp1252"),
+        ("Генерал восстал в Фаньяне, и никто не знал, что будет дальше. " * 4, "cp1251", "cp1251"),
+        ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, "shift_jis", "shift_jis_2004"),
+    ],
+)  # fmt: skip
+def test_text_in_another_encoding_is_recoded_with_a_warning(tmp_path, text, encoding, named):
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode(encoding))
+    result = inspect(path)
+    assert result["sources"][0].data.decode() == text
+    (warning,) = result["warnings"]
+    assert warning.startswith(f"a.txt: read as {named}")
+
+
+def test_utf8_passes_byte_by_byte_and_without_its_mark(tmp_path):
+    for name, data in {"a.txt": "史\r\n官".encode(), "b.txt": b"\xef\xbb\xbf" + "史官".encode()}.items():
+        (tmp_path / name).write_bytes(data)
+    result = inspect(tmp_path / "a.txt", tmp_path / "b.txt")
+    assert [source.data for source in result["sources"]] == ["史\r\n官".encode(), "史官".encode()]
+    assert result["warnings"] == []
+
+
+def test_a_page_that_states_its_encoding_is_believed(tmp_path):
+    page = '<html><head><meta charset="gb2312"></head><body>史官</body></html>'
+    (tmp_path / "a.html").write_bytes(page.encode("gb2312"))
+    assert inspect(tmp_path / "a.html")["sources"][0].data.decode() == page
+
+
+def test_sources_carry_type_path_and_key(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("# A")
+    (source,) = inspect("a.md")["sources"]
+    assert source.mime_type == "text/markdown"
+    assert source.meta == {"file_path": "a.md", "source_key": str((tmp_path / "a.md").resolve())}
+
+
+def test_a_byte_stream_is_known_by_its_name_or_type():
+    named = ByteStream(b"words", meta={"file_name": "a.txt", "shelf": 3})
+    typed = ByteStream(b"words", meta={"file_name": "note"}, mime_type="text/plain")
+    result = inspect(named, typed, ByteStream(b"words"))
+    assert [s.meta for s in result["sources"]] == [
+        {"file_path": "a.txt", "source_key": "a.txt", "shelf": 3},
+        {"file_path": "note", "source_key": "note"},
+    ]
+    assert "has no name" in result["skipped"][0]["cause"]
+
+
+def test_a_file_that_is_named_twice_is_read_once(tmp_path):
+    (tmp_path / "a.txt").write_text("words")
+    result = inspect(tmp_path / "a.txt", str(tmp_path / "." / "a.txt"))
+    assert len(result["sources"]) == 1
+    assert result["warnings"] == ["a.txt: named twice; read once."]
+
+
+def test_no_sources_give_no_sources():
+    assert inspect() == {"sources": [], "skipped": [], "warnings": []}
+
+
+def test_a_limit_that_is_not_positive_is_refused():
+    with pytest.raises(ValueError, match="`max_bytes` must be positive, got 0"):
+        SourceInspector(0)
+
+
+def test_the_inspector_comes_back_from_yaml_as_it_was():
+    pipeline = Pipeline()
+    pipeline.add_component("inspector", SourceInspector(77))
+    assert Pipeline.loads(pipeline.dumps()).get_component("inspector").max_bytes == 77
