@@ -58,7 +58,7 @@ class QdrantEdgeDocumentStore(StoreOperations):
         bm25: bool | None = None,
         bm25_k1: float = 1.2,
         bm25_b: float = 0.75,
-        bm25_average_length: float = 100.0,
+        bm25_average_length: float = 200.0,
         bm25_fields: list[str] | None = None,
         keyword_fields: list[str] | None = None,
         return_embedding: bool = True,
@@ -75,7 +75,9 @@ class QdrantEdgeDocumentStore(StoreOperations):
         :param bm25: Whether documents can be found by their words; by default if they have embeddings.
         :param bm25_k1: How slowly repetitions of a term stop to count.
         :param bm25_b: How much terms of a long document count less, 0 to 1.
-        :param bm25_average_length: Length, in terms, that counts as neither long nor short.
+        :param bm25_average_length: Length, in terms, that counts as neither long nor short. 200 is a little more than
+            a Chinese child has and several times an English one, which weakens the correction for length; on children
+            of four of five collections that found as much as the true mean or more.
         :param bm25_fields: Meta fields whose text is indexed with the content, such as `title`; texts or lists of them.
         :param keyword_fields: Meta fields that are filtered often, the tenant's first; by default `tenant_id`,
             `source_id` and `parent_id`.
