@@ -1,0 +1,112 @@
+import pytest
+from haystack import Document, Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.ingest.markdown_section_splitter import MarkdownSectionSplitter
+
+
+def cut(text, **meta):
+    return MarkdownSectionSplitter().run([Document(content=text, meta=meta)])["documents"]
+
+
+def sections(text):
+    return [(d.meta.get("section"), d.content) for d in cut(text)]
+
+
+def test_headings_become_the_sections_path_and_leave_the_text():
+    text = "Preface.\n\n# Tang\n\nIntro.\n\n## Rebellion\nIn 755.\n\n### North\nFanyang.\n\n## After\nGovernors.\n\n# Song\nLater.\n"
+    assert sections(text) == [
+        ([], "Preface."),
+        (["Tang"], "Intro."),
+        (["Tang", "Rebellion"], "In 755."),
+        (["Tang", "Rebellion", "North"], "Fanyang."),
+        (["Tang", "After"], "Governors."),
+        (["Song"], "Later."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# Title #", "Title"),
+        ("   ## *Old* **Tang** `x`", "Old Tang x"),
+        ("# [Link](http://a.b) end", "Link end"),
+        ("#\tTab", "Tab"),
+        ("# 卷一", "卷一"),
+    ],
+)
+def test_heading_lines_are_reduced_to_their_words(line, title):
+    assert sections(f"{line}\nText.") == [([title], "Text.")]
+
+
+@pytest.mark.parametrize("line", ["#hashtag", "####### seven", "    # indented code", "a # b"])
+def test_lines_that_are_no_headings_stay_text(line):
+    assert sections(f"{line}\nText.") == [(None, f"{line}\nText.")]
+
+
+def test_underlined_headings_count_and_rules_and_tables_do_not():
+    text = "Tang\n====\n\nText.\n\nSub\n---\n\nMore.\n\nTwo lines\nof text\n---\nRest.\n\n---\n\n| a |\n---\n"
+    assert sections(text) == [
+        (["Tang"], "Text."),
+        (["Tang", "Sub"], "More.\n\nTwo lines\nof text\n---\nRest.\n\n---\n\n| a |\n---"),
+    ]
+
+
+def test_headings_in_code_are_none():
+    text = "# A\n```python\n# comment\n~~~\n```\n~~~~\n# b\n```\n~~~~\nText."
+    assert sections(text) == [(["A"], text[4:])]
+
+
+def test_an_unclosed_code_block_runs_to_the_end():
+    assert sections("# A\n```\n# b\nText.") == [(["A"], "```\n# b\nText.")]
+
+
+def test_front_matter_is_left_out():
+    assert sections("---\ntitle: x\n---\nText.") == [([], "Text.")]
+
+
+def test_a_text_without_headings_passes_unchanged():
+    document = Document(content="Only text.\n", meta={"a": 1})
+    assert MarkdownSectionSplitter().run([document])["documents"] == [document]
+
+
+def test_the_first_heading_is_the_title_where_there_is_none():
+    assert cut("# Tang\nText.")[0].meta["title"] == "Tang"
+    assert cut("# Tang\nText.", title="Given")[0].meta["title"] == "Given"
+
+
+def test_sections_know_the_page_they_begin_on():
+    documents = cut("# A\nOne.\fTwo.\f\n# B\nThree.")
+    assert [d.meta["anchor"]["page"] for d in documents] == [1, 3]
+
+
+def test_line_ends_of_other_systems_are_kept_in_the_text():
+    assert sections("# A\r\n\r\nOne.\r\nTwo.\r\n") == [(["A"], "One.\r\nTwo.")]
+
+
+LINES = st.sampled_from(["# A", "## B", "text", "", "---", "===", "```", "    code", "- item", "\f", "#### D #", "---"])
+
+
+@given(st.lists(LINES, max_size=20).map("\n".join))
+def test_sections_are_exact_slices_in_order(text):
+    at = 0
+    for document in cut(text):
+        start = document.meta.get("start", 0)
+        assert text[start : start + len(document.content)] == document.content
+        assert start >= at
+        at = start + len(document.content)
+
+
+def test_a_line_of_five_million_characters_is_no_burden():
+    assert len(cut("# " + "a  #" * 1_250_000 + "\n" + "-" * 1_000_000)) == 1
+
+
+def test_no_documents_give_no_documents():
+    assert MarkdownSectionSplitter().run([]) == {"documents": []}
+
+
+def test_the_splitter_comes_back_from_yaml():
+    pipeline = Pipeline()
+    pipeline.add_component("splitter", MarkdownSectionSplitter())
+    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("splitter"), MarkdownSectionSplitter)

@@ -1,0 +1,103 @@
+import pytest
+from haystack import Document, Pipeline
+
+from shiguan.ingest.source_stamper import SourceStamper
+
+CHINESE = "天宝十四载，安禄山反于范阳，玄宗幸蜀，太子即位于灵武，郭子仪收复两京。"
+ENGLISH = "In the year 755 the governor rebelled, and the emperor fled to the west with his guards."
+
+
+def stamp(*documents, tenant_id="t"):
+    return SourceStamper().run(list(documents), tenant_id=tenant_id)["documents"]
+
+
+def block(content=CHINESE, **meta):
+    return Document(content=content, meta={"source_key": "/books/a.epub", "file_path": "a.epub", **meta})
+
+
+def test_a_block_gets_tenant_source_language_and_title():
+    (stamped,) = stamp(block())
+    assert stamped.content == CHINESE
+    assert stamped.meta == {
+        "tenant_id": "t",
+        "source_id": stamped.meta["file_id"],
+        "file_id": stamped.meta["file_id"],
+        "source": "a.epub",
+        "file_path": "a.epub",
+        "language": "zh",
+        "title": "a",
+    }
+    assert len(stamped.meta["file_id"]) == 32
+
+
+def test_ids_depend_on_tenant_and_key_and_on_nothing_else():
+    first = stamp(block())[0].meta["source_id"]
+    assert stamp(block(ENGLISH, title="New"))[0].meta["source_id"] == first
+    others = {
+        stamp(block(), tenant_id="u")[0].meta["source_id"],
+        stamp(block(source_key="/books/b.epub"))[0].meta["source_id"],
+        stamp(block(record_id="1"))[0].meta["source_id"],
+        stamp(block(record_id="2"))[0].meta["source_id"],
+        stamp(block(line=1))[0].meta["source_id"],
+    }
+    assert len(others | {first}) == 6
+
+
+def test_records_of_one_file_share_its_file_id():
+    stamped = stamp(block(record_id="1"), block(record_id="2"), block(line=3))
+    assert len({document.meta["source_id"] for document in stamped}) == 3
+    assert len({document.meta["file_id"] for document in stamped}) == 1
+    assert all("line" not in document.meta for document in stamped)
+
+
+def test_a_path_without_a_key_is_resolved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain = Document(content="x", meta={"file_path": "a.txt"})
+    full = Document(content="x", meta={"file_path": str(tmp_path.resolve() / "a.txt")})
+    assert stamp(plain)[0].meta["source_id"] == stamp(full)[0].meta["source_id"]
+
+
+def test_a_stated_language_is_believed_and_shortened():
+    assert [d.meta["language"] for d in stamp(block(language="zh-Hant-TW"), block(language="en_US"))] == ["zh", "en"]
+
+
+def test_a_bilingual_section_keeps_both_languages_and_short_blocks_take_the_sections():
+    languages = [d.meta["language"] for d in stamp(block(CHINESE), block(ENGLISH), block("755"), block(CHINESE))]
+    assert languages == ["zh", "en", "zh", "zh"]
+
+
+def test_the_title_of_a_docx_is_used_and_the_rest_of_its_properties_dropped():
+    (stamped,) = stamp(block(docx={"title": "Tang", "author": "x"}))
+    assert stamped.meta["title"] == "Tang"
+    assert "docx" not in stamped.meta
+
+
+def test_given_titles_stay():
+    assert stamp(block(title="Old Tang"))[0].meta["title"] == "Old Tang"
+
+
+def test_the_title_of_a_compressed_file_is_its_name_without_both_endings():
+    (stamped,) = stamp(Document(content="x", meta={"file_path": "/b/corpus.jsonl.gz"}))
+    assert stamped.meta["title"] == "corpus"
+
+
+def test_blocks_are_not_changed():
+    given = block()
+    stamp(given)
+    assert given == block()
+
+
+def test_no_blocks_give_no_blocks():
+    assert stamp() == []
+
+
+@pytest.mark.parametrize("tenant_id", ["", "  "])
+def test_an_empty_tenant_is_refused(tenant_id):
+    with pytest.raises(ValueError, match="`tenant_id` is empty"):
+        stamp(block(), tenant_id=tenant_id)
+
+
+def test_the_stamper_comes_back_from_yaml():
+    pipeline = Pipeline()
+    pipeline.add_component("stamper", SourceStamper())
+    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("stamper"), SourceStamper)
