@@ -77,7 +77,7 @@ class QdrantEdgeDocumentStore(StoreOperations):
         :param bm25_b: How much terms of a long document count less, 0 to 1.
         :param bm25_average_length: Length, in terms, that counts as neither long nor short. 200 is a little more than
             a Chinese child has and several times an English one, which weakens the correction for length; on children
-            of four of five collections that found as much as the true mean or more.
+            of four collections that found as much as the true mean or more.
         :param bm25_fields: Meta fields whose text is indexed with the content, such as `title`; texts or lists of them.
         :param keyword_fields: Meta fields that are filtered often, the tenant's first; by default `tenant_id`,
             `source_id` and `parent_id`.
