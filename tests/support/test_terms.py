@@ -24,6 +24,8 @@ from shiguan.support.terms import STOP_WORDS, term_index, terms
         ("the and of what", []),
         ("The emperor's men don't rebel", ["emperor", "men", "rebel"]),
         ("emperor’s", ["emperor"]),
+        ("can't won’t couldn't", []),
+        ("Don Quixote's haven", ["don", "quixot", "haven"]),
         ("O'Brien's l'histoire", ["o", "brien", "l", "histoir"]),
         ("not no", ["not", "no"]),
         ("755年", ["755", "年"]),

@@ -15,13 +15,12 @@ from shiguan.errors import ConfigurationError
 # Function words that carry no topic. Question words are among them: every question has one and no passage is about it.
 # Words that negate, count or compare stay, because an answer may turn on them.
 _FUNCTION_WORDS = """
-a about above after again against ain am an and any are aren as at be because been before being below between both but
-by can could couldn did didn do does doesn doing don down during each for from further had hadn has hasn have haven
-having he her here hers herself him himself his how i if in into is isn it its itself just me might must mustn my
-myself of off on once onto or other our ours ourselves out over own shall she should shouldn so some such than that
-the their theirs them themselves then there these they this those through to too under until up upon us very was wasn
-we were weren what when where whether which while who whom whose why will with within would wouldn you your yours
-yourself yourselves
+a about above after again against am an and any are as at be because been before being below between both but by can
+could did do does doing down during each for from further had has have having he her here hers herself him himself his
+how i if in into is it its itself just me might must my myself of off on once onto or other our ours ourselves out
+over own shall she should so some such than that the their theirs them themselves then there these they this those
+through to too under until up upon us very was we were what when where whether which while who whom whose why will
+with within would you your yours yourself yourselves
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
@@ -124,6 +123,8 @@ def _terms_of_word(token: str) -> tuple[str, ...]:
     if token[0].isdecimal() and ("," in token or "." in token):
         return (_western_digits(token.replace(",", "")),)
     parts = token.split("'")
+    if parts[-1] == "t" and len(parts) == 2 and parts[0].endswith("n"):
+        return ()  # all contractions of "not" are function words
     while len(parts) > 1 and parts[-1] in _ENDINGS:
         parts.pop()
     return tuple(term for part in parts if (term := _term_of_part(part)))
