@@ -8,6 +8,8 @@ from shiguan.support.claims import split_claims
 @pytest.mark.parametrize(
     ("answer", "claims"),
     [
+        ("“Go,” said I. [1] “No!” said he. [2]", [("“Go,” said I.", (1,)), ("“No!” said he.", (2,))]),
+        ("See vol. [1] of it [2].", [("See vol. of it.", (1, 2))]),
         ("He rose in 755 [1]. He fell [2].", [("He rose in 755.", (1,)), ("He fell.", (2,))]),
         ("He rose in 755. [1] He fell. [2]", [("He rose in 755.", (1,)), ("He fell.", (2,))]),
         ("[1] He rose in 755. [2] He fell.", [("He rose in 755.", (1,)), ("He fell.", (2,))]),

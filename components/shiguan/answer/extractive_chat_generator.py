@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from haystack import component, logging
@@ -9,16 +10,15 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 
 from shiguan.prompts import not_found_sentence
-from shiguan.support.answer_sentences import Candidate, candidates, missing
+from shiguan.support.answer_sentences import Candidate, answerability, candidates
 from shiguan.support.languages import detect_language
 from shiguan.support.near_duplicates import shingles, similarity
 from shiguan.support.source_blocks import SourceBlock, parse_question, parse_sources
+from shiguan.support.terms import terms
 
 logger = logging.getLogger(__name__)
 
 MODEL_NAME = "extractive"
-# What an unsaid part of the question costs, in units of a sentence's score: a share of its words, and a name.
-_UNSAID, _UNSAID_NAME = 1.8, 2.0
 # A further sentence is quoted only if it is nearly as good as the best one.
 _NEARLY = 1.2
 _SAME = 0.6
@@ -136,12 +136,11 @@ class ExtractiveChatGenerator:
         found = sorted(candidates(question, sources), key=lambda candidate: -candidate.score)
         if not found:
             return ""
-        unsaid, unsaid_name = missing(question, sources)
-        value = found[0].score - _UNSAID * unsaid - (_UNSAID_NAME if unsaid_name else 0.0)
-        logger.debug("Best sentence {value} against {threshold}", value=round(value, 2), threshold=self.threshold)
+        value = answerability(question, sources, found[0])
+        logger.debug("Best sentence {value} against {threshold}", value=value, threshold=self.threshold)
         if value < self.threshold:
             return ""
-        return _quoted(_chosen(found, self.max_sentences), sources)
+        return _quoted(_chosen(found, self.max_sentences), question)
 
 
 def _chosen(found: Sequence[Candidate], limit: int) -> list[Candidate]:
@@ -163,21 +162,33 @@ def _chosen(found: Sequence[Candidate], limit: int) -> list[Candidate]:
     return sorted(chosen, key=lambda candidate: (order[candidate.number], candidate.position))
 
 
-def _quoted(chosen: Sequence[Candidate], sources: Sequence[SourceBlock]) -> str:
-    del sources
+def _quoted(chosen: Sequence[Candidate], question: str) -> str:
     parts = []
     for candidate in chosen:
-        text = _one_line(_shortened(candidate.text))
+        text = _one_line(_shortened(candidate.text, question))
         wide = bool(_HAN.search(text[-3:]))
         parts.append(f"{text}[{candidate.number}]" if wide else f"{text} [{candidate.number}] ")
     return "".join(parts).strip()
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, question: str) -> str:
+    """Cut an overlong sentence to the run of clauses that has most of the question's words."""
     if len(text) <= _LONGEST:
         return text
-    ends = [match.end() for match in _CLAUSE_END.finditer(text, _LONGEST // 2, _LONGEST)]
-    return text[: ends[-1] if ends else _LONGEST].rstrip("，,；;：:、 ") + "…"
+    asked = set(terms(question))
+    ends = [match.end() for match in _CLAUSE_END.finditer(text)]
+    clauses = [(start, end) for start, end in pairwise([0, *ends, len(text)]) if end > start]
+    best, best_value = (0, _LONGEST), -1.0
+    for at, (start, _) in enumerate(clauses):
+        stop = max(
+            [end for _, end in clauses[at:] if end - start <= _LONGEST], default=min(start + _LONGEST, len(text))
+        )
+        value = len(asked.intersection(terms(text[start:stop])))
+        if value > best_value:
+            best, best_value = (start, stop), value
+    start, stop = best
+    before, after = "…" if start else "", "…" if stop < len(text) else ""
+    return before + text[start:stop].strip().rstrip("，,；;：:、") + after
 
 
 def _one_line(text: str) -> str:

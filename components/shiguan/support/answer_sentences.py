@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from shiguan.support.han_folding import fold_han
 from shiguan.support.question_shapes import Shape, has_shape, question_shapes, question_subject
 from shiguan.support.sentences import sentence_spans
 from shiguan.support.source_blocks import SourceBlock
@@ -29,6 +30,8 @@ class Candidate:
     :param end: Where it ends.
     :param text: The sentence.
     :param features: What `FEATURES` names, each about 0 to 1.
+    :param together: The share of the question's words that stand in the sentence, its neighbours or its headings:
+        by weight or by number, whichever is more.
     :param bonus: What a rule adds to the score.
     """
 
@@ -38,6 +41,7 @@ class Candidate:
     end: int
     text: str
     features: tuple[float, ...]
+    together: float
     bonus: float = 0.0
 
     @property
@@ -58,8 +62,28 @@ FEATURES = ("own", "near", "passage", "phrase", "shape", "other_shape", "rank", 
 # Fitted once by conditional logit (which sentence of five passages overlaps the marked answer) on half of the public
 # SQuAD 2, CMRC 2018 and DRCD questions together, so that no language and no single set decides; rounded.
 WEIGHTS = (8.0, 3.6, -1.0, 1.0, 1.4, 0.1, 1.9, -2.9, 0.2, 0.5)
-# A sentence that opens with the very thing that is to be defined or introduced.
-_INTRODUCES = 1.5
+# What a sentence gains that introduces the very thing that is asked about, and one that at least opens with it.
+_INTRODUCES, _OPENS = 2.0, 1.0
+# What an unsaid part of the question costs: a share of its words, and a name.
+_UNSAID, _UNSAID_NAME = 1.8, 2.0
+# A question of so few words is answered only where most of their weight stands close together: of two words, one alone
+# says nothing. (Nearly all short questions put to a book about something else fail this, 1.5 % of the answerable do.)
+_FEW, _TOGETHER = 3, 0.55
+# A note that the converter has put into the running text: read as sentences of its own, and left out of the one around.
+_NOTE = re.compile(r"\[(?:Note|脚注)[:：]\s*([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]")
+_GAP = "\u200b"
+# The one thing that a question asks to introduce, and how a sentence does so.
+_THING = re.compile(
+    r"^(?:who|what) (?:is|was|are|were) (?:(?:the|an?) )?([^?]{2,60}?)\s*\?*$"
+    r"|^([^，,的]{1,12}?)(?:是谁|是誰|是何人|是什么人?|是什麼人?|何许人也|何許人也)[？?]*$"
+    r"|^(?:什么是|什麼是|何谓|何謂)([^，,的]{1,12}?)[？?]*$",
+    re.IGNORECASE,
+)
+_INTRODUCTION = (
+    r"\bNAME(?:\s?\([^)]*\))?(?:,? (?:who|which))?,? (?:is|was|are|were|means|refers to) (?:an?|the|one)\b"
+    r"|^(?:the |an? )?NAME, (?:an?|the|who)\b"
+    r"|NAME(?:（[^）]*）)?(?:，|者，)?(?:字[^，。]{1,4}，)?(?:[^，。]{1,12}(?:人|也|之子|子)也?[，。；]|(?:是|为|乃|即|指|系)(?!所))"
+)
 
 
 def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]:
@@ -71,62 +95,81 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
 
     :param question: The question.
     :param sources: The sources, best first.
-    :returns: The sentences in the order of the sources.
+    :returns: The sentences in the order of the sources, a note's own after those of the running text.
     """
-    subject = question_subject(question)
-    asked = list(dict.fromkeys(terms(subject)))
+    asked = list(dict.fromkeys(terms(question_subject(question))))
     shapes = question_shapes(question)
-    split = [(source, sentence_spans(source.text)) for source in sources]
-    words = [[terms(source.text[start:end]) for start, end in spans] for source, spans in split]
+    read = [_sentences(source.text) for source in sources]
+    words = [[terms(text) for _, _, text in sentences] for sentences in read]
     weights = _weights(asked, [set(sentence) for passage in words for sentence in passage])
     pairs = set(pairwise(asked))
+    content = {word for word in asked if not _is_single(word)}
     found = []
-    for rank, ((source, spans), passage) in enumerate(zip(split, words, strict=True)):
+    for rank, (source, sentences, passage) in enumerate(zip(sources, read, words, strict=True)):
         about = set(terms(f"{source.title} {source.section}"))
         whole = about.union(*passage)
-        for position, (start, end) in enumerate(spans):
+        for position, (start, end, text) in enumerate(sentences):
             own = set(passage[position])
-            near = own.union(*passage[max(0, position - 1) : position + 2], about)
-            text = source.text[start:end]
             if not own:
                 continue
-            found.append(
-                Candidate(
-                    source.number,
-                    position,
-                    start,
-                    end,
-                    text,
-                    (
-                        share := _covered(weights, own),
-                        (wider := _covered(weights, near)) - share,
-                        _covered(weights, whole) - wider,
-                        _phrases(pairs, passage[position]),
-                        *_shape_features(text, shapes, question),
-                        1 / (1 + rank),
-                        len(own - set(asked)) / len(own),
-                        1.0 if len(own) < 6 else 0.0,
-                        1.0 if position == 0 else 0.0,
-                    ),
-                    _INTRODUCES if "definition" in shapes[:1] and _opens_with(asked, text) else 0.0,
-                )
+            near = own.union(*passage[max(0, position - 1) : position + 2], about)
+            share, wider = _covered(weights, own), _covered(weights, near)
+            features = (
+                share,
+                wider - share,
+                _covered(weights, whole) - wider,
+                _phrases(pairs, passage[position]),
+                *_shape_features(text, shapes, question),
+                1 / (1 + rank),
+                len(own - set(asked)) / len(own),
+                1.0 if len(own) < 6 else 0.0,
+                1.0 if position == 0 else 0.0,
             )
+            bonus = _introduction(question, asked, text) if "definition" in shapes[:1] else 0.0
+            together = max(wider, len(content & near) / len(content)) if content else wider
+            found.append(Candidate(source.number, position, start, end, text, features, together, bonus))
     return found
 
 
-def missing(question: str, sources: Sequence[SourceBlock]) -> tuple[float, bool]:
+def answerability(question: str, sources: Sequence[SourceBlock], best: Candidate) -> float:
     """
-    Tell how much of a question no source mentions at all.
+    Tell how likely the sources answer a question at all.
 
     :param question: The question.
     :param sources: The sources.
-    :returns: The share of the question's search terms that no source has, and whether a name is among them.
+    :param best: The best candidate.
+    :returns: Its score less what the sources leave unsaid; minus infinity where a short question's few words do not
+        stand together.
     """
     said = set[str]().union(*(terms(f"{source.title} {source.section} {source.text}") for source in sources))
     asked = set(terms(question_subject(question)))
+    content = [word for word in asked if not _is_single(word)]
+    if len(content) <= _FEW and best.together < _TOGETHER:
+        return -math.inf
     names = [word for name in _NAME.findall(question) for word in terms(name)]
-    share = sum(word not in said for word in asked) / len(asked) if asked else 1.0
-    return share, any(word not in said for word in names)
+    unsaid = sum(word not in said for word in asked) / len(asked) if asked else 1.0
+    return best.score - _UNSAID * unsaid - _UNSAID_NAME * any(word not in said for word in names)
+
+
+def _sentences(text: str) -> list[tuple[int, int, str]]:
+    """Cut a text into sentences, with the notes in it taken out of theirs and put at the end."""
+    notes = [(match.start(1), match.end(1)) for match in _NOTE.finditer(text)]
+    if not notes:
+        return [(start, end, text[start:end]) for start, end in sentence_spans(text)]
+    running = _NOTE.sub(lambda match: _GAP * len(match[0]), text)
+    found = [(start, end, running[start:end].replace(_GAP, "")) for start, end in sentence_spans(running)]
+    for start, end in notes:
+        found.extend((start + a, start + b, text[start + a : start + b]) for a, b in sentence_spans(text[start:end]))
+    return found
+
+
+def _introduction(question: str, asked: Sequence[str], text: str) -> float:
+    thing = _THING.search(question.strip())
+    if thing:
+        name = re.escape(fold_han(next(group for group in thing.groups() if group).strip()))
+        if re.search(_INTRODUCTION.replace("NAME", name), fold_han(text), re.IGNORECASE):
+            return _INTRODUCES
+    return _OPENS if _opens_with(asked, text) else 0.0
 
 
 def _opens_with(asked: Sequence[str], text: str) -> bool:

@@ -18,6 +18,7 @@ _COURTESY = re.compile(
     r"[\s,，、]*)+[\s.!！。,，:：]*$",
     re.IGNORECASE,
 )
+_STOP_BEFORE = re.compile(r"[.!?。！？…][\"'”’」』)）]{0,2}$")
 _BULLET = re.compile(r"^(?:[-*+•·]|\d{1,2}[.)、])\s*")
 
 
@@ -66,7 +67,7 @@ def split_claims(answer: str) -> ClaimedText:
     :returns: The parts.
     """
     text, marks = _without_marks(answer, find_marks(answer))
-    spans = [_without_bullet(text, span) for span in sentence_spans(text)]
+    spans = [_without_bullet(text, span) for span in _cut_at_marks(text, sentence_spans(text), marks)]
     spans = [(start, end) for start, end in spans if _WORDS.search(text[start:end])]
     cited: list[list[int]] = [[] for _ in spans]
     # Some models put the mark before its sentence: then the first one opens the answer and none closes it.
@@ -108,6 +109,25 @@ def _without_marks(answer: str, marks: list[Mark]) -> tuple[str, list[tuple[int,
         at = mark.end
     pieces.append(answer[at:])
     return "".join(pieces), placed
+
+
+def _cut_at_marks(
+    text: str, spans: list[tuple[int, int]], marks: list[tuple[int, tuple[int, ...]]]
+) -> list[tuple[int, int]]:
+    """End a sentence where a mark stands behind its stop, also where the stop alone does not tell (`said I. [1]`)."""
+    cut = []
+    for start, end in spans:
+        at = start
+        for position, _ in marks:
+            goes_on = text[position:end].lstrip()[:1].islower()
+            if at < position < end and not goes_on and _STOP_BEFORE.search(text[max(at, position - 4) : position]):
+                cut.append((at, position))
+                at = position
+                while at < end and text[at].isspace():
+                    at += 1
+        if at < end:
+            cut.append((at, end))
+    return cut
 
 
 def _without_bullet(text: str, span: tuple[int, int]) -> tuple[int, int]:
