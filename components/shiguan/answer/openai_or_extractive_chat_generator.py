@@ -1,30 +1,22 @@
 """Answers with an OpenAI-compatible endpoint where one is configured, and with quoted sentences where none is."""
 
-import asyncio
-import os
-import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from haystack import component, logging
-from haystack.components.generators.chat import OpenAIChatGenerator
-from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
-from haystack.dataclasses.streaming_chunk import select_streaming_callback
-from haystack.utils import Secret
+from haystack import component
+from haystack.dataclasses import ChatMessage, StreamingCallbackT
 
 from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
-from shiguan.errors import AnswerError
-from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
+from shiguan.support.openai_endpoint import (
+    DEFAULT_MODEL,
+    OpenAIEndpoint,
+    check_endpoint_settings,
+    is_endpoint_configured,
+)
 
-logger = logging.getLogger(__name__)
+__all__ = ["DEFAULT_MODEL", "OpenAIOrExtractiveChatGenerator"]
 
-# Takes a temperature, which the reasoning models refuse.
-DEFAULT_MODEL = "gpt-4.1-mini"
-# Local servers (Ollama, vLLM, llama.cpp) check no key, but the client insists on one.
-_NO_KEY = "not-needed"
 _PROMPT_MARKS = ("prompt", "prompt_hash")
 
 
@@ -71,12 +63,7 @@ class OpenAIOrExtractiveChatGenerator:
         :param generation_kwargs: Passed on to the endpoint, such as `temperature`.
         :raises ValueError: If a number is out of its range.
         """
-        if timeout <= 0:
-            raise ValueError(f"`timeout` must be positive, got {timeout}.")
-        if max_retries < 0:
-            raise ValueError(f"`max_retries` must not be negative, got {max_retries}.")
-        if retry_delay < 0:
-            raise ValueError(f"`retry_delay` must not be negative, got {retry_delay}.")
+        check_endpoint_settings(timeout=timeout, max_retries=max_retries, retry_delay=retry_delay)
         self.model = model
         self.mode = mode
         self.timeout = timeout
@@ -84,9 +71,7 @@ class OpenAIOrExtractiveChatGenerator:
         self.retry_delay = retry_delay
         self.generation_kwargs = generation_kwargs
         self._extractive = ExtractiveChatGenerator(mode=mode)
-        self._client: OpenAIChatGenerator | None = None
-        self._loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
-        self._loop_clients = WeakKeyDictionary()
+        self._endpoint: OpenAIEndpoint | None = None
         self._lock = Lock()
         self._warm = False
 
@@ -95,8 +80,15 @@ class OpenAIOrExtractiveChatGenerator:
         with self._lock:
             if self._warm:
                 return
-            if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
-                self._client = self._new_client()
+            if is_endpoint_configured():
+                self._endpoint = OpenAIEndpoint(
+                    self.model,
+                    timeout=self.timeout,
+                    max_retries=self.max_retries,
+                    retry_delay=self.retry_delay,
+                    generation_kwargs=self.generation_kwargs,
+                    stage="generator",
+                )
             self._warm = True
 
     @component.output_types(replies=list[ChatMessage])
@@ -116,25 +108,11 @@ class OpenAIOrExtractiveChatGenerator:
         :raises AnswerError: If the endpoint fails for good.
         """
         self.warm_up()
-        if self._client is None:
+        if self._endpoint is None:
             replies = self._extractive.run(messages, streaming_callback, generation_kwargs)["replies"]
-            return {"replies": _marked(replies, messages)}
-        callback = select_streaming_callback(None, streaming_callback, requires_async=False)
-        streamed: list[bool] = []
-
-        def forward(chunk: StreamingChunk) -> None:
-            streamed.append(True)
-            if callback is not None:
-                callback(chunk)
-
-        for attempt in range(self.max_retries + 1):
-            try:
-                found = self._client.run(messages, forward if callback else None, generation_kwargs)["replies"]
-                return {"replies": _marked(_finished(found), messages)}
-            except Exception as error:
-                delay = self._delay_or_raise(error, attempt, bool(streamed))
-            time.sleep(delay)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        else:
+            replies = self._endpoint.run(messages, streaming_callback, generation_kwargs)
+        return {"replies": _marked(replies, messages)}
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(
@@ -153,82 +131,11 @@ class OpenAIOrExtractiveChatGenerator:
         :raises AnswerError: If the endpoint fails for good.
         """
         self.warm_up()
-        if self._client is None:
+        if self._endpoint is None:
             replies = (await self._extractive.run_async(messages, streaming_callback, generation_kwargs))["replies"]
-            return {"replies": _marked(replies, messages)}
-        callback = select_streaming_callback(None, streaming_callback, requires_async=True)
-        client = await self._client_of_this_loop()
-        streamed: list[bool] = []
-
-        async def forward(chunk: StreamingChunk) -> None:
-            streamed.append(True)
-            if callback is not None:
-                await callback(chunk)
-
-        for attempt in range(self.max_retries + 1):
-            try:
-                result = await client.run_async(messages, forward if callback else None, generation_kwargs)
-                return {"replies": _marked(_finished(result["replies"]), messages)}
-            except Exception as error:
-                delay = self._delay_or_raise(error, attempt, bool(streamed))
-            await asyncio.sleep(delay)
-        raise AssertionError("unreachable: the last attempt returns or raises")
-
-    def _delay_or_raise(self, error: Exception, attempt: int, streamed: bool) -> float:
-        if streamed or attempt >= self.max_retries or not is_worth_retrying(error):
-            cause, next_step = describe_failure(error, self._model, streamed=streamed)
-            tries = f" after {attempt + 1} attempts" if attempt else ""
-            # The original error may quote the request with its key, so it is not chained.
-            raise AnswerError(f"The stage `generator` failed{tries}: {cause}. {next_step}.") from None
-        delay = self.retry_delay * float(2**attempt)
-        logger.warning(
-            "The endpoint failed ({kind}); trying again in {delay} s", kind=type(error).__name__, delay=delay
-        )
-        return delay
-
-    @property
-    def _model(self) -> str:
-        return self.model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
-
-    def _new_client(self) -> OpenAIChatGenerator:
-        return OpenAIChatGenerator(
-            api_key=Secret.from_token(os.environ.get("OPENAI_API_KEY") or _NO_KEY),
-            model=self._model,
-            api_base_url=os.environ.get("OPENAI_BASE_URL") or None,
-            generation_kwargs=self.generation_kwargs,
-            timeout=self.timeout,
-            # The client's own retries wait half a second and are invisible; ours are counted and logged.
-            max_retries=0,
-        )
-
-    async def _client_of_this_loop(self) -> OpenAIChatGenerator:
-        # An async client's connections belong to the event loop that opened them, and every `AsyncPipeline.run` makes
-        # a new loop. So each loop gets a client, which is closed when the loop shuts down its async generators.
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            for other in [known for known in self._loop_clients if known.is_closed()]:
-                del self._loop_clients[other]
-            known = self._loop_clients.get(loop)
-            if known is not None:
-                return known[0]
-            client = self._new_client()
-            closing = _close_with_loop(client)
-            self._loop_clients[loop] = (client, closing)
-        await anext(closing)
-        return client
-
-
-async def _close_with_loop(client: OpenAIChatGenerator) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        await client.async_client.close()
-
-
-def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
-    if any(reply.meta.get("finish_reason") is None for reply in replies):
-        raise ConnectionError("the answer broke off before its end")
-    return replies
+        else:
+            replies = await self._endpoint.run_async(messages, streaming_callback, generation_kwargs)
+        return {"replies": _marked(replies, messages)}
 
 
 def _marked(replies: list[ChatMessage], messages: list[ChatMessage]) -> list[ChatMessage]:

@@ -122,7 +122,7 @@ def test_keys_and_passwords_never_stand_in_an_error(endpoint, monkeypatch):
 
 def test_waits_one_two_and_four_seconds(endpoint, monkeypatch):
     waits = []
-    monkeypatch.setattr("shiguan.answer.openai_or_extractive_chat_generator.time.sleep", waits.append)
+    monkeypatch.setattr("shiguan.support.openai_endpoint.time.sleep", waits.append)
     endpoint.next(times=3, status=500)
     OpenAIOrExtractiveChatGenerator().run(messages=PROMPT)
     assert waits == [1.0, 2.0, 4.0]
@@ -155,7 +155,7 @@ def test_run_async_works_in_one_event_loop_after_the_other(endpoint):
     for _ in range(3):
         (reply,) = asyncio.run(component.run_async(messages=PROMPT))["replies"]
         assert reply.text == "Li Su took it [1]."
-    assert len(component._loop_clients) <= 1
+    assert len(component._endpoint.loop_clients) <= 1
 
 
 def test_run_async_shares_one_client_within_a_loop(endpoint):

@@ -1,0 +1,208 @@
+"""Calls an OpenAI-compatible endpoint through Haystack's generator: in any event loop, with counted retries."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from haystack import logging
+from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
+from haystack.dataclasses.streaming_chunk import select_streaming_callback
+from haystack.utils import Secret
+
+from shiguan.errors import AnswerError
+from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
+
+logger = logging.getLogger(__name__)
+
+# Takes a temperature, which the reasoning models refuse.
+DEFAULT_MODEL = "gpt-4.1-mini"
+# Local servers (Ollama, vLLM, llama.cpp) check no key, but the client insists on one.
+_NO_KEY = "not-needed"
+
+
+def is_endpoint_configured() -> bool:
+    """
+    Tell whether the environment names an endpoint.
+
+    :returns: True if `OPENAI_API_KEY` or `OPENAI_BASE_URL` is set and not empty.
+    """
+    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
+
+
+def check_endpoint_settings(*, timeout: float, max_retries: int, retry_delay: float) -> None:
+    """
+    Check the numbers that every generator over an endpoint takes.
+
+    :param timeout: Seconds per attempt.
+    :param max_retries: Further attempts after the first.
+    :param retry_delay: Seconds before the first retry.
+    :raises ValueError: If a number is out of its range.
+    """
+    if timeout <= 0:
+        raise ValueError(f"`timeout` must be positive, got {timeout}.")
+    if max_retries < 0:
+        raise ValueError(f"`max_retries` must not be negative, got {max_retries}.")
+    if retry_delay < 0:
+        raise ValueError(f"`retry_delay` must not be negative, got {retry_delay}.")
+
+
+class OpenAIEndpoint:
+    """
+    One endpoint with its settings, read from the environment when it is made.
+
+    A call that fails in a way that may pass (no connection, timeout, 429, 5xx, a reply that is no valid JSON) is tried
+    again after 1, 2, 4... times `retry_delay` seconds, but never once parts of the answer have been streamed.
+    """
+
+    def __init__(
+        self,
+        model: str | None,
+        *,
+        timeout: float,
+        max_retries: int,
+        retry_delay: float,
+        generation_kwargs: dict[str, Any] | None,
+        stage: str,
+    ) -> None:
+        """
+        Make the client; nothing is sent yet.
+
+        :param model: The model; None for `$OPENAI_MODEL`, or `DEFAULT_MODEL` where that is not set.
+        :param timeout: Seconds to wait, per attempt.
+        :param max_retries: Further attempts after the first.
+        :param retry_delay: Seconds before the first retry; doubled for each further one.
+        :param generation_kwargs: Passed on to the endpoint, such as `temperature`.
+        :param stage: Who calls, for the errors.
+        """
+        self.model = model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
+        self.timeout = timeout
+        self.max_retries = max_retries
+        self.retry_delay = retry_delay
+        self.generation_kwargs = generation_kwargs
+        self.stage = stage
+        self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
+        self.loop_clients = WeakKeyDictionary()
+        self._lock = Lock()
+        self._client = self._new_client()
+
+    def run(
+        self,
+        messages: list[ChatMessage],
+        streaming_callback: StreamingCallbackT | None,
+        generation_kwargs: dict[str, Any] | None,
+    ) -> list[ChatMessage]:
+        """
+        Answer a prompt.
+
+        :param messages: The prompt.
+        :param streaming_callback: Called with each part of the answer as it comes.
+        :param generation_kwargs: For this call, over the endpoint's own.
+        :returns: The replies; none for an empty prompt.
+        :raises AnswerError: If the endpoint fails for good.
+        """
+        callback = select_streaming_callback(None, streaming_callback, requires_async=False)
+        streamed: list[bool] = []
+
+        def forward(chunk: StreamingChunk) -> None:
+            streamed.append(True)
+            if callback is not None:
+                callback(chunk)
+
+        for attempt in range(self.max_retries + 1):
+            try:
+                found = self._client.run(messages, forward if callback else None, generation_kwargs)["replies"]
+                return _finished(found)
+            except Exception as error:
+                delay = self._delay_or_raise(error, attempt, bool(streamed))
+            time.sleep(delay)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def run_async(
+        self,
+        messages: list[ChatMessage],
+        streaming_callback: StreamingCallbackT | None,
+        generation_kwargs: dict[str, Any] | None,
+    ) -> list[ChatMessage]:
+        """
+        Answer a prompt without blocking the event loop.
+
+        :param messages: The prompt.
+        :param streaming_callback: Awaited with each part of the answer as it comes.
+        :param generation_kwargs: For this call, over the endpoint's own.
+        :returns: The replies; none for an empty prompt.
+        :raises AnswerError: If the endpoint fails for good.
+        """
+        callback = select_streaming_callback(None, streaming_callback, requires_async=True)
+        client = await self._client_of_this_loop()
+        streamed: list[bool] = []
+
+        async def forward(chunk: StreamingChunk) -> None:
+            streamed.append(True)
+            if callback is not None:
+                await callback(chunk)
+
+        for attempt in range(self.max_retries + 1):
+            try:
+                result = await client.run_async(messages, forward if callback else None, generation_kwargs)
+                return _finished(result["replies"])
+            except Exception as error:
+                delay = self._delay_or_raise(error, attempt, bool(streamed))
+            await asyncio.sleep(delay)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _delay_or_raise(self, error: Exception, attempt: int, streamed: bool) -> float:
+        if streamed or attempt >= self.max_retries or not is_worth_retrying(error):
+            cause, next_step = describe_failure(error, self.model, streamed=streamed)
+            tries = f" after {attempt + 1} attempts" if attempt else ""
+            # The original error may quote the request with its key, so it is not chained.
+            raise AnswerError(f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.") from None
+        delay = self.retry_delay * float(2**attempt)
+        logger.warning(
+            "The endpoint failed ({kind}); trying again in {delay} s", kind=type(error).__name__, delay=delay
+        )
+        return delay
+
+    def _new_client(self) -> OpenAIChatGenerator:
+        return OpenAIChatGenerator(
+            api_key=Secret.from_token(os.environ.get("OPENAI_API_KEY") or _NO_KEY),
+            model=self.model,
+            api_base_url=os.environ.get("OPENAI_BASE_URL") or None,
+            generation_kwargs=self.generation_kwargs,
+            timeout=self.timeout,
+            # The client's own retries wait half a second and are invisible; ours are counted and logged.
+            max_retries=0,
+        )
+
+    async def _client_of_this_loop(self) -> OpenAIChatGenerator:
+        # An async client's connections belong to the event loop that opened them, and every `AsyncPipeline.run` makes
+        # a new loop. So each loop gets a client, which is closed when the loop shuts down its async generators.
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            for other in [known for known in self.loop_clients if known.is_closed()]:
+                del self.loop_clients[other]
+            known = self.loop_clients.get(loop)
+            if known is not None:
+                return known[0]
+            client = self._new_client()
+            closing = _close_with_loop(client)
+            self.loop_clients[loop] = (client, closing)
+        await anext(closing)
+        return client
+
+
+async def _close_with_loop(client: OpenAIChatGenerator) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await client.async_client.close()
+
+
+def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
+    if any(reply.meta.get("finish_reason") is None for reply in replies):
+        raise ConnectionError("the answer broke off before its end")
+    return replies
