@@ -99,10 +99,11 @@ class ContextBuilder:
             if cost <= left or not chosen:
                 chosen.append(numbered)
                 left -= cost
-        if len(chosen) < len(kept):
+        if len(chosen) < len(kept) / 2:
+            # That the last of many passages do not fit is the budget's purpose; that most do not is worth saying.
             warnings.append(
                 f"{len(kept) - len(chosen)} of {len(kept)} passages did not fit the context of "
-                f"{self.token_budget} tokens and were left out."
+                f"{self.token_budget} tokens and were left out. Raise `token_budget` to read more."
             )
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(documents))
         context = render_sources(_block(document) for document in chosen)

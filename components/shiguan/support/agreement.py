@@ -18,7 +18,7 @@ from shiguan.support.verbatim import find_verbatim, substitutes
 Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
 
 # Scores from which a claim counts as supported, and as supported in part.
-SUPPORTED, PARTIAL = 0.68, 0.42
+SUPPORTED, PARTIAL = 0.6, 0.3
 # A number or a name that the passage does not have takes this much; a claim with one is never more than partial.
 _FOREIGN_COST = 0.35
 # So similar are a claim and a span that say the same about something, so that a difference is a contradiction.

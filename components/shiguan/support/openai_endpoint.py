@@ -106,19 +106,19 @@ class OpenAIEndpoint:
         :raises AnswerError: If the endpoint fails for good.
         """
         callback = select_streaming_callback(None, streaming_callback, requires_async=False)
-        streamed: list[bool] = []
+        stream = _Stream()
 
         def forward(chunk: StreamingChunk) -> None:
-            streamed.append(True)
-            if callback is not None:
-                callback(chunk)
+            with stream:
+                if callback is not None:
+                    callback(chunk)
 
         for attempt in range(self.max_retries + 1):
             try:
                 found = self._client.run(messages, forward if callback else None, generation_kwargs)["replies"]
                 return _finished(found)
             except Exception as error:
-                delay = self._delay_or_raise(error, attempt, bool(streamed))
+                delay = self._delay_or_raise(error, attempt, stream)
             time.sleep(delay)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -139,25 +139,28 @@ class OpenAIEndpoint:
         """
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
-        streamed: list[bool] = []
+        stream = _Stream()
 
         async def forward(chunk: StreamingChunk) -> None:
-            streamed.append(True)
-            if callback is not None:
-                await callback(chunk)
+            with stream:
+                if callback is not None:
+                    await callback(chunk)
 
         for attempt in range(self.max_retries + 1):
             try:
                 result = await client.run_async(messages, forward if callback else None, generation_kwargs)
                 return _finished(result["replies"])
             except Exception as error:
-                delay = self._delay_or_raise(error, attempt, bool(streamed))
+                delay = self._delay_or_raise(error, attempt, stream)
             await asyncio.sleep(delay)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _delay_or_raise(self, error: Exception, attempt: int, streamed: bool) -> float:
-        if streamed or attempt >= self.max_retries or not is_worth_retrying(error):
-            cause, next_step = describe_failure(error, self.model, streamed=streamed)
+    def _delay_or_raise(self, error: Exception, attempt: int, stream: "_Stream") -> float:
+        if stream.failure is not None:
+            # The receiver of the stream failed, not the endpoint.
+            raise stream.failure
+        if stream.started or attempt >= self.max_retries or not is_worth_retrying(error):
+            cause, next_step = describe_failure(error, self.model, streamed=stream.started)
             tries = f" after {attempt + 1} attempts" if attempt else ""
             # The original error may quote the request with its key, so it is not chained.
             raise AnswerError(f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.") from None
@@ -193,6 +196,21 @@ class OpenAIEndpoint:
             self.loop_clients[loop] = (client, closing)
         await anext(closing)
         return client
+
+
+class _Stream:
+    """What has become of the parts of an answer that were passed on."""
+
+    def __init__(self) -> None:
+        self.started = False
+        self.failure: Exception | None = None
+
+    def __enter__(self) -> None:
+        self.started = True
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception):
+            self.failure = error
 
 
 async def _close_with_loop(client: OpenAIChatGenerator) -> AsyncIterator[None]:

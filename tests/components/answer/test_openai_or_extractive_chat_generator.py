@@ -144,6 +144,15 @@ def test_a_stream_that_breaks_off_is_an_error_and_not_tried_again(endpoint):
     assert endpoint.calls == 1
 
 
+def test_a_failure_of_the_callback_is_its_own(endpoint):
+    def broken(chunk):
+        raise KeyError("listener")
+
+    with pytest.raises(KeyError, match="listener"):
+        generator().run(messages=PROMPT, streaming_callback=broken)
+    assert endpoint.calls == 1
+
+
 def test_a_stream_that_fails_before_its_first_token_is_tried_again(endpoint):
     endpoint.next(status=500)
     (reply,) = generator().run(messages=PROMPT, streaming_callback=lambda chunk: None)["replies"]
