@@ -89,8 +89,9 @@ def run_system(name: str, folder: Path, children: int, queries: int) -> dict[str
         print(f"{name}: {phase} ...", file=sys.stderr, flush=True)
         arguments = ["--children", str(children), "--queries", str(queries), "--phase", phase, "--folder", str(folder)]
         command = [sys.executable, "-m", "benchmarks.retrieval", "--systems", name, *arguments]
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
+            print(done.stderr, file=sys.stderr)
             raise SystemExit(f"{name}: the phase `{phase}` failed with exit code {done.returncode}; see above.")
         result |= json.loads(done.stdout.splitlines()[-1])
     return result
