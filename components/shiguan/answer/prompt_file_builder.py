@@ -1,22 +1,18 @@
 """Renders a prompt from a file in `prompts/`, or from a template of one's own, into chat messages."""
 
-import hashlib
-import re
 from dataclasses import replace
 from typing import Any
 
 from haystack import component
-from haystack.components.builders import ChatPromptBuilder
 from haystack.dataclasses import ChatMessage
-from jinja2 import StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
 from shiguan.prompts import load_prompt, not_found_sentence
+from shiguan.support.prompt_rendering import chat_prompt_builder, prompt_hash
 
 # The one variable that is not a socket: its words depend on the mode and the language and live in one file.
 _NOT_FOUND = "not_found"
-_MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 _SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "language": str}
 
 
@@ -59,8 +55,8 @@ class PromptFileBuilder:
         self.template = template
         self.mode = mode
         source = load_prompt(prompt) if prompt is not None else str(template)
-        self._builder = _chat_prompt_builder(source, self._name)
-        self._hash = hashlib.sha256(source.encode("utf-8")).hexdigest()[:12]
+        self._builder = chat_prompt_builder(source, self._name)
+        self._hash = prompt_hash(source)
         self._variables = sorted(set(self._builder.variables) - {_NOT_FOUND})
         if _NOT_FOUND in self._builder.variables and "language" not in self._variables:
             self._variables.append("language")
@@ -105,18 +101,3 @@ class PromptFileBuilder:
                 'Wrap its text in {% message role="user" %} and {% endmessage %}.'
             )
         return {"prompt": [replace(message, _meta={**message.meta, **marks}) for message in messages]}
-
-
-def _chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
-    if _MESSAGE_TAG.search(source) is None:
-        source = '{% message role="user" %}\n' + source + "\n{% endmessage %}"
-    try:
-        builder = ChatPromptBuilder(template=source, required_variables="*")
-    except TemplateError as error:
-        raise ConfigurationError(f"Prompt `{name}` is not a valid template: {error}. Correct it.") from error
-    # Haystack renders an attribute that does not exist as nothing; a prompt with a hole in it must not be sent.
-    builder._env.undefined = StrictUndefined
-    # Lines that hold only a tag leave no trace, so that a prompt reads like its file.
-    builder._env.trim_blocks = True
-    builder._env.lstrip_blocks = True
-    return builder
