@@ -241,7 +241,7 @@ def _delete(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"source": options.source, "deleted": deleted})
     else:
-        _say(f"Took {options.source} out of the library: {deleted} passages.")
+        _say(f"Took {options.source} out of the library: {deleted:,} passage{'' if deleted == 1 else 's'}.")
     return 0
 
 

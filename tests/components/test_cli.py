@@ -171,7 +171,7 @@ def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
     shiguan("ingest", str(path), data_dir=data)
     assert json.loads(shiguan("search", "zither", "--json", data_dir=data)[1])["results"]
     code, out, _ = shiguan("delete", "gone.txt", data_dir=data)
-    assert (code, out) == (0, "Took gone.txt out of the library: 1 passages.\n")
+    assert (code, out) == (0, "Took gone.txt out of the library: 1 passage.\n")
     code, _, err = shiguan("search", "zither", "--json", data_dir=data)
     assert code == 2
     assert "has nothing in this library" in err
