@@ -9,10 +9,10 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 from pypdf.errors import PyPdfError
 
-from shiguan.support.file_types import DOCX, HTML, MARKDOWN, PDF, TEXT
+from shiguan.support.file_types import DOCX, MARKDOWN, PDF, TEXT
 
 # The other converters report what they leave out themselves.
-_SILENT = frozenset(kind.mime_type for kind in (PDF, DOCX, HTML, MARKDOWN, TEXT))
+_SILENT = frozenset(kind.mime_type for kind in (PDF, DOCX, MARKDOWN, TEXT))
 
 
 @component
@@ -22,7 +22,7 @@ class ConversionInspector:
 
     Haystack's converters log a file that they cannot read and go on. Stands behind them, drops documents without text,
     and names each such file in `skipped`: a damaged or locked PDF, one that is only pictures of pages, a broken DOCX, a
-    page without text. Pages of a PDF without text, in a file that has others, give a warning.
+    text without words. Pages of a PDF without text, in a file that has others, give a warning.
     """
 
     @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from haystack import Document, component
 
 
-class DocumentEmbedder(Protocol):
+class _DocumentEmbedder(Protocol):
     """Any of Haystack's document embedders."""
 
     def run(self, documents: list[Document]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class LanguageAwareDocumentEmbedder:
     """
 
     def __init__(
-        self, document_embedder: DocumentEmbedder, *, languages: list[str] | None = None, batch_size: int = 128
+        self, document_embedder: _DocumentEmbedder, *, languages: list[str] | None = None, batch_size: int = 128
     ) -> None:
         """
         Keep the embedder.

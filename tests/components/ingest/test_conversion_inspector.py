@@ -6,7 +6,7 @@ from haystack import Document, Pipeline
 from haystack.dataclasses import ByteStream
 
 from shiguan.ingest.conversion_inspector import ConversionInspector
-from shiguan.support.file_types import DOCX, EPUB, HTML, PDF, TEXT
+from shiguan.support.file_types import DOCX, EPUB, MARKDOWN, PDF, TEXT
 
 
 def source(kind, data=b"x", name="a.bin"):
@@ -36,10 +36,10 @@ def inspect(documents, sources):
         (source(PDF, b"%PDF-1.4\ngarbage"), "the PDF is damaged", "another copy"),
         (source(PDF, pdf(pages=0)), "the PDF has no pages", "another copy"),
         (source(DOCX), "the DOCX is damaged", "word processor"),
-        (source(HTML), "no text was found", "plain text"),
+        (source(MARKDOWN), "no text was found", "plain text"),
         (source(TEXT), "no text was found", "plain text"),
     ],
-    ids=["scan", "locked", "damaged", "no pages", "docx", "html", "text"],
+    ids=["scan", "locked", "damaged", "no pages", "docx", "markdown", "text"],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_a_file_that_gave_no_text_is_named_with_the_reason(stream, cause, step):

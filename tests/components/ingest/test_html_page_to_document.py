@@ -1,0 +1,47 @@
+import pytest
+from haystack import Pipeline
+from haystack.dataclasses import ByteStream
+
+from shiguan.ingest.html_page_to_document import HtmlPageToDocument
+
+
+def read(page):
+    return HtmlPageToDocument().run([ByteStream(page.encode(), meta={"file_path": "a.html"})])
+
+
+PAGE = """<!DOCTYPE html><html lang="zh"><head><title> 旧唐书 &amp; 注 </title><meta charset="gb2312"><style>p {}</style></head>
+<body><nav><a href="#a">目录</a></nav><h1>旧唐书</h1><p>刘昫<b>等</b>撰。</p><script>var x = "脚本";</script>
+<h2>卷二百</h2><p>安禄山，营州柳城杂种胡人也。<br>母阿史德氏。</p><blockquote>史臣曰：治乱有数。</blockquote></body></html>"""
+
+
+def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
+    result = read(PAGE)
+    assert [(d.content, d.meta["section"], d.meta["kind"]) for d in result["documents"]] == [
+        ("刘昫等撰。", ["旧唐书"], "text"),
+        ("安禄山，营州柳城杂种胡人也。\n母阿史德氏。", ["旧唐书", "卷二百"], "text"),
+        ("史臣曰：治乱有数。", ["旧唐书", "卷二百"], "quote"),
+    ]
+    assert (result["skipped"], result["documents"][0].meta["title"]) == ([], "旧唐书 & 注")
+    assert result["documents"][0].meta["anchor"]["path"].startswith("/html/body/p")
+    assert result["documents"][0].meta["file_path"] == "a.html"
+
+
+def test_tag_soup_is_read():
+    contents = [document.content for document in read("<p>One<p>Two <i>and</b> three")["documents"]]
+    assert contents == ["One", "Two and three"]
+
+
+@pytest.mark.parametrize("page", ["<html><body> </body></html>", "<script>x</script>", "<html>"])
+def test_a_page_without_text_is_named(page):
+    (entry,) = read(page)["skipped"]
+    assert (entry["source"], entry["cause"]) == ("a.html", "no text was found in the page")
+
+
+def test_no_pages_give_no_documents():
+    assert HtmlPageToDocument().run([]) == {"documents": [], "skipped": [], "warnings": []}
+
+
+def test_the_converter_comes_back_from_yaml():
+    pipeline = Pipeline()
+    pipeline.add_component("converter", HtmlPageToDocument())
+    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("converter"), HtmlPageToDocument)

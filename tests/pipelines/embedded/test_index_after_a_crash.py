@@ -1,0 +1,104 @@
+"""Whatever moment the process dies at, running again gives the store of one clean run."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shiguan.loading import load_stores
+from shiguan.stores.shards import close_all_shards
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = Path(__file__).with_name("ingest_and_die.py")
+POINTS = 10
+
+
+def run_all(*runs):
+    """Run ingests one after the other, each in a process of its own; give what each printed."""
+    arguments = []
+    for data_dir, last_step, files in runs:
+        arguments += ["--"] * bool(arguments) + [str(data_dir), str(last_step), *map(str, files)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components"), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+def everything_in(data_dir):
+    stores = load_stores("embedded", data_dir=data_dir)
+    found = {}
+    for name, store in stores.items():
+        documents = [document.to_dict(flatten=False) for document in store.filter_documents()]
+        found[name] = sorted(json.dumps(document, sort_keys=True) for document in documents)
+    close_all_shards()
+    return found
+
+
+def write_version(folder, version):
+    """A book of 60 paragraphs and 20 records; in the second version some differ, some are new and some are gone."""
+    changed = version == 2
+    paragraphs = [
+        f"Chapter {n}{' revised' if changed and n % 3 == 0 else ''}. " + f"The garrison marched on day {n}. " * 12
+        for n in range(45 if changed else 60)
+    ]
+    (folder / "book.txt").write_text("\n\n".join(paragraphs))
+    rows = [
+        {"id": str(n), "text": f"Record {n}{' corrected' if changed and n % 2 else ''}. " + "He came and he went. " * 9}
+        for n in range(0, 20, 1 + changed)
+    ]
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return [folder / "book.txt", folder / "rows.jsonl"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
+@pytest.mark.slow
+def test_a_second_run_after_kill_9_at_any_of_ten_points_gives_the_store_of_one_clean_run(tmp_path):
+    books = tmp_path / "books"
+    books.mkdir()
+    never = 10**6
+
+    # The libraries hold the first version, then the second replaces it; "clean" never knew the first.
+    files = write_version(books, 1)
+    names = [f"killed-{point}" for point in range(POINTS)]
+    run_all((tmp_path / "whole", never, files))
+    for name in names:
+        shutil.copytree(tmp_path / "whole", tmp_path / name)
+    files = write_version(books, 2)
+    whole, clean = run_all((tmp_path / "whole", never, files), (tmp_path / "clean", never, files))
+    steps, embedded = map(int, whole.split())
+    assert steps > POINTS, "too few steps to be killed between"
+    assert 0 < embedded < int(clean.split()[1]), "unchanged passages were embedded again"
+
+    points = [round(point * (steps - 1) / (POINTS - 1)) for point in range(POINTS)]
+    killed = run_all(*[(tmp_path / name, point, files) for name, point in zip(names, points, strict=True)])
+    assert killed == ["killed"] * POINTS
+    interrupted = [everything_in(tmp_path / name) for name in names]
+    expected = everything_in(tmp_path / "clean")
+    assert all(found != expected for found in interrupted)
+
+    run_all(*[(tmp_path / name, never, files) for name in names])
+    assert everything_in(tmp_path / "whole") == expected
+    for name in names:
+        assert everything_in(tmp_path / name) == expected, name
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
+def test_what_is_found_after_a_crash_always_leads_to_a_passage(tmp_path):
+    books = tmp_path / "books"
+    books.mkdir()
+    never = 10**6
+    files = write_version(books, 1)
+    run_all((tmp_path / "lib", never, files))
+    files = write_version(books, 2)
+    for point in (2, 6, 10):
+        assert run_all((tmp_path / "lib", point, files)) == ["killed"]
+        stores = load_stores("embedded", data_dir=tmp_path / "lib")
+        parents = {document.id for document in stores["parents"].filter_documents()}
+        assert {document.meta["parent_id"] for document in stores["children"].filter_documents()} <= parents
+        close_all_shards()
