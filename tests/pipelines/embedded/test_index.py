@@ -90,7 +90,11 @@ def one_of_each(folder):
 def test_the_file_is_loaded_by_haystack_alone():
     text = (resource_folder("pipelines") / "embedded" / "index.yml").read_text(encoding="utf-8")
     pipeline = AsyncPipeline.loads(text)
-    first, second = (yaml.safe_load(p.dumps()) for p in (pipeline, AsyncPipeline.loads(pipeline.dumps())))
+    # Haystack writes one of the PDF converter's defaults as a tuple, which plain YAML does not know.
+    first, second = (
+        yaml.safe_load(p.dumps().replace("!!python/tuple", ""))
+        for p in (pipeline, AsyncPipeline.loads(pipeline.dumps()))
+    )
     for dumped in (first, second):
         dumped["connections"].sort(key=str)
     assert first == second
