@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -42,7 +41,7 @@ def print_answer(answer: dict[str, Any]) -> None:
     console = _console()
     console.print(Text(answer["query"], style="bold"))
     console.print()
-    console.print(Padding(Text(answer["answer"]), (0, 0, 0, 2), expand=False))
+    _print_indented(console, Text(answer["answer"]), 2)
     console.print()
     cited: dict[int, list[dict[str, Any]]] = {}
     for citation in answer["citations"]:
@@ -56,7 +55,7 @@ def print_answer(answer: dict[str, Any]) -> None:
             line = Text.assemble(
                 (f"{citation['verdict']} {citation['confidence']:.2f}  ", style), _quote(citation["quote"])
             )
-            console.print(Padding(line, (0, 0, 0, 6), expand=False))
+            _print_indented(console, line, 6)
     if cited:
         console.print()
     metadata = answer["metadata"]
@@ -91,7 +90,7 @@ def print_passages(query: str, documents: "list[Document]", warnings: list[str])
         console.print(heading, overflow="ellipsis", no_wrap=True)
         matches = document.meta.get("matches") or [{"start": 0, "end": _MAX_QUOTE}]
         text = (document.content or "")[matches[0]["start"] : matches[0]["end"]]
-        console.print(Padding(_quote(text), (0, 0, 0, 6), expand=False))
+        _print_indented(console, _quote(text), 6)
     _print_warnings(console, warnings)
 
 
@@ -128,7 +127,8 @@ def print_modes(modes: dict[str, dict[str, str]]) -> None:
     for deployment, descriptions in modes.items():
         console.print(Text(deployment, style="bold"))
         for description in descriptions.values():
-            console.print(Padding(Text(description), (0, 0, 1, 2), expand=False))
+            _print_indented(console, Text(description), 2)
+            console.print()
 
 
 def print_ingest_summary(summary: dict[str, Any]) -> None:
@@ -226,6 +226,13 @@ class IngestProgress:
             )
 
 
+def _print_indented(console: Console, text: Text, indent: int) -> None:
+    """Print wrapped text behind a margin, without the trailing blanks of a box: people copy from terminals."""
+    for line in text.wrap(console, console.width - indent):
+        line.rstrip()
+        console.print(Text.assemble(" " * indent, line), soft_wrap=True)
+
+
 def _progress(console: Console) -> Progress:
     return Progress(
         TextColumn("{task.description}", markup=False),
@@ -257,7 +264,7 @@ def _short(name: str, width: int = 32) -> str:
 
 def _print_warnings(console: Console, warnings: Iterable[str]) -> None:
     for warning in warnings:
-        console.print(Padding(Text(f"note: {warning}", style="yellow"), (0, 0, 0, 2), expand=False))
+        _print_indented(console, Text(f"note: {warning}", style="yellow"), 2)
 
 
 def _print_problems(console: Console, skipped: list[dict[str, str]], warnings: list[str]) -> None:
