@@ -82,13 +82,14 @@ class SyntheticLibrary:
 
     def questions(self, count: int) -> list[str]:
         """
-        Make English questions: six words, log-uniform over the ranks 30 to 10,000, in a frame of frequent ones.
+        Make English questions: three words, log-uniform over the ranks 30 to 10,000, in a frame of frequent ones.
 
-        English, because the offline embedder knows no other language: every system then runs both of its retrievers.
+        With about 20 tokens they are as long as questions of people. English, because the offline embedder knows no
+        other language: every system then runs both of its retrievers.
         """
         rng = np.random.default_rng(self.seed + 2)
-        ranks = np.exp(rng.uniform(np.log(30), np.log(10_000), size=(count, 6))).astype(int)
-        frame = "What did the {} of {} have to do with {} and {} when {} came to {}?"
+        ranks = np.exp(rng.uniform(np.log(30), np.log(10_000), size=(count, 3))).astype(int)
+        frame = "Who was {} and when did {} come to {}?"
         return [frame.format(*(self.english[min(r, len(self.english) - 1)] for r in row)) for row in ranks]
 
 
