@@ -77,7 +77,7 @@ def test_an_english_question_gets_a_cited_answer(shiguan):
     assert set(answer) == {"answer", "query", "mode", "status", "citations", "documents", "metadata"}
     assert answer["status"] == "answered"
     assert "5,464 kilometres" in answer["answer"]
-    citation = answer["citations"][0]
+    citation = answer["citations"][-1]
     assert set(citation) == {
         "number", "claim", "parent_id", "source", "title", "section", "anchor", "start", "end", "quote", "confidence",
         "verdict",

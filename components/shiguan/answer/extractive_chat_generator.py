@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 
 from shiguan.prompts import not_found_sentence
-from shiguan.support.answer_sentences import Candidate, answerability, candidates
+from shiguan.support.answer_sentences import Candidate, answerability, candidates, points_back
 from shiguan.support.languages import detect_language
 from shiguan.support.near_duplicates import shingles, similarity
 from shiguan.support.source_blocks import SourceBlock, parse_question, parse_sources
@@ -24,13 +24,10 @@ _NEARLY = 1.2
 _SAME = 0.6
 _LONGEST = 400
 # A sentence that opens like this needs the one before it.
-_POINTS_BACK = re.compile(
-    r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
-    r"|[他她它牠祂其此这這该該]|于是|於是|因此|所以|后来|後來|然而|但|同年|是年|是岁|是歲)",
-    re.IGNORECASE,
-)
 _CLAUSE_END = re.compile(r"[，,；;：:、](?=\s|[^\d\s])")
 _HAN = re.compile(r"[\u3400-\u9fff]")
+_WIDE_END = re.compile(r"[\u3000-\u9fff\uff00-\uffef][\"'”’」』）)\]》]*$")
+_ENDED = re.compile(r"[.!?…。！？；;:：][\"'”’」』）)\]》]*$")
 
 
 @component
@@ -154,7 +151,7 @@ def _chosen(found: Sequence[Candidate], limit: int) -> list[Candidate]:
         if candidate in chosen or any(similarity(runs, shingles(other.text)) >= _SAME for other in chosen):
             continue
         before = places.get((candidate.number, candidate.position - 1))
-        if before and before not in chosen and len(chosen) + 2 <= limit and _POINTS_BACK.match(candidate.text):
+        if before and before not in chosen and len(chosen) + 2 <= limit and points_back(candidate.text):
             chosen.append(before)
         chosen.append(candidate)
     # The best sentence's passage first, each passage in its own order.
@@ -163,12 +160,17 @@ def _chosen(found: Sequence[Candidate], limit: int) -> list[Candidate]:
 
 
 def _quoted(chosen: Sequence[Candidate], question: str) -> str:
-    parts = []
+    answer = ""
     for candidate in chosen:
         text = _one_line(_shortened(candidate.text, question))
-        wide = bool(_HAN.search(text[-3:]))
-        parts.append(f"{text}[{candidate.number}]" if wide else f"{text} [{candidate.number}] ")
-    return "".join(parts).strip()
+        if not _ENDED.search(text):
+            # A heading, a verse or a row of a table has no stop; without one it would run into the next sentence.
+            text += "。" if _HAN.search(text[-1:]) else "."
+        # Han text is set without spaces; between it and Latin text one stands.
+        before = "" if not answer or _HAN.search(text[:3]) else " "
+        mark = f"[{candidate.number}]" if _WIDE_END.search(text) else f" [{candidate.number}]"
+        answer += before + text + mark
+    return answer
 
 
 def _shortened(text: str, question: str) -> str:

@@ -64,6 +64,8 @@ FEATURES = ("own", "near", "passage", "phrase", "shape", "other_shape", "rank", 
 WEIGHTS = (8.0, 3.6, -1.0, 1.0, 1.4, 0.1, 1.9, -2.9, 0.2, 0.5)
 # What a sentence gains that introduces the very thing that is asked about, and one that at least opens with it.
 _INTRODUCES, _OPENS = 2.0, 1.0
+# What a row of a table loses: a year and a name in cells cover a question well and say little.
+_ROW, _ROW_COST = re.compile(r"\S \| \S"), 1.0
 # What an unsaid part of the question costs: a share of its words, and a name.
 _UNSAID, _UNSAID_NAME = 1.8, 2.0
 # A question of so few words is answered only where most of their weight stands close together: of two words, one alone
@@ -72,6 +74,12 @@ _FEW, _TOGETHER = 3, 0.55
 # A note that the converter has put into the running text: read as sentences of its own, and left out of the one around.
 _NOTE = re.compile(r"\[(?:Note|脚注)[:：]\s*([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]")
 _GAP = "\u200b"
+# A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
+_POINTS_BACK = re.compile(
+    r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
+    r"|[他她它牠祂其此这這该該]|于是|於是|因此|所以|后来|後來|然而|但|同年|是年|是岁|是歲)",
+    re.IGNORECASE,
+)
 # The one thing that a question asks to introduce, and how a sentence does so.
 _THING = re.compile(
     r"^(?:who|what) (?:is|was|are|were) (?:(?:the|an?) )?([^?]{2,60}?)\s*\?*$"
@@ -113,7 +121,8 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
             if not own:
                 continue
             near = own.union(*passage[max(0, position - 1) : position + 2], about)
-            share, wider = _covered(weights, own), _covered(weights, near)
+            meant = own.union(passage[position - 1]) if position and points_back(text) else own
+            share, wider = _covered(weights, meant), _covered(weights, near)
             features = (
                 share,
                 wider - share,
@@ -126,9 +135,20 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
                 1.0 if position == 0 else 0.0,
             )
             bonus = _introduction(question, asked, text) if "definition" in shapes[:1] else 0.0
+            bonus -= _ROW_COST if _ROW.search(text) else 0.0
             together = max(wider, len(content & near) / len(content)) if content else wider
             found.append(Candidate(source.number, position, start, end, text, features, together, bonus))
     return found
+
+
+def points_back(text: str) -> bool:
+    """
+    Tell whether a sentence says who or what it is about only by pointing to the one before it.
+
+    :param text: The sentence.
+    :returns: Whether it opens with a pronoun or a word that continues.
+    """
+    return bool(_POINTS_BACK.match(text))
 
 
 def answerability(question: str, sources: Sequence[SourceBlock], best: Candidate) -> float:
