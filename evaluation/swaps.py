@@ -25,8 +25,9 @@ _HAN_NUMBER = re.compile(rf"[{_HAN_DIGITS}](?=[个名位年月日岁人次条座
 _NAME = re.compile(r"(?<=[a-z0-9,;] )[A-Z][a-zé-ü]+(?:[ -][A-Z][a-zé-ü]+)*\b")
 _NO_NAMES = frozenset({*_MONTHS, *"Monday Tuesday Wednesday Thursday Friday Saturday Sunday The However".split()})
 _HAN_PLACES = (
-    "中国 美国 英国 法国 德国 日本 韩国 印度 俄罗斯 意大利 西班牙 加拿大 澳大利亚 巴西 埃及 北京 上海 香港 台湾 广州 南京 杭州 "
-    "武汉 成都 西安 重庆 天津 苏州 福建 浙江 江苏 广东 湖南 湖北 四川 云南 山东 山西 河南 河北 伦敦 巴黎 纽约 东京 柏林 罗马"
+    "中国 美国 英国 法国 德国 日本 韩国 印度 俄罗斯 意大利 西班牙 加拿大 澳大利亚 巴西 埃及 北京 上海 香港 台湾 "
+    "广州 南京 杭州 武汉 成都 西安 重庆 天津 苏州 福建 浙江 江苏 广东 湖南 湖北 四川 云南 山东 "
+    "山西 河南 河北 伦敦 巴黎 纽约 东京 柏林 罗马"
 ).split()
 _HAN_PLACE = re.compile("|".join(_HAN_PLACES))
 _HAN = re.compile(r"[\u4e00-\u9fff·]{2,8}")
@@ -116,10 +117,10 @@ def _numbers(text: str, generator: random.Random) -> list[tuple[int, int, str]]:
             at = generator.randrange(len(match[0]))
         digit = generator.choice([d for d in "123456789" if d != match[0][at]])
         found.append((match.start(), match.end(), match[0][:at] + digit + match[0][at + 1 :]))
-    for match in _WORD.finditer(text):
-        found.append((match.start(), match.end(), generator.choice([word for word in _WORDS if word != match[0]])))
-    for match in _HAN_NUMBER.finditer(text):
-        found.append((match.start(), match.end(), generator.choice([d for d in _HAN_DIGITS if d != match[0]])))
+    for pattern, words in ((_WORD, _WORDS), (_HAN_NUMBER, list(_HAN_DIGITS))):
+        for match in pattern.finditer(text):
+            other = generator.choice([word for word in words if word != match[0]])
+            found.append((match.start(), match.end(), other))
     return found
 
 

@@ -101,3 +101,19 @@ def _name_in(piece: str, folded: str, said: set[str]) -> str:
     if len(core) in (1, 2) and after and after in "州县郡省市镇":
         return core + after
     return ""
+
+
+def looks_like_name(run: str) -> bool:
+    """
+    Tell whether a run of Han characters looks like a name by itself: of a person, a place or something foreign.
+
+    :param run: Han characters; a middle dot may stand between them.
+    :returns: True if it begins with a surname and has two to four characters, ends as places do, is written with the
+        characters that stand for foreign sounds, or has a middle dot.
+    """
+    folded = run.translate(_FOLD)
+    if "·" in run or "•" in run:
+        return True
+    if len(folded) >= 2 and sum(character in _TRANSLITERATED for character in folded) >= max(2, 0.75 * len(folded)):
+        return True
+    return (2 <= len(folded) <= 4 and folded[0] in _SURNAMES) or (len(folded) >= 2 and folded[-1] in _PLACE_END)

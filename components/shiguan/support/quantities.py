@@ -57,6 +57,9 @@ _MONTHS = {
     )
     for name in names.split()
 }
+_PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
+# 2018–19: the second year of a span is written with its last two digits.
+_YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\b\.?", re.IGNORECASE)
 
 
@@ -126,7 +129,7 @@ def quantities(text: str) -> list[Quantity]:
         if scale:
             value *= _SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
             end = scale.end()
-        add({value}, _kind(plain, match.start(), end), match.start(), end)
+        add({value, *_second_year(plain, match)}, _kind(plain, match.start(), end), match.start(), end)
     for match in _HAN_NUMBER.finditer(plain):
         _add_han(plain, match, add)
     for match in _ENGLISH.finditer(plain):
@@ -152,6 +155,11 @@ def _add_han(plain: str, match: re.Match[str], add: object) -> None:
         add({value}, _kind(plain, match.start(), match.end()), match.start(), match.end())
 
 
+def _second_year(plain: str, match: re.Match[str]) -> set[float]:
+    century = _YEAR_BEFORE.search(plain[max(0, match.start() - 8) : match.start()])
+    return {int(century[1]) * 100 + float(match[0])} if century and len(match[0]) == 2 else set()
+
+
 def _kind(plain: str, start: int, end: int) -> Kind:
     after = plain[end : end + 8].lstrip()
     before = plain[max(0, start - 10) : start].rstrip().lower()
@@ -161,7 +169,7 @@ def _kind(plain: str, start: int, end: int) -> Kind:
         return "month"
     if after[:1] in ("日", "号") and after[:1]:
         return "day"
-    if after[:1] == "%" or after.lower().startswith("per") or plain[max(0, start - 3) : start] == "百分之":
+    if after[:1] == "%" or _PERCENT.match(after) or plain[max(0, start - 3) : start] == "百分之":
         return "percent"
     word = re.search(r"([a-z]+)\.?$", before)
     if word and word[1] in _MONTHS and end - start <= 4:

@@ -1,0 +1,137 @@
+"""Judges the claims of an answer against its passages: a score and a verdict for each, with the span and a reason."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shiguan.support.evidence import Reading
+
+Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
+
+# Scores from which a claim counts as supported, and as supported in part.
+SUPPORTED, PARTIAL = 0.62, 0.42
+# The weights below were set on one half of the public sets that evaluation/groundedness.py reads; docs/quality.md has
+# the numbers of the other half.
+# How much of the score is what the words show: one sentence, three neighbouring ones, all passages together.
+_SENTENCE_SHARE, _WINDOW_SHARE, _PASSAGES_SHARE = 0.3, 0.3, 0.4
+# How much of it is what the embedder says, where there is one that knows the language.
+_SIMILARITY_SHARE = 0.6
+# What a number or a name that no passage has takes away, for at most two of each.
+_NUMBER_COST, _NAME_COST = 0.15, 0.1
+# A short claim is judged by few words, so it leans on the answer that it stands in: with this many words' weight.
+_LEANING = 2.0
+# What an answer is taken for before anything is known of it, and with how much weight.
+_PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
+# What a contradicted claim keeps of its score, so that it stays below one that is supported in part.
+_CONTRADICTED_SHARE = 0.55
+_EMPHASIS = re.compile(r"\*+|`+|^#+\s+")
+_LABEL = re.compile(r"^\s*\*\*([^*]{1,60})\*\*\s*[:：]?|^\s*\*\*([^*]{1,60}[:：])\*\*")
+_NEXT_ITEM = re.compile(r"\s+\d{1,2}[.)]\s*$")
+
+
+@dataclass(frozen=True)
+class Support:
+    """
+    How the passages stand to a claim.
+
+    :param score: How well they support it, 0 to 1.
+    :param verdict: The verdict.
+    :param reason: Why, in a clause.
+    :param passage: The place of the passage with the best span in the list; -1 if there is none.
+    :param start: Where the span starts in that passage, in code points.
+    :param end: Where it ends; whole sentences.
+    """
+
+    score: float
+    verdict: Verdict
+    reason: str
+    passage: int = -1
+    start: int = 0
+    end: int = 0
+
+
+def plain_claim(sentence: str) -> str:
+    """
+    Take the Markdown off a sentence, so that a label in bold is not taken for a name.
+
+    :param sentence: A sentence of an answer.
+    :returns: Its words; a bold label in lower case, and without the number of the list item that follows.
+    """
+    label = _LABEL.match(sentence)
+    if label:
+        name = (label[1] or label[2]).rstrip(":：")
+        sentence = f"{name.lower()}: {sentence[label.end() :]}"
+    return _NEXT_ITEM.sub("", _EMPHASIS.sub("", sentence)).strip()
+
+
+def judge(readings: Sequence[Reading], similarities: Sequence[float | None]) -> list[Support]:
+    """
+    Score the claims of one answer.
+
+    A claim's own score is what the passages have of its words, weighted by rarity, half and half with the best
+    similarity of a window where an embedder gave one, less what numbers and names that no passage has cost. It leans on
+    the mean of its answer the more the less it says itself. Verdicts follow from the score, but exact comparison
+    overrides it: another number, name or sign in a sentence that is otherwise repeated contradicts.
+
+    :param readings: What the passages have of each claim.
+    :param similarities: The highest cosine similarity of a claim and a window, 0 to 1, for each claim; None without.
+    :returns: One judgement for each claim.
+    """
+    own = [_own(reading, similarity) for reading, similarity in zip(readings, similarities, strict=True)]
+    weight = sum(reading.weight for reading in readings)
+    mean = sum(score * reading.weight for score, reading in zip(own, readings, strict=True))
+    mean = (mean + _PRIOR * _PRIOR_WEIGHT) / (weight + _PRIOR_WEIGHT)
+    return [_judged(reading, score, mean) for reading, score in zip(readings, own, strict=True)]
+
+
+def _own(reading: Reading, similarity: float | None) -> float:
+    if reading.verbatim:
+        return 1.0
+    words = _SENTENCE_SHARE * reading.sentence + _WINDOW_SHARE * reading.window + _PASSAGES_SHARE * reading.passages
+    if similarity is not None:
+        words += _SIMILARITY_SHARE * (max(similarity, 0.0) - words)
+    words -= _NUMBER_COST * min(2, len(reading.foreign_numbers)) + _NAME_COST * min(2, len(reading.foreign_names))
+    return max(0.0, min(1.0, words))
+
+
+def _judged(reading: Reading, own: float, mean: float) -> Support:
+    if not reading.windows:
+        return Support(0.0, "unsupported", "there is no passage to compare with")
+    best = reading.windows[0]
+    span = (best.passage, best.start, best.end)
+    if reading.verbatim:
+        return Support(1.0, "supported", "a passage says so word for word", *span)
+    score = (own * reading.weight + mean * _LEANING) / (reading.weight + _LEANING)
+    against = _contradiction(reading)
+    if against:
+        return Support(min(score * _CONTRADICTED_SHARE, PARTIAL - 0.01), "contradicted", against, *span)
+    missing = [*reading.foreign_numbers, *reading.foreign_names]
+    doubt = ""
+    if missing:
+        doubt = f"no passage has {', '.join(missing[:3])}"
+    elif reading.comparison.differences:
+        one = reading.comparison.differences[0]
+        doubt = f"the passage has “{one.said}” where the answer has “{one.claimed}”"
+    if doubt:
+        # What would be supported otherwise is so in part.
+        verdict: Verdict = "partial" if score >= (PARTIAL + SUPPORTED) / 2 else "unsupported"
+        if reading.comparison.differences and score >= PARTIAL:
+            verdict = "partial"
+        return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span)
+    if score >= SUPPORTED:
+        return Support(score, "supported", "the passages say so", *span)
+    if score >= PARTIAL:
+        return Support(score, "partial", "the passages say only a part of it", *span)
+    return Support(score, "unsupported", "the passages do not say so", *span)
+
+
+def _contradiction(reading: Reading) -> str:
+    for difference in reading.comparison.differences:
+        if difference.kind == "negation":
+            return "only one of the two denies it"
+        if difference.kind != "word":
+            return f"the passage has “{difference.said}” where the answer has “{difference.claimed}”"
+    if reading.rival_number:
+        return f"the passage has another number: {reading.rival_number}"
+    return ""

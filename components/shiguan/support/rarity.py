@@ -1,0 +1,57 @@
+"""How rare a search term is in writing at large, for weighing what a claim says."""
+
+import json
+import math
+from functools import cache
+
+from haystack import logging
+
+from shiguan.errors import ConfigurationError
+from shiguan.support.model_cache import packaged_file
+from shiguan.support.terms import terms
+
+logger = logging.getLogger(__name__)
+
+# A WordPiece vocabulary is written in order of frequency: after the signs and letters the first whole word is the
+# commonest. So the tokenizer that comes with the embedder is a background table of 30,000 English words for free.
+_FIRST_WORD = 1996
+_UNKNOWN = 40_000
+_FLOOR, _CEILING = 0.5, 4.5
+# A single Han character says less than a pair; one that carries grammar, or a pair with one, hardly anything.
+_SINGLE, _FUNCTION = 0.35, 0.3
+_FUNCTION_CHARACTERS = frozenset(
+    "的是了在于與与和及而之其也者为為以有这這那被把将將由从從到一个個不所他她它们們就都又并並则則乃"
+)
+
+
+def rarity(term: str) -> float:
+    """
+    Weigh a term by how much it tells, whatever the texts at hand.
+
+    Zipf's law puts a word's frequency at about one over its rank, so the logarithm of the rank is its information.
+
+    :param term: A term as `terms` gives it.
+    :returns: About 0.1 for the commonest words, 1 for words outside the table and for pairs of Han characters.
+    """
+    if ord(term[0]) > 0x2E7F:
+        weight = _SINGLE if len(term) == 1 else 1.0
+        return weight if _FUNCTION_CHARACTERS.isdisjoint(term) else weight * _FUNCTION
+    rank = _ranks().get(term)
+    information = math.log(_UNKNOWN / _FIRST_WORD) + 1 if rank is None else math.log(rank / _FIRST_WORD)
+    return (_FLOOR + information) / _CEILING
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    """Map each stem to the rank of its commonest word."""
+    try:
+        vocabulary = json.loads(packaged_file("tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    except (ConfigurationError, OSError, KeyError, ValueError) as error:
+        logger.warning("Words are weighed without the background table: {error}", error=repr(error))
+        return {}
+    ranks: dict[str, int] = {}
+    for word, rank in sorted(vocabulary.items(), key=lambda item: item[1]):
+        if rank >= _FIRST_WORD and word.isascii() and word.isalpha():
+            for term in terms(word):
+                ranks.setdefault(term, rank)
+    return ranks
