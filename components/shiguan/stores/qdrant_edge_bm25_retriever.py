@@ -28,6 +28,7 @@ class QdrantEdgeBM25Retriever:
     def __init__(
         self,
         document_store: QdrantEdgeDocumentStore,
+        *,
         filters: dict[str, Any] | None = None,
         top_k: int = 50,
         meta_fields: list[str] | None = None,

@@ -14,7 +14,7 @@ from shiguan.stores.shard_format import ShardFormat
 from shiguan.stores.shards import Shard, open_shard
 from shiguan.stores.store_operations import StoreOperations
 
-KEYWORD_FIELDS = ["tenant_id", "source_id", "parent_id"]
+KEYWORD_FIELDS = ["tenant_id", "source_id", "parent_id", "file_id"]
 """Meta fields that are indexed by default."""
 
 
@@ -80,7 +80,7 @@ class QdrantEdgeDocumentStore(StoreOperations):
             of four collections that found as much as the true mean or more.
         :param bm25_fields: Meta fields whose text is indexed with the content, such as `title`; texts or lists of them.
         :param keyword_fields: Meta fields that are filtered often, the tenant's first; by default `tenant_id`,
-            `source_id` and `parent_id`.
+            `source_id`, `parent_id` and `file_id`.
         :param return_embedding: Whether `filter_documents` returns embeddings.
         :raises ValueError: If a parameter is out of its range.
         """

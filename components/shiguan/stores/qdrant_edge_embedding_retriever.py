@@ -26,6 +26,7 @@ class QdrantEdgeEmbeddingRetriever:
     def __init__(
         self,
         document_store: QdrantEdgeDocumentStore,
+        *,
         filters: dict[str, Any] | None = None,
         top_k: int = 50,
         meta_fields: list[str] | None = None,
