@@ -14,8 +14,8 @@ from shiguan.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = Path(".data") / "demo"
 QUESTIONS = (
-    "安祿山在哪一年、從哪裡起兵？",
-    "Who retook Chang'an in 757, and with whose help?",
+    "元和國計簿總計天下有多少方鎮？",
+    "How many people did the census of 755 count?",
     "What did the An Lushan rebellion cost in modern dollars?",
 )
 
