@@ -240,7 +240,9 @@ def test_a_file_that_cannot_be_read_fails_and_the_others_go_in(shiguan, tmp_path
     assert set(summary["skipped"][0]) == {"source", "cause", "next_step"}
 
 
-@pytest.mark.parametrize("arguments", [[], ["dance"], ["ask"], ["ask", "x", "--top-k", "0"], ["ask", "x", "--top-k", "a"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["dance"], ["ask"], ["ask", "x", "--top-k", "0"], ["ask", "x", "--top-k", "a"]]
+)
 def test_misuse_ends_with_exit_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
