@@ -53,7 +53,7 @@ def library(tmp_path_factory):
 
 
 def ingest(library, path, tenant):
-    return list(library.ingest([Path(path)], tenant_id=tenant))[0]
+    return next(library.ingest([Path(path)], tenant_id=tenant))
 
 
 def test_tenants_have_their_own_copies(library, tmp_path):

@@ -48,7 +48,8 @@ async def test_overlapping_runs_do_not_mix():
 
 def test_spans_reach_the_tracer_that_was_there_before():
     class Recording(Tracer):
-        seen = []
+        def __init__(self):
+            self.seen = []
 
         def trace(self, operation_name, tags=None, parent_span=None):
             self.seen.append(operation_name)
@@ -64,12 +65,13 @@ def test_spans_reach_the_tracer_that_was_there_before():
         def __exit__(self, *error):
             return False
 
+    recording = Recording()
     before = tracer.actual_tracer
-    tracer.actual_tracer = StageTimer(Recording())
+    tracer.actual_tracer = StageTimer(recording)
     try:
         with stage_times() as times:
             pipeline().run({"first": {"text": "x"}})
     finally:
         tracer.actual_tracer = before
-    assert Recording.seen.count("haystack.component.run") == 2
+    assert recording.seen.count("haystack.component.run") == 2
     assert set(times) == {"first", "second"}

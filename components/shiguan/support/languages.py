@@ -40,7 +40,7 @@ _FUNCTION_WORDS: dict[str, frozenset[str]] = {
         "nella al alla".split()
     ),
     "pt": frozenset(
-        "o os as do da dos das e é um uma que em por para com não se quem quando onde como qual foi era no na ao".split()
+        "o os as do da dos das e é um uma que em por para com não se quem quando onde como qual foi era no na".split()
     ),
     "nl": frozenset(
         "de het een en van is dat die niet met voor op aan wie wat waar wanneer hoe welke werd zijn naar".split()
