@@ -34,6 +34,52 @@ def load_prompt(name: str) -> str:
     return (resource_folder("prompts") / f"{name}.jinja").read_text(encoding="utf-8")
 
 
+def list_layers(kind: str | None = None) -> list[str]:
+    """
+    Name the layers that prompts are made of.
+
+    :param kind: A folder of `prompts/layers/`, such as `persona`; None for all layers.
+    :returns: With a kind, the bare names; without, paths below `layers/` such as `persona/shiguan`. Sorted.
+    """
+    folder = resource_folder("prompts") / "layers"
+    if kind is not None:
+        return sorted(path.stem for path in (folder / kind).glob("*.jinja"))
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.jinja"))
+
+
+def load_layer(name: str) -> str:
+    """
+    Read one layer's Jinja source.
+
+    :param name: Its path below `prompts/layers/` without the suffix, such as `persona/shiguan`.
+    :returns: The template's text.
+    :raises ConfigurationError: If there is no such layer; the message lists the known ones.
+    """
+    known = list_layers()
+    if name not in known:
+        raise ConfigurationError(
+            f"There is no prompt layer `{name}`. Known layers: {', '.join(known)}. Name one of these."
+        )
+    return (resource_folder("prompts") / "layers" / f"{name}.jinja").read_text(encoding="utf-8")
+
+
+def load_prompt_data(folder: str, name: str) -> str:
+    """
+    Read a file of data that prompts are filled with.
+
+    :param folder: `profiles` or `examples`.
+    :param name: The file's stem, such as `history`.
+    :returns: The YAML text.
+    :raises ConfigurationError: If there is no such file; the message lists the known ones.
+    """
+    known = sorted(path.stem for path in (resource_folder("prompts") / folder).glob("*.yml"))
+    if name not in known:
+        raise ConfigurationError(
+            f"There is no `{name}` in prompts/{folder}. Known: {', '.join(known)}. Name one of these."
+        )
+    return (resource_folder("prompts") / folder / f"{name}.yml").read_text(encoding="utf-8")
+
+
 @cache
 def _not_found_sentences() -> dict[str, dict[str, str]]:
     path = resource_folder("prompts") / "not_found.yml"

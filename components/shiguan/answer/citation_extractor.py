@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 # Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
-_COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash")
+_COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from shiguan.support.openai_endpoint import (
 
 __all__ = ["DEFAULT_MODEL", "OpenAIOrExtractiveChatGenerator"]
 
-_PROMPT_MARKS = ("prompt", "prompt_hash")
+_PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers")
 
 
 @component

@@ -1,5 +1,6 @@
 """Renders a prompt from a file in `prompts/`, or from a template of one's own, into chat messages."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +9,25 @@ from haystack.dataclasses import ChatMessage
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.prompts import load_prompt, not_found_sentence
+from shiguan.prompts import load_layer, load_prompt, load_prompt_data, not_found_sentence
+from shiguan.support.neutral_text import neutral_text
+from shiguan.support.prompt_layers import (
+    check_layer,
+    in_language,
+    layer_path,
+    layers_used,
+    read_examples,
+    read_profile,
+)
 from shiguan.support.prompt_rendering import chat_prompt_builder, prompt_hash
 
-# The one variable that is not a socket: its words depend on the mode and the language and live in one file.
-_NOT_FOUND = "not_found"
-_SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "language": str}
+# No sockets: their words come from files and depend on the mode, the parameters and the language.
+_FILLED = ("not_found", "profile", "examples")
+_SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "language": str, "goal": str}
+_MODES = ("simple", "advanced", "precise")
+# The layers that a run chooses, each by an input of its name or by the analysis.
+_CHOSEN_BY_RUN = ("task", "scope")
+_DEFAULT_PERSONA = "shiguan"
 
 
 @component
@@ -23,59 +37,138 @@ class PromptFileBuilder:
 
     Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
     with `{% message role="…" %}` blocks; what variables bring along is inserted as text and never rendered again.
-    Every variable of the template is an input socket, and all are required. The variable `not_found` is filled here,
-    with the mode's not-found sentence in the language given as `language`.
+    Every variable of the template is an input socket, and all are required but `feedback`. The variable `not_found`
+    is filled here, with the mode's not-found sentence in the language given as `language`.
 
-    Each message's meta carries `prompt` (its name, or `template`), `prompt_hash` and, where the template has a
-    `language`, that language, so that an answer can say which prompt made it.
+    A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
+    and `{% include rules %}` take the layers named here; `{% include task %}` and `{% include scope %}` take those
+    that the run asks for, by the inputs `task` and `scope` or by an `analysis` with these keys. A profile adds what a
+    field asks of every answer, examples show its form. All of these come before the sources and do not change from
+    question to question, so that a provider's prefix cache hits. `goal` and `feedback`, which models write, are made
+    harmless like passages.
+
+    Each message's meta carries `prompt` (its name, or `template`), `prompt_hash`, `prompt_layers` (the hash of every
+    layer, profile and set of examples in it) and, where the template has a `language`, that language, so that an
+    answer can say which prompt made it.
 
     Example:
     ```python
-    builder = PromptFileBuilder(prompt="simple")
-    builder.run(context="<sources>\n</sources>", query="Who was An Lushan?", language="en")
-    # {"prompt": [ChatMessage(system, "You are Shiguan…"), ChatMessage(user, "<sources>…")]}
+    builder = PromptFileBuilder(prompt="precise", persona="historian", profile="history", examples="cited")
+    builder.run(context="<sources>\n</sources>", query="Who was An Lushan?", language="en", goal="", task="qa")
+    # {"prompt": [ChatMessage(system, "You are a careful historian…"), ChatMessage(user, "<sources>…")]}
     ```
     """
 
-    def __init__(self, prompt: str | None = None, *, template: str | None = None, mode: str = "simple") -> None:
+    def __init__(
+        self,
+        prompt: str | None = None,
+        *,
+        template: str | None = None,
+        mode: str | None = None,
+        persona: str | None = None,
+        rules: str | None = None,
+        task: str = "qa",
+        scope: str = "local",
+        profile: str | dict[str, Any] | None = None,
+        examples: str | dict[str, Any] | None = None,
+    ) -> None:
         """
-        Name the prompt or give the template.
+        Name the prompt or give the template, and name its layers.
 
         :param prompt: A file's stem in `prompts/`, such as `simple`.
         :param template: The text of a template, instead of `prompt`. One without a `message` block is one user message.
-        :param mode: Whose not-found sentence `not_found` is: `simple`, `advanced` or `precise`.
-        :raises ValueError: If both or neither of `prompt` and `template` are given.
-        :raises ConfigurationError: If the prompt or mode does not exist, or the template is not valid.
+        :param mode: Whose not-found sentence `not_found` is: `simple`, `advanced` or `precise`; None for the mode that
+            the prompt is named after, else `simple`.
+        :param persona: Who answers, a file's stem in `prompts/layers/persona/`; None for the profile's, else `shiguan`.
+        :param rules: What holds for every sentence, a file's stem in `prompts/layers/rules/`; None for the mode's.
+        :param task: What is done where a run does not say: `qa`, `summarize`, `compare` or `code`.
+        :param scope: What is sought where a run does not say: `local` (exact details) or `global` (a synthesis).
+        :param profile: A field's demands, a file's stem in `prompts/profiles/` or its data; None for none.
+        :param examples: Few-shot examples, a file's stem in `prompts/examples/` or its data; None for none.
+        :raises ValueError: If both or neither of `prompt` and `template` are given, or a layer is named for a template
+            that has no place for it.
+        :raises ConfigurationError: If something named does not exist, or the template or the data is not valid.
         """
         if (prompt is None) == (template is None):
             given = "both" if prompt is not None else "neither"
             raise ValueError(f"Give exactly one of `prompt` and `template`, got {given}.")
-        not_found_sentence(mode, "en")
         self.prompt = prompt
         self.template = template
         self.mode = mode
+        self.persona = persona
+        self.rules = rules
+        self.task = task
+        self.scope = scope
+        self.profile = profile
+        self.examples = examples
+        self._mode = mode or (prompt if prompt in _MODES else _MODES[0])
+        not_found_sentence(self._mode, "en")
         source = load_prompt(prompt) if prompt is not None else str(template)
         self._builder = chat_prompt_builder(source, self._name)
         self._hash = prompt_hash(source)
-        self._variables = sorted(set(self._builder.variables) - {_NOT_FOUND})
-        if _NOT_FOUND in self._builder.variables and "language" not in self._variables:
-            self._variables.append("language")
-        for name in self._variables:
-            component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
+        self._use = layers_used(self._builder._env, source, self._name)
+        self._profile = read_profile(profile)
+        self._examples = read_examples(examples)
+        self._layers = {
+            "persona": persona or self._profile["persona"] or _DEFAULT_PERSONA,
+            "rules": rules or self._mode,
+            "task": task,
+            "scope": scope,
+        }
+        for kind, name in self._layers.items():
+            check_layer(kind, name)
+        self._check_places()
+        self._set_sockets()
 
     @property
     def _name(self) -> str:
         return self.prompt or "template"
+
+    def _check_places(self) -> None:
+        given = {"persona": self.persona, "rules": self.rules, "profile": self.profile, "examples": self.examples}
+        places = {*self._use.kinds, *self._use.fixed}
+        for name, value in given.items():
+            if value is not None and name not in places:
+                layer = name if name in self._layers else f'"layers/{name}.jinja"'
+                raise ValueError(
+                    f"Prompt `{self._name}` has no place for `{name}`. Leave it out, or put "
+                    f"{{% include {layer} %}} into the template."
+                )
+
+    def _set_sockets(self) -> None:
+        own = set(self._builder.variables) - set(self._use.kinds)
+        layered = {"profile", "examples"} & self._use.variables
+        self._filled = {name for name in _FILLED if name in layered or (name == "not_found" and name in own)}
+        if "not_found" in self._use.variables:
+            self._filled.add("not_found")
+        variables = (own | self._use.variables) - self._filled
+        if self._filled:
+            variables.add("language")
+        self._variables = sorted(variables - {"feedback"})
+        for name in self._variables:
+            component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
+        self._optional: dict[str, Any] = {}
+        if "feedback" in variables:
+            self._optional["feedback"] = ""
+            component.set_input_type(self, "feedback", str, "")
+        for kind in _CHOSEN_BY_RUN:
+            if kind in self._use.kinds:
+                self._optional.update({kind: None, "analysis": None})
+                component.set_input_type(self, kind, str | None, None)
+                component.set_input_type(self, "analysis", dict[str, Any] | None, None)
 
     @component.output_types(prompt=list[ChatMessage])
     def run(self, **kwargs: Any) -> dict[str, list[ChatMessage]]:
         """
         Render the prompt.
 
-        :param kwargs: One value for each variable of the template.
+        :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `task`,
+            `scope` and `analysis` (a dict that may have `task` and `scope`) may be left out; what `task` and `scope`
+            say goes before the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
-        :raises ConfigurationError: If the template asks for something that its variables do not have.
+        :raises ConfigurationError: If there is no such task or scope, or the template asks for something that its
+            variables do not have.
         """
         missing = [name for name in self._variables if name not in kwargs]
         if missing:
@@ -84,11 +177,19 @@ class PromptFileBuilder:
                 f"Its variables are: {', '.join(self._variables)}. Connect or pass the missing ones."
             )
         variables = {name: kwargs[name] for name in self._variables}
-        marks = {"prompt": self._name, "prompt_hash": self._hash}
+        if "feedback" in self._optional:
+            variables["feedback"] = neutral_text(kwargs.get("feedback") or "").strip()
+        if "goal" in variables:
+            variables["goal"] = _goal(variables["goal"], variables.get("query"))
+        layers = self._chosen_layers(kwargs)
+        variables.update({kind: layer_path(kind, name) for kind, name in layers.items()})
+        marks: dict[str, Any] = {"prompt": self._name, "prompt_hash": self._hash}
+        hashes = self._layer_hashes(layers)
+        if hashes:
+            marks["prompt_layers"] = hashes
         if "language" in variables:
             marks["language"] = str(variables["language"])
-        if _NOT_FOUND in self._builder.variables:
-            variables[_NOT_FOUND] = not_found_sentence(self.mode, marks["language"])
+        variables.update(self._filled_values(marks.get("language", "en")))
         try:
             messages = self._builder.run(template_variables=variables)["prompt"]
         except (TemplateError, SecurityError) as error:
@@ -101,3 +202,38 @@ class PromptFileBuilder:
                 'Wrap its text in {% message role="user" %} and {% endmessage %}.'
             )
         return {"prompt": [replace(message, _meta={**message.meta, **marks}) for message in messages]}
+
+    def _chosen_layers(self, kwargs: dict[str, Any]) -> dict[str, str]:
+        analysis = kwargs.get("analysis") or {}
+        layers = {kind: self._layers[kind] for kind in self._use.kinds}
+        for kind in _CHOSEN_BY_RUN:
+            if kind in layers:
+                layers[kind] = kwargs.get(kind) or analysis.get(kind) or layers[kind]
+                check_layer(kind, layers[kind])
+        return layers
+
+    def _layer_hashes(self, layers: dict[str, str]) -> dict[str, str]:
+        names = [*(f"{kind}/{name}" for kind, name in layers.items()), *self._use.fixed]
+        hashes = {name: prompt_hash(load_layer(name)) for name in names}
+        for folder, given in (("profiles", self.profile), ("examples", self.examples)):
+            if isinstance(given, str):
+                hashes[f"{folder}/{given}"] = prompt_hash(load_prompt_data(folder, given))
+            elif given is not None:
+                hashes[folder] = prompt_hash(json.dumps(given, ensure_ascii=False, sort_keys=True))
+        return hashes
+
+    def _filled_values(self, language: str) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        if "not_found" in self._filled:
+            values["not_found"] = not_found_sentence(self._mode, language)
+        if "profile" in self._filled:
+            values["profile"] = {key: in_language(self._profile[key], language) for key in ("rules", "sections")}
+        if "examples" in self._filled:
+            values["examples"] = in_language(self._examples, language)
+        return values
+
+
+def _goal(goal: Any, query: Any) -> str:
+    words = str(goal or "").split()
+    # A goal that is the question itself stands there already, last.
+    return "" if words == str(query or "").split() else neutral_text(" ".join(words))

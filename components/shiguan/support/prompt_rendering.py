@@ -8,11 +8,12 @@ from typing import Any
 
 from haystack.components.builders import ChatPromptBuilder
 from haystack.dataclasses import ChatMessage
-from jinja2 import StrictUndefined
+from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
 from shiguan.prompts import load_prompt
+from shiguan.support.prompt_layers import layer_source
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 
@@ -37,6 +38,8 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
     # Lines that hold only a tag leave no trace, so that a prompt reads like its file.
     builder._env.trim_blocks = True
     builder._env.lstrip_blocks = True
+    # `include` reaches the layers that ship with Shiguan and no other file.
+    builder._env.loader = FunctionLoader(layer_source)
     return builder
 
 
