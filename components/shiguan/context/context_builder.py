@@ -1,16 +1,37 @@
 """Turns ranked parents into one bounded, numbered context that is the same text every time."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
+from haystack.components.generators.chat.types import ChatGenerator
+from haystack.dataclasses import ChatMessage
 
+from shiguan.support.kept_spans import sentence_selection, window_spans, with_gaps
+from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.support.near_duplicates import shingles, similarity
 from shiguan.support.passage_cut import cut_span
-from shiguan.support.source_blocks import SourceBlock, render_block, render_sources
+from shiguan.support.passage_order import Order, arranged, matched_spans, ranked
+from shiguan.support.passage_summaries import read_summaries, summary_messages
+from shiguan.support.source_blocks import render_block, render_sources, source_block
 from shiguan.support.token_counter import TokenCounter
 
 logger = logging.getLogger(__name__)
+
+Strategy = Literal["truncate", "sentences", "summarize", "window"]
+# No passage's share is smaller than this many tokens: many tiny pieces say less than a few that can be understood.
+_LEAST_SHARE = 120
+# One call sums up at most this many times the budget.
+_MOST_READ = 8
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A passage of the context: the document that is handed on, and what is read of it where that differs."""
+
+    document: Document
+    text: str | None = None
 
 
 @component
@@ -21,10 +42,21 @@ class ContextBuilder:
     Stands between the passages' last ranking and the prompt. The best passages come first, by score and then by id,
     so the same passages give byte-identical text in whatever order they arrive; passages without a score keep the
     order in which they came. Near-duplicates of a better passage are left out. Passages are added while they fit the
-    budget; the best one is cut around its matched children, at the edges of sentences, rather than left out.
+    budget; what is read of each is the strategy's choice:
+
+    - `truncate`: whole passages; the best one is cut around its matched children, at the edges of sentences, rather
+      than left out.
+    - `sentences`: the sentences of the matched children and those near the query, the rest dropped.
+    - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
+    - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
+      model, or where it fails, as `truncate` and with a warning.
+
+    For `sentences` and `window` the budget is shared out evenly, what a passage leaves goes to the next, and a line
+    `…` marks every gap.
 
     What the passages say is data: in the rendered context everything in them that looks like a delimiter, a citation
-    mark or a role is made harmless. The documents that are returned keep the original text.
+    mark or a role is made harmless. The documents that are returned keep the original text, as one stretch that holds
+    everything that was read, so that a citation's place in it is a place in the stored parent.
 
     Example:
     ```python
@@ -43,61 +75,164 @@ class ContextBuilder:
         self,
         token_budget: int = 3000,
         *,
+        strategy: Strategy = "truncate",
+        order: Order = "rank",
         duplicate_threshold: float = 0.9,
         max_passages: int | None = None,
         tokenizer: str = "sentence-transformers/all-MiniLM-L6-v2",
+        chat_generator: ChatGenerator | None = None,
     ) -> None:
         """
         Set the limits.
 
         :param token_budget: Most tokens that the context may have, headers included.
+        :param strategy: What is read of each passage: `truncate`, `sentences`, `summarize` or `window`.
+        :param order: How the chosen passages stand: `rank` (best first), `stable` (by id, so that the same passages
+            are the same prefix whatever the question) or `edges` (the best first, the second best last, the weakest in
+            the middle, where models read least closely: Liu et al., "Lost in the Middle", 2023,
+            https://arxiv.org/abs/2307.03172).
         :param duplicate_threshold: From this similarity of term shingles on (0 to 1), the lower-ranked passage is
             left out.
         :param max_passages: Most passages in the context; None for as many as fit.
         :param tokenizer: The model whose tokenizer counts.
-        :raises ValueError: If a limit is out of its range.
+        :param chat_generator: Writes the summaries of `summarize`; None for none.
+        :raises ValueError: If a limit is out of its range, or the strategy or order is unknown.
         """
         if token_budget < 1:
             raise ValueError(f"`token_budget` must be positive, got {token_budget}.")
+        if strategy not in get_args(Strategy):
+            raise ValueError(f"`strategy` must be one of {', '.join(get_args(Strategy))}, got `{strategy}`.")
+        if order not in get_args(Order):
+            raise ValueError(f"`order` must be one of {', '.join(get_args(Order))}, got `{order}`.")
         if not 0 < duplicate_threshold <= 1:
             raise ValueError(f"`duplicate_threshold` must be above 0 and at most 1, got {duplicate_threshold}.")
         if max_passages is not None and max_passages < 1:
             raise ValueError(f"`max_passages` must be positive or None, got {max_passages}.")
         self.token_budget = token_budget
+        self.strategy = strategy
+        self.order = order
         self.duplicate_threshold = duplicate_threshold
         self.max_passages = max_passages
         self.tokenizer = tokenizer
+        self.chat_generator = chat_generator
         self._counter = TokenCounter(tokenizer)
 
-    @component.output_types(documents=list[Document], context=str, warnings=list[str])
-    def run(self, documents: list[Document], query: str = "") -> dict[str, Any]:  # noqa: ARG002
+    def warm_up(self) -> None:
+        """Load the tokenizer and the nested generator; a second call does nothing."""
+        self._counter.warm_up()
+        warm_up_generator(self.chat_generator)
+
+    @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
+    def run(self, documents: list[Document], query: str = "") -> dict[str, Any]:
         """
         Build the context.
 
         :param documents: Parents, best first or with scores; those without text are left out.
-        :param query: The question. Part of the contract; the strategy in use does not read it.
-        :returns: `documents`, those in the context, in its order, with `meta.number` from 1 and, if cut, the kept
-            text as content and `meta.cut`, its [start, end] in the stored parent; `context`, the rendered text; and
-            `warnings` about what was cut or did not fit.
+        :param query: The question; `sentences` and `summarize` read it.
+        :returns: `documents`, those in the context, in its order, with `meta.number` from 1 and, if not read whole,
+            the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent, `meta.kept`, the
+            spans within it where there are gaps, and `meta.summary` where a summary was read; `context`, the rendered
+            text; `warnings` about what was cut or did not fit; and `llm_calls`, 0 or 1.
         """
-        kept = self._without_duplicates(_ranked(documents))
-        if self.max_passages is not None:
-            kept = kept[: self.max_passages]
-        chosen: list[Document] = []
+        kept = self._kept(documents)
+        messages, count, warnings = self._request(kept, query)
+        reply = ask_llm(self.chat_generator, messages) if messages and self.chat_generator else None
+        return self._result(kept, query, (reply, count), warnings)
+
+    @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
+    async def run_async(self, documents: list[Document], query: str = "") -> dict[str, Any]:
+        """
+        Build the context without blocking the event loop while the language model writes.
+
+        :param documents: Parents, best first or with scores; those without text are left out.
+        :param query: The question; `sentences` and `summarize` read it.
+        :returns: What `run` returns.
+        """
+        kept = self._kept(documents)
+        messages, count, warnings = self._request(kept, query)
+        reply = await ask_llm_async(self.chat_generator, messages) if messages and self.chat_generator else None
+        return self._result(kept, query, (reply, count), warnings)
+
+    def _kept(self, documents: list[Document]) -> list[Document]:
+        kept: list[Document] = []
+        seen: list[frozenset[tuple[str, ...]]] = []
+        for document in ranked(documents):
+            runs = shingles(document.content or "")
+            if all(similarity(runs, other) < self.duplicate_threshold for other in seen):
+                kept.append(document)
+                seen.append(runs)
+        return kept if self.max_passages is None else kept[: self.max_passages]
+
+    def _request(self, kept: Sequence[Document], query: str) -> tuple[list[ChatMessage], int, list[str]]:
+        """Write the prompt for summaries, and count them, if they are wanted, needed and to be had."""
+        if self.strategy != "summarize" or not kept:
+            return [], 0, []
+        numbered = [_numbered(document, number) for number, document in enumerate(kept, start=1)]
+        costs = self._counter.counts([render_block(source_block(document)) for document in numbered])
+        if sum(costs) + len(costs) <= self._room():
+            return [], 0, []
+        if not is_available(self.chat_generator):
+            return [], 0, ["No LLM is configured: passages were cut instead of summed up."]
+        read = [
+            source_block(document)
+            for at, document in enumerate(numbered)
+            if not at or sum(costs[: at + 1]) <= _MOST_READ * self.token_budget
+        ]
+        return summary_messages(read, query, self._room() // len(read)), len(read), []
+
+    def _room(self) -> int:
+        return self.token_budget - self._counter.count(render_sources([]))
+
+    def _result(
+        self, kept: Sequence[Document], query: str, answer: tuple[LlmReply | None, int], warnings: list[str]
+    ) -> dict[str, Any]:
+        reply, count = answer
+        summaries: dict[int, str] = {}
+        if reply is not None:
+            summaries = read_summaries(reply.text, count)
+            if not summaries:
+                why = reply.failure or "the reply was not the JSON asked for"
+                warnings = [*warnings, f"The passages could not be summed up ({why}); they were cut instead."]
+            elif len(summaries) < count:
+                missing = f"{count - len(summaries)} of {count} passages"
+                warnings = [*warnings, f"The LLM's reply had no summary of {missing}; they were taken as they are."]
+        chosen, more = self._chosen(kept, query, summaries)
+        numbered = [
+            _Entry(replace(one.document, meta={**one.document.meta, "number": number}), one.text)
+            for number, one in enumerate(arranged(chosen, self.order, lambda entry: entry.document.id), start=1)
+        ]
+        logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
+        return {
+            "documents": [entry.document for entry in numbered],
+            "context": render_sources(source_block(entry.document, entry.text) for entry in numbered),
+            "warnings": [*self._counter.warnings, *warnings, *more],
+            "llm_calls": 0 if reply is None else 1,
+        }
+
+    def _chosen(
+        self, kept: Sequence[Document], query: str, summaries: dict[int, str]
+    ) -> tuple[list[_Entry], list[str]]:
+        chosen: list[_Entry] = []
         warnings: list[str] = []
-        left = self.token_budget - self._counter.count(render_sources([]))
-        for document in kept:
-            numbered = _numbered(document, len(chosen) + 1)
-            cost = self._cost(numbered)
+        left = self._room()
+        for rank, document in enumerate(kept, start=1):
+            entry = _Entry(_numbered(document, len(chosen) + 1))
+            if self.strategy in ("sentences", "window"):
+                share = max(left // (len(kept) - rank + 1), min(_LEAST_SHARE, left))
+                entry = self._shortened(entry.document, query, share)
+            elif rank in summaries:
+                meta = {**entry.document.meta, "summary": summaries[rank]}
+                entry = _Entry(replace(entry.document, meta=meta), summaries[rank])
+            cost = self._cost(entry)
             if cost > left and not chosen:
-                numbered = self._cut(numbered, left)
-                cost = self._cost(numbered)
+                entry = _Entry(self._cut(entry.document, left))
+                cost = self._cost(entry)
                 warnings.append(
                     f"The best passage was cut to fit the context of {self.token_budget} tokens. "
                     "Raise `token_budget` to read it whole."
                 )
             if cost <= left or not chosen:
-                chosen.append(numbered)
+                chosen.append(entry)
                 left -= cost
         if len(chosen) < len(kept) / 2:
             # That the last of many passages do not fit is the budget's purpose; that most do not is worth saying.
@@ -105,44 +240,37 @@ class ContextBuilder:
                 f"{len(kept) - len(chosen)} of {len(kept)} passages did not fit the context of "
                 f"{self.token_budget} tokens and were left out. Raise `token_budget` to read more."
             )
-        logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(documents))
-        context = render_sources(_block(document) for document in chosen)
-        return {"documents": chosen, "context": context, "warnings": [*self._counter.warnings, *warnings]}
+        return chosen, warnings
 
-    def _without_duplicates(self, documents: list[Document]) -> list[Document]:
-        kept: list[Document] = []
-        seen: list[frozenset[tuple[str, ...]]] = []
-        for document in documents:
-            runs = shingles(document.content or "")
-            if all(similarity(runs, other) < self.duplicate_threshold for other in seen):
-                kept.append(document)
-                seen.append(runs)
-        return kept
-
-    def _cost(self, document: Document) -> int:
+    def _cost(self, entry: _Entry) -> int:
         # One more than the block, for a tokenizer that counts line breaks.
-        return self._counter.count(render_block(_block(document))) + 1
+        return self._counter.count(render_block(source_block(entry.document, entry.text))) + 1
+
+    def _header(self, document: Document) -> int:
+        return self._cost(_Entry(document, ""))
 
     def _cut(self, document: Document, budget: int) -> Document:
         text = document.content or ""
-        header = self._cost(replace(document, content=""))
-        matches = [
-            (match["start"], match["end"])
-            for match in document.meta.get("matches") or []
-            if isinstance(match, dict) and {"start", "end"} <= match.keys()
-        ]
-        start, end = cut_span(text, matches, max(1, budget - header), self._counter.count)
-        offset = document.meta["cut"][0] if "cut" in document.meta else 0
-        meta = {**document.meta, "cut": [offset + start, offset + end]}
-        return replace(document, content=text[start:end], meta=meta)
+        start, end = cut_span(
+            text, matched_spans(document), max(1, budget - self._header(document)), self._counter.count
+        )
+        return _stretch(document, start, end)
 
-
-def _ranked(documents: list[Document]) -> list[Document]:
-    unique = {document.id: document for document in reversed(documents) if (document.content or "").strip()}
-    readable = [document for document in documents if unique.get(document.id) is document]
-    if any(document.score is None for document in readable):
-        return readable
-    return sorted(readable, key=lambda document: (-(document.score or 0.0), document.id))
+    def _shortened(self, document: Document, query: str, share: int) -> _Entry:
+        text, matches = document.content or "", matched_spans(document)
+        room = max(1, share - self._header(document))
+        if self.strategy == "window":
+            spans = window_spans(text, matches, room, self._counter.counts)
+        else:
+            spans = sentence_selection(text, matches, query, room, self._counter.counts)
+        if not spans or text[spans[0][0] : spans[0][1]] == text.strip():
+            return _Entry(document)
+        shortened = _stretch(document, spans[0][0], spans[-1][1])
+        offset = shortened.meta["cut"][0] - spans[0][0]
+        if len(spans) > 1:
+            kept = [[offset + start, offset + end] for start, end in spans]
+            shortened = replace(shortened, meta={**shortened.meta, "kept": kept})
+        return _Entry(shortened, with_gaps(text, spans))
 
 
 def _numbered(document: Document, number: int) -> Document:
@@ -150,26 +278,8 @@ def _numbered(document: Document, number: int) -> Document:
     return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
 
 
-def _block(document: Document) -> SourceBlock:
-    meta = document.meta
-    section = meta.get("section") or []
-    headings = [section] if isinstance(section, str) else [str(heading) for heading in section]
-    file, title = str(meta.get("source") or ""), str(meta.get("title") or "")
-    return SourceBlock(
-        number=meta["number"],
-        text=document.content or "",
-        file=file,
-        title="" if title == file else title,
-        section=" › ".join(headings),
-        place=_place(meta),
-    )
-
-
-def _place(meta: dict[str, Any]) -> str:
-    anchor = meta.get("anchor")
-    if not isinstance(anchor, dict):
-        anchor = {}
-    page = anchor.get("page", meta.get("page_number"))
-    if page is not None:
-        return f"page {page}"
-    return str(anchor.get("href") or "")
+def _stretch(document: Document, start: int, end: int) -> Document:
+    """Keep one stretch of a passage, and where it stands in the stored parent."""
+    offset = document.meta["cut"][0] if "cut" in document.meta else 0
+    meta = {**document.meta, "cut": [offset + start, offset + end]}
+    return replace(document, content=(document.content or "")[start:end], meta=meta)

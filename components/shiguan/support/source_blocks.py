@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from haystack import Document
 
 from shiguan.support.neutral_text import neutral_attribute, neutral_text
 
@@ -32,6 +35,28 @@ class SourceBlock:
     title: str = ""
     section: str = ""
     place: str = ""
+
+
+def source_block(document: Document, text: str | None = None) -> SourceBlock:
+    """
+    Make a source of a numbered passage.
+
+    :param document: The passage, with `meta.number` and where it comes from.
+    :param text: What is to be read of it; None for its content.
+    :returns: The source.
+    """
+    meta = document.meta
+    section = meta.get("section") or []
+    headings = [section] if isinstance(section, str) else [str(heading) for heading in section]
+    file, title = str(meta.get("source") or ""), str(meta.get("title") or "")
+    return SourceBlock(
+        number=meta["number"],
+        text=(document.content or "") if text is None else text,
+        file=file,
+        title="" if title == file else title,
+        section=" › ".join(headings),
+        place=_place(meta),
+    )
 
 
 def render_block(block: SourceBlock) -> str:
@@ -95,6 +120,16 @@ def parse_question(prompt: str) -> str:
         return rest[start + len(_QUESTION_OPEN) : end if end > start else len(rest)].strip()
     rest = rest.removeprefix(_CLOSE).strip()
     return rest.rsplit("\n\n", 1)[-1].strip() if rest else ""
+
+
+def _place(meta: dict[str, Any]) -> str:
+    anchor = meta.get("anchor")
+    if not isinstance(anchor, dict):
+        anchor = {}
+    page = anchor.get("page", meta.get("page_number"))
+    if page is not None:
+        return f"page {page}"
+    return str(anchor.get("href") or "")
 
 
 def _sources_span(prompt: str) -> tuple[int, int] | None:
