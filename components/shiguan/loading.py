@@ -37,8 +37,8 @@ def load_pipeline(
         pipeline = load_pipeline("embedded", "simple")
         pipeline.run({"query": "...", ...})     # or await pipeline.run_async(...)
 
-    The file's own `inputs` and `outputs` come back in `pipeline.metadata`, so that a caller need not know which
-    component listens to the question: see `shiguan.Runner`, which uses them.
+    The file's own `inputs`, `outputs` and `explain` come back in `pipeline.metadata`, so that a caller need not know
+    which component listens to the question: see `shiguan.Runner`, which uses them.
 
     :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
     :param mode: A file of that folder: `simple`, `advanced`, `precise` or `index`.
@@ -63,6 +63,7 @@ def load_pipeline(
         "mode": mode,
         "inputs": definition.pop("inputs", {}),
         "outputs": definition.pop("outputs", {}),
+        "explain": definition.pop("explain", {}),
     }
     try:
         return AsyncPipeline.from_dict(definition)
@@ -242,6 +243,9 @@ def _pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[s
         "connections": [edge for edge in connections if edge["receiver"].split(".")[0] in needed],
         "inputs": inputs,
         "outputs": {output: target for output, target in declared.items() if target.split(".")[0] in needed},
+        "explain": {
+            key: target for key, target in definition.get("explain", {}).items() if target.split(".")[0] in needed
+        },
     }
 
 

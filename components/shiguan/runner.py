@@ -12,6 +12,7 @@ from haystack.core.errors import PipelineRuntimeError
 
 from shiguan.errors import AnswerError, RefusedError, ShiguanError
 from shiguan.loading import load_pipeline
+from shiguan.support.llm_tally import LlmTally, tallied_llm_calls
 from shiguan.support.stage_timer import stage_times
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,8 @@ class Runner:
         )
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
-        self._warning_stages = {
+        self._explained: dict[str, str] = self.pipeline.metadata["explain"]
+        self._telling_stages = {
             name
             for name, sockets in self.pipeline.outputs(include_components_with_connected_outputs=True).items()
             if "warnings" in sockets
@@ -86,7 +88,14 @@ class Runner:
         self.pipeline.warm_up()
 
     def ask(
-        self, query: str, *, tenant_id: str, top_k: int | None = None, filters: dict[str, Any] | None = None
+        self,
+        query: str,
+        *,
+        tenant_id: str,
+        top_k: int | None = None,
+        filters: dict[str, Any] | None = None,
+        history: list[Any] | None = None,
+        explain: bool = False,
     ) -> dict[str, Any]:
         """
         Answer a question from the tenant's documents.
@@ -95,15 +104,29 @@ class Runner:
         :param tenant_id: Whose documents may be seen.
         :param top_k: How many passages to read at most; None for the mode's own number.
         :param filters: Further conditions in Haystack's filter format.
+        :param history: The turns before the question, `ChatMessage`s or `{"role", "content"}`; modes that do not read
+            them answer the question as it stands.
+        :param explain: Whether `metadata.explain` tells what each stage did.
         :returns: The answer object: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
         :raises RefusedError: If the question is empty or too long, or the filters are malformed.
         :raises AnswerError: If a stage fails; the message names it.
         """
         with self._turn:
-            return self._loop.run(self.ask_async(query, tenant_id=tenant_id, top_k=top_k, filters=filters))
+            return self._loop.run(
+                self.ask_async(
+                    query, tenant_id=tenant_id, top_k=top_k, filters=filters, history=history, explain=explain
+                )
+            )
 
     async def ask_async(
-        self, query: str, *, tenant_id: str, top_k: int | None = None, filters: dict[str, Any] | None = None
+        self,
+        query: str,
+        *,
+        tenant_id: str,
+        top_k: int | None = None,
+        filters: dict[str, Any] | None = None,
+        history: list[Any] | None = None,
+        explain: bool = False,
     ) -> dict[str, Any]:
         """
         Answer a question from the tenant's documents, from within an event loop.
@@ -112,6 +135,8 @@ class Runner:
         :param tenant_id: Whose documents may be seen.
         :param top_k: How many passages to read at most; None for the mode's own number.
         :param filters: Further conditions in Haystack's filter format.
+        :param history: The turns before the question.
+        :param explain: Whether `metadata.explain` tells what each stage did.
         :returns: The answer object, as `ask` gives it.
         :raises RefusedError: If the question is empty or too long, or the filters are malformed.
         :raises AnswerError: If a stage fails; the message names it.
@@ -119,18 +144,26 @@ class Runner:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
         started = time.perf_counter()
-        with stage_times() as times:
-            results, warnings = await self._run(
-                query=query, tenant_id=tenant_id, top_k=top_k, filters=filters, wanted="answers"
+        with stage_times() as times, tallied_llm_calls() as tally:
+            results = await self._run(
+                query=query,
+                tenant_id=tenant_id,
+                top_k=top_k,
+                filters=filters,
+                history=history,
+                wanted=[self._outputs["answers"], *(self._explained.values() if explain else ())],
             )
-        answers: list[GeneratedAnswer] = results or []
+        answers: list[GeneratedAnswer] = _value(results, self._outputs["answers"]) or []
         if not answers:
             raise AnswerError(
                 f"The mode `{self.mode}` ended without an answer. A stage before `{self._outputs['answers']}` was left "
                 "out; run `shiguan check` on its file."
             )
         times["total"] = (time.perf_counter() - started) * 1000
-        return _answer_object(answers[0], mode=self.mode, times=times, warnings=warnings)
+        answer = _answer_object(answers[0], mode=self.mode, times=times, tally=tally, results=results)
+        if explain:
+            answer["metadata"]["explain"] = {name: _value(results, target) for name, target in self._explained.items()}
+        return answer
 
     def search(
         self, query: str, *, tenant_id: str, top_k: int | None = None, filters: dict[str, Any] | None = None
@@ -147,12 +180,13 @@ class Runner:
         :raises AnswerError: If a stage fails; the message names it.
         """
         with self._turn:
-            documents, warnings = self._loop.run(
-                self._run(query=query, tenant_id=tenant_id, top_k=top_k, filters=filters, wanted="documents")
+            wanted = self._outputs["documents"]
+            results = self._loop.run(
+                self._run(query=query, tenant_id=tenant_id, top_k=top_k, filters=filters, wanted=[wanted])
             )
-        return documents or [], warnings
+        return _value(results, wanted) or [], _warnings(results)
 
-    async def _run(self, *, query: str, wanted: str, **arguments: Any) -> tuple[Any, list[str]]:
+    async def _run(self, *, query: str, wanted: list[str], **arguments: Any) -> dict[str, dict[str, Any]]:
         values = {"query": checked_question(query), **arguments}
         data: dict[str, dict[str, Any]] = {}
         for name, targets in self._inputs.items():
@@ -161,15 +195,13 @@ class Runner:
                 for target in targets:
                     component, socket = target.split(".")
                     data.setdefault(component, {})[socket] = values[name]
-        component, socket = self._outputs[wanted].split(".")
+        stages = self._telling_stages | {target.split(".")[0] for target in wanted}
         try:
-            results = await self.pipeline.run_async(data, include_outputs_from=self._warning_stages | {component})
+            results = await self.pipeline.run_async(data, include_outputs_from=stages)
         except PipelineRuntimeError as error:
             raise _as_ours(error) from error
-        warnings = [
-            warning for stage in self.pipeline.graph.nodes for warning in results.get(stage, {}).get("warnings", [])
-        ]
-        return results.get(component, {}).get(socket), list(dict.fromkeys(warnings))
+        # In the order of the file, so that what is told about a run is told in the order in which it happened.
+        return {stage: results[stage] for stage in self.pipeline.graph.nodes if stage in results}
 
 
 def checked_question(query: str) -> str:
@@ -194,6 +226,15 @@ def checked_question(query: str) -> str:
     return clean
 
 
+def _value(results: dict[str, dict[str, Any]], target: str) -> Any:
+    component, socket = target.split(".")
+    return results.get(component, {}).get(socket)
+
+
+def _warnings(results: dict[str, dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
+
+
 def _as_ours(error: PipelineRuntimeError) -> ShiguanError:
     """Find our own error behind Haystack's, or say which stage failed and why."""
     cause: BaseException | None = error
@@ -210,7 +251,12 @@ def _as_ours(error: PipelineRuntimeError) -> ShiguanError:
 
 
 def _answer_object(
-    answer: GeneratedAnswer, *, mode: str, times: dict[str, float], warnings: list[str]
+    answer: GeneratedAnswer,
+    *,
+    mode: str,
+    times: dict[str, float],
+    tally: LlmTally,
+    results: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
     meta = answer.meta
     return {
@@ -232,10 +278,10 @@ def _answer_object(
         ],
         "metadata": {
             "model": meta.get("model"),
-            "llm_calls": meta.get("llm_calls", 0),
+            "llm_calls": tally.calls,
             "timings_ms": {stage: round(value, 2) for stage, value in times.items()},
-            "usage": meta.get("usage", {}),
-            "warnings": warnings,
+            "usage": tally.usage or meta.get("usage", {}),
+            "warnings": _warnings(results),
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
         },

@@ -33,6 +33,8 @@ inputs:
 outputs:
   documents: retriever.documents
   prompt: prompt_builder.prompt
+explain:
+  language: router.language
 """
 
 
@@ -59,6 +61,7 @@ def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
         "mode": "tiny",
         "inputs": {"query": ["retriever.query", "router.query"], "tenant_id": ["tenant_filter.tenant_id"]},
         "outputs": {"documents": "retriever.documents", "prompt": "prompt_builder.prompt"},
+        "explain": {"language": "router.language"},
     }
 
 
@@ -67,6 +70,7 @@ def test_only_what_an_output_needs_is_built(pipelines):
     assert set(pipeline.graph.nodes) == {"tenant_filter", "retriever"}
     assert pipeline.metadata["inputs"] == {"query": ["retriever.query"], "tenant_id": ["tenant_filter.tenant_id"]}
     assert pipeline.metadata["outputs"] == {"documents": "retriever.documents"}
+    assert pipeline.metadata["explain"] == {}
 
 
 def test_plain_haystack_loads_the_same_file(pipelines):

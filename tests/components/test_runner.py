@@ -31,6 +31,8 @@ inputs:
 outputs:
   answers: answers.answers
   documents: answers.answers
+explain:
+  language: router.language
 """
 
 
@@ -55,9 +57,14 @@ async def test_a_question_can_be_awaited(runner):
 
 
 def test_warnings_of_all_stages_come_together(runner):
-    _, warnings = runner._loop.run(runner._run(query="誰？", tenant_id="a", wanted="answers"))
-    assert len(warnings) == 1
-    assert "the question is in zh" in warnings[0]
+    results = runner._loop.run(runner._run(query="誰？", tenant_id="a", wanted=["answers.answers"]))
+    assert len(results["router"]["warnings"]) == 1
+    assert "the question is in zh" in results["router"]["warnings"][0]
+
+
+def test_what_the_stages_did_is_told_on_request(runner):
+    assert "explain" not in runner.ask("Who?", tenant_id="a")["metadata"]
+    assert runner.ask("Who?", tenant_id="a", explain=True)["metadata"]["explain"] == {"language": "en"}
 
 
 def test_a_run_without_an_answer_is_an_error_that_names_the_stage(runner):

@@ -16,6 +16,7 @@ from haystack.utils import Secret
 
 from shiguan.errors import AnswerError
 from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
+from shiguan.support.llm_tally import note_llm_call
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class OpenAIEndpoint:
         for attempt in range(self.max_retries + 1):
             try:
                 found = self._client.run(messages, forward if callback else None, generation_kwargs)["replies"]
-                return _finished(found)
+                return _counted(_finished(found))
             except Exception as error:
                 delay = self._delay_or_raise(error, attempt, stream)
             time.sleep(delay)
@@ -149,7 +150,7 @@ class OpenAIEndpoint:
         for attempt in range(self.max_retries + 1):
             try:
                 result = await client.run_async(messages, forward if callback else None, generation_kwargs)
-                return _finished(result["replies"])
+                return _counted(_finished(result["replies"]))
             except Exception as error:
                 delay = self._delay_or_raise(error, attempt, stream)
             await asyncio.sleep(delay)
@@ -218,6 +219,12 @@ async def _close_with_loop(client: OpenAIChatGenerator) -> AsyncIterator[None]:
         yield
     finally:
         await client.async_client.close()
+
+
+def _counted(replies: list[ChatMessage]) -> list[ChatMessage]:
+    if replies:
+        note_llm_call(replies[0].meta.get("usage"))
+    return replies
 
 
 def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
