@@ -82,6 +82,10 @@ def _parser() -> argparse.ArgumentParser:
 
     ask = add("ask", _ask, "answer a question from the library")
     ask.add_argument("question")
+    ask.add_argument("--explain", action="store_true", help="show what each stage did")
+    ask.add_argument(
+        "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
+    )
 
     search = add("search", _search, "find passages without answering")
     search.add_argument("question", nargs="?")
@@ -144,8 +148,15 @@ def _ask(options: argparse.Namespace) -> int:
     from shiguan.terminal import print_answer
 
     checked_question(options.question)
+    history = _read_history(options.history) if options.history else None
     with _runner(options) as runner:
-        answer = runner.ask(options.question, tenant_id=_tenant(options), top_k=options.top_k)
+        answer = runner.ask(
+            options.question,
+            tenant_id=_tenant(options),
+            top_k=options.top_k,
+            history=history,
+            explain=options.explain,
+        )
     if options.json:
         _print_json(answer)
     else:
@@ -196,6 +207,16 @@ def _hit(document: "Document") -> dict[str, Any]:
         "start": meta.get("start"),
         "end": meta.get("end"),
     }
+
+
+def _read_history(path: Path) -> list[Any]:
+    try:
+        turns = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise RefusedError(f"{path} cannot be read as JSON: {error}. Correct the path or the file.") from error
+    if not isinstance(turns, list):
+        raise RefusedError(f'{path} is no list of turns. Expected [{{"role": "user", "content": "..."}}, ...].')
+    return turns
 
 
 def _read_queries(path: Path) -> Iterator[tuple[str, str]]:

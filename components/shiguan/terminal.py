@@ -1,5 +1,6 @@
 """What a person reads: answers, passages, progress and lists, in colours only on a terminal."""
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -52,13 +53,14 @@ def print_answer(answer: dict[str, Any]) -> None:
         )
         for citation in citations:
             style = _VERDICT_STYLES.get(citation["verdict"], "")
-            line = Text.assemble(
-                (f"{citation['verdict']} {citation['confidence']:.2f}  ", style), _quote(citation["quote"])
-            )
+            verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
+            line = Text.assemble(_quote(citation["quote"]), (verdict, style))
             _print_indented(console, line, 6)
     if cited:
         console.print()
     metadata = answer["metadata"]
+    for name, value in metadata.get("explain", {}).items():
+        _print_explained(console, name, value)
     seconds = metadata["timings_ms"].get("total", 0.0) / 1000
     calls = metadata["llm_calls"]
     console.print(
@@ -224,6 +226,15 @@ class IngestProgress:
                 escape(f"{self._done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages"),
                 style="dim",
             )
+
+
+def _print_explained(console: Console, name: str, value: Any) -> None:
+    """Print what a stage did, one line per entry: whoever asked for it reads closely, and wants it whole."""
+    console.print(Text(f"  {name}", style="bold magenta"))
+    for entry in value if isinstance(value, list) else [value]:
+        text = entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False, default=str)
+        _print_indented(console, Text(text), 6)
+    console.print()
 
 
 def _print_indented(console: Console, text: Text, indent: int) -> None:

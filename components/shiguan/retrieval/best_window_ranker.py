@@ -95,7 +95,7 @@ class BestWindowRanker:
                     self.ranker.warm_up()
                 except Exception as error:  # a missing file, a hub out of reach, broken weights: all mean "no ranker"
                     self._failed_at = time.monotonic()
-                    self._failure = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+                    self._failure = _in_words(error)
                     logger.warning("The ranker could not be loaded: {error}", error=self._failure)
                     return
                 _loaded[key] = self.ranker
@@ -133,8 +133,8 @@ class BestWindowRanker:
         self.warm_up()
         if self.ranker.model is None:
             return (
-                f"The ranker `{self.ranker.model_name_or_path}` could not be loaded ({self._failure}): passages stand "
-                "in the order of the fusion."
+                f"The ranker `{self.ranker.model_name_or_path}` is left out, {self._failure}: passages stand in the "
+                "order of the fusion."
             )
         return None
 
@@ -156,6 +156,14 @@ class BestWindowRanker:
                 passage = windows[int(scored.id)].passage
                 best[passage] = max(best[passage], float(scored.score or 0.0))
         return best
+
+
+def _in_words(error: Exception) -> str:
+    # What transformers says of a model that is nowhere fills a screen and names a host.
+    if isinstance(error, OSError):
+        return "its files are not on this machine"
+    first_line = (str(error).splitlines() or [""])[0]
+    return f"it could not be loaded ({type(error).__name__}: {first_line})"
 
 
 def _windows(index: int, document: Document, characters: int, most: int) -> list[_Window]:
