@@ -1,0 +1,168 @@
+"""Reads off a question what the rules say about it, without a model."""
+
+import re
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from shiguan.query.analysis_rules import CHOICE, CODE, CUES, HARDER, IDENTITY, PLAIN_ASK, SUMMARISE, WHOLE_TEXT
+from shiguan.support.languages import detect_language
+
+QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
+TYPES: tuple[QuestionType, ...] = (
+    "simple_fact",
+    "complex_reasoning",
+    "multi_hop",
+    "comparison",
+    "aggregation",
+    "open_ended",
+)
+TASKS = ("qa", "summarize", "compare", "code")
+SCOPES = ("local", "global")
+
+_BASE = {
+    "simple_fact": 2,
+    "aggregation": 4,
+    "multi_hop": 5,
+    "comparison": 6,
+    "complex_reasoning": 6,
+    "open_ended": 6,
+}
+# Which answers are prose that a writer could imagine; names, numbers and lists are not.
+_PROSE = ("complex_reasoning", "comparison", "open_ended")
+_CHOICE_COMPLEXITY = 4
+_PLAIN_TEXT_TASK = 4
+_LONG = {"zh": 45, "en": 26}
+_ASKS_WHAT_IT_IS = re.compile(
+    r"^(?:what is|what's|define|who was|who is)\b|什么是|什麼是|是什么|是誰|是谁|何谓|何許人|何许人", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class QuestionAnalysis:
+    """
+    What a question is like.
+
+    :param type: What kind of answer it asks for.
+    :param complexity: 1 (one fact) to 10.
+    :param language: ISO 639-1 code.
+    :param task: What is to be done: `qa`, `summarize`, `compare` or `code`.
+    :param scope: `local` for exact details of one place, `global` for a synthesis.
+    :param imaginable: Whether the answer is prose on a topic, for which a hypothetical passage can be written.
+    :param reasons: Why, for the person who looks.
+    """
+
+    type: QuestionType
+    complexity: int
+    language: str
+    task: str
+    scope: str
+    imaginable: bool
+    reasons: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the fields as plain data."""
+        return {**asdict(self), "reasons": list(self.reasons)}
+
+
+def analyse_question(question: str) -> QuestionAnalysis:
+    """
+    Analyse a question by rules.
+
+    :param question: The question; in other languages than Chinese and English only length and marks count.
+    :returns: The analysis.
+    """
+    text = " ".join(question.split())
+    language = detect_language(text)
+    table = "zh" if language in ("zh", "ja") else "en"
+    type_, cues = _type_of(text, table)
+    task = _task_of(text, type_)
+    if task in ("code", "summarize"):
+        type_ = "open_ended"
+    whole_text = task == "summarize" and bool(WHOLE_TEXT.search(text))
+    choice = type_ == "comparison" and bool(CHOICE[table].search(text))
+    complexity, harder = _complexity_of(text, table, type_, plain=task == "code" or whole_text, choice=choice)
+    return QuestionAnalysis(
+        type=type_,
+        complexity=complexity,
+        language=language,
+        task=task,
+        scope="local" if type_ in ("simple_fact", "multi_hop") else "global",
+        imaginable=type_ in _PROSE and not choice and not whole_text and task != "code",
+        reasons=tuple([f"{type_}: {name}" for name in cues] + harder) or ("simple_fact: no cue of another type",),
+    )
+
+
+def with_model_reply(analysis: QuestionAnalysis, reply: dict[str, Any]) -> tuple[QuestionAnalysis, list[str]]:
+    """
+    Let a model's opinion override the rules, field by field, where it is one of the allowed values.
+
+    :param analysis: What the rules said.
+    :param reply: The model's object with `type`, `complexity`, `task` and `scope`.
+    :returns: The new analysis, and the names of the fields that were not usable.
+    """
+    changes: dict[str, Any] = {}
+    broken = []
+    for field, allowed in (("type", TYPES), ("task", TASKS), ("scope", SCOPES)):
+        value = str(reply.get(field, "")).strip().lower().replace(" ", "_").replace("-", "_")
+        if value in allowed:
+            changes[field] = value
+        else:
+            broken.append(field)
+    complexity = reply.get("complexity")
+    if isinstance(complexity, str) and re.fullmatch(r"\s*\d{1,2}\s*(?:/\s*10\s*)?", complexity):
+        complexity = int(re.findall(r"\d+", complexity)[0])
+    if isinstance(complexity, int | float) and not isinstance(complexity, bool) and 1 <= complexity <= 10:
+        changes["complexity"] = round(complexity)
+    else:
+        broken.append("complexity")
+    type_ = changes.get("type", analysis.type)
+    if type_ != analysis.type:
+        changes["imaginable"] = type_ in _PROSE and changes.get("task", analysis.task) != "code"
+    elif changes.get("task") == "code":
+        changes["imaginable"] = False
+    return replace(analysis, **changes, reasons=(*analysis.reasons, "the LLM's opinion")), broken
+
+
+def _type_of(text: str, table: str) -> tuple[QuestionType, list[str]]:
+    weights: dict[str, float] = {}
+    names: dict[str, list[str]] = {}
+    plain = bool(PLAIN_ASK[table].search(text))
+    for type_, cues in CUES[table].items():
+        found = [cue for cue in cues if not (plain and cue.is_mention) and cue.pattern.search(text)]
+        if found:
+            weights[type_] = max(cue.weight for cue in found)
+            names[type_] = [cue.name for cue in found]
+    if IDENTITY[table].search(text) and _hops(text, table) < 2:
+        weights.pop("multi_hop", None)
+    if not weights:
+        return "simple_fact", []
+    best = max(TYPES, key=lambda type_: weights.get(type_, 0.0))
+    return best, names.get(best, [])
+
+
+def _hops(text: str, table: str) -> int:
+    if table == "zh":
+        return text.count("的")
+    return len(re.findall(r"\b(?:of|who|that|which|whose)\b", text[5:].replace("name of", ""), re.IGNORECASE))
+
+
+def _task_of(text: str, type_: QuestionType) -> str:
+    if CODE.search(text):
+        return "code"
+    if SUMMARISE.search(text):
+        return "summarize"
+    return "compare" if type_ == "comparison" else "qa"
+
+
+def _complexity_of(text: str, table: str, type_: QuestionType, *, plain: bool, choice: bool) -> tuple[int, list[str]]:
+    if plain:
+        return _PLAIN_TEXT_TASK, []
+    base = _CHOICE_COMPLEXITY if choice else _BASE[type_]
+    if type_ == "simple_fact" and _ASKS_WHAT_IT_IS.search(text):
+        base = 1
+    reasons = [cue.name for cue in HARDER[table] if cue.pattern.search(text)]
+    if (len(text) if table == "zh" else len(text.split())) > _LONG[table]:
+        reasons.append("long")
+    if sum(any(cue.pattern.search(text) for cue in CUES[table][other]) for other in _PROSE) >= 2 and type_ in _PROSE:
+        reasons.append("of several kinds at once")
+    return max(1, min(10, base + len(reasons))), reasons
