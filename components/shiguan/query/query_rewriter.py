@@ -1,0 +1,271 @@
+"""Turns one question into the queries that find its answer, with one call of a model at most."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from haystack import component
+from haystack.components.generators.chat.types import ChatGenerator
+from haystack.dataclasses import ChatMessage
+
+from shiguan.query.follow_up import needs_context
+from shiguan.query.question_analysis import analyse_question
+from shiguan.query.rewriting_method import METHODS, choose_method, method_of
+from shiguan.query.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
+from shiguan.support.history import clean_history
+from shiguan.support.json_replies import json_object, json_strings
+from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.support.neutral_text import neutral_text
+from shiguan.support.prompt_rendering import render_prompt
+
+_ON_FAILURE = ("original", "join")
+_LONGEST_RAW_REPLY = 300
+_STEP_BACK_QUERIES = 1
+_SUB_QUESTIONS = 4
+_EXPANSION_TERMS = 8
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What one run is going to do: the question, its method, the turns it leans on, and what to warn of."""
+
+    query: str
+    method: str
+    turns: list[ChatMessage] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def needs_llm(self) -> bool:
+        return self.method != "none"
+
+
+@component
+class QueryRewriter:
+    """
+    Rewords a question for the search, by the method that its analysis suggests.
+
+    Stands after `QueryAnalyzer`; several queries go to `RankFusionRetriever`. With `method: auto` it takes the
+    analysis's method, or finds one by rules where no analysis comes. Whatever happens, the question itself stays first
+    among the queries; a follow-up that leans on the conversation is first made to stand alone, in the same call.
+
+    - `none`: the question as it is
+    - `multi_query`: the question and `n_queries` others, from different angles (RAG-Fusion)
+    - `step_back`: and a more general question (Zheng et al. 2023, Take a Step Back, https://arxiv.org/abs/2310.06117)
+    - `decompose`: and two to four sub-questions
+    - `expand`: and the question with synonyms and aliases appended
+    - `contextualize`: the question made to stand alone, from the history
+
+    A reworded follow-up is checked before it replaces the question: it must be a question, in the question's language,
+    not too long, about the same thing, and without names or numbers that nobody mentioned. Without a model, after an
+    error and after a bad reply the question is searched alone (`on_failure: original`), or, if it is a follow-up and
+    `on_failure` is `join`, together with the person's question before it; a warning says so.
+
+    Reply of the model: an object with `query` (the stand-alone question, only with a history) and `queries`.
+
+    Example:
+    ```python
+    rewriter = QueryRewriter(OptionalChatGenerator())
+    rewriter.run(query="他是何时起兵的？", history=[ChatMessage.from_user("安禄山是谁？")])
+    # {"queries": ["安禄山是何时起兵的？"], "query": "安禄山是何时起兵的？", "method": "contextualize",
+    #  "warnings": [], "llm_calls": 1}
+    ```
+    """
+
+    def __init__(
+        self,
+        chat_generator: ChatGenerator | None = None,
+        *,
+        method: str = "auto",
+        n_queries: int = 3,
+        persona: str = "",
+        max_turns: int = 6,
+        on_failure: str = "original",
+        raise_on_failure: bool = False,
+    ) -> None:
+        """
+        Set how questions are reworded.
+
+        :param chat_generator: The model; None for none.
+        :param method: One of the methods above for every question, or `auto`.
+        :param n_queries: How many queries `multi_query` adds.
+        :param persona: A sentence on who writes the queries, such as "You are a scholar of Tang law."; empty for a
+            librarian.
+        :param max_turns: How many of the last turns a follow-up is read with.
+        :param on_failure: `original` or `join`: what a follow-up that could not be reworded is searched with.
+        :param raise_on_failure: Let an error of the model through.
+        :raises ValueError: If a value is not one of those.
+        """
+        if method not in (*METHODS, "auto"):
+            raise ValueError(f"`method` must be auto or one of {', '.join(METHODS)}, got {method!r}.")
+        if on_failure not in _ON_FAILURE:
+            raise ValueError(f"`on_failure` must be one of {', '.join(_ON_FAILURE)}, got {on_failure!r}.")
+        for name, value in (("n_queries", n_queries), ("max_turns", max_turns)):
+            if value < 1:
+                raise ValueError(f"`{name}` must be positive, got {value}.")
+        self.chat_generator = chat_generator
+        self.method = method
+        self.n_queries = n_queries
+        self.persona = persona
+        self.max_turns = max_turns
+        self.on_failure = on_failure
+        self.raise_on_failure = raise_on_failure
+
+    def warm_up(self) -> None:
+        """Prepare the nested generator; a second call does nothing."""
+        warm_up_generator(self.chat_generator)
+
+    @component.output_types(queries=list[str], query=str, method=str, warnings=list[str], llm_calls=int)
+    def run(
+        self,
+        query: str,
+        analysis: dict[str, Any] | None = None,
+        history: list[Any] | None = None,
+        method: str | None = None,
+    ) -> dict[str, Any]:
+        """
+        Reword a question.
+
+        :param query: The question.
+        :param analysis: What `QueryAnalyzer` found; None to find it here.
+        :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
+        :param method: For this call, over the component's own.
+        :returns: `queries`, the question or its stand-alone form first; `query`, that form; `method`, what was done;
+            `warnings`; `llm_calls`, 0 or 1.
+        :raises ValueError: If the method is unknown.
+        """
+        plan = self._plan(query, analysis, history, method)
+        if not plan.needs_llm:
+            return _done(plan, [])
+        if not is_available(self.chat_generator) or self.chat_generator is None:
+            return self._fallback(plan, "No LLM is configured", calls=0)
+        reply = ask_llm(self.chat_generator, self._prompt(plan), raise_on_failure=self.raise_on_failure)
+        return self._read(plan, reply)
+
+    @component.output_types(queries=list[str], query=str, method=str, warnings=list[str], llm_calls=int)
+    async def run_async(
+        self,
+        query: str,
+        analysis: dict[str, Any] | None = None,
+        history: list[Any] | None = None,
+        method: str | None = None,
+    ) -> dict[str, Any]:
+        """
+        Reword a question without blocking the event loop.
+
+        :param query: The question.
+        :param analysis: What `QueryAnalyzer` found; None to find it here.
+        :param history: The turns before it.
+        :param method: For this call, over the component's own.
+        :returns: As `run`.
+        :raises ValueError: If the method is unknown.
+        """
+        plan = self._plan(query, analysis, history, method)
+        if not plan.needs_llm:
+            return _done(plan, [])
+        if not is_available(self.chat_generator) or self.chat_generator is None:
+            return self._fallback(plan, "No LLM is configured", calls=0)
+        reply = await ask_llm_async(self.chat_generator, self._prompt(plan), raise_on_failure=self.raise_on_failure)
+        return self._read(plan, reply)
+
+    def _plan(
+        self, query: str, analysis: dict[str, Any] | None, history: list[Any] | None, method: str | None
+    ) -> _Plan:
+        wanted = self.method if method is None else method
+        if wanted not in (*METHODS, "auto"):
+            raise ValueError(f"`method` must be auto or one of {', '.join(METHODS)}, got {wanted!r}.")
+        turns, warnings = clean_history(history, max_turns=self.max_turns)
+        if not query.strip():
+            return _Plan(query, "none", warnings=warnings)
+        # Every method but a plain `none` reads a follow-up with its history: its words alone would find nothing.
+        if wanted == "none" or not needs_context(query, has_history=bool(turns)):
+            turns = []
+        if wanted == "auto":
+            wanted = method_of(analysis) or "auto"
+        if wanted in ("auto", "contextualize"):
+            wanted = "contextualize" if turns else "none" if wanted == "contextualize" else _method_by_rules(query)
+        return _Plan(query, wanted, turns, warnings)
+
+    def _prompt(self, plan: _Plan) -> list[ChatMessage]:
+        counts = {"step_back": _STEP_BACK_QUERIES, "decompose": _SUB_QUESTIONS, "expand": _EXPANSION_TERMS}
+        return render_prompt(
+            "query_rewriter",
+            query=neutral_text(plan.query),
+            language=analyse_question(plan.query).language,
+            method=plan.method,
+            count=counts.get(plan.method, self.n_queries),
+            persona=self.persona,
+            history=[{"role": turn.role.value, "text": turn.text} for turn in plan.turns],
+        )
+
+    def _read(self, plan: _Plan, reply: LlmReply) -> dict[str, Any]:
+        if reply.failure:
+            return self._fallback(plan, reply.failure)
+        question, warnings = plan.query, list(plan.warnings)
+        if plan.turns:
+            question, fault = _stand_alone(reply.text, plan)
+            if fault:
+                return self._fallback(plan, f"The LLM's rewording was not used, because {fault}")
+        if plan.method == "contextualize":
+            return _done(plan, [], question=question, calls=1)
+        found = json_strings(reply.text, "queries")
+        if plan.method == "expand":
+            queries = _expanded(question, found)
+        else:
+            most = {"step_back": _STEP_BACK_QUERIES, "decompose": _SUB_QUESTIONS}.get(plan.method, self.n_queries)
+            queries = usable_queries(found, question, most=most)
+        if not queries:
+            warnings.append("The LLM sent no usable queries: the question was searched as it is.")
+        return _done(plan, queries, question=question, warnings=warnings, calls=1)
+
+    def _fallback(self, plan: _Plan, reason: str, calls: int = 1) -> dict[str, Any]:
+        asked = next((turn.text or "" for turn in reversed(plan.turns) if turn.role.value == "user"), "")
+        if self.on_failure == "join" and asked:
+            said = "it was searched together with the one before it"
+            question = f"{asked} {plan.query}"
+        else:
+            said, question = "it was searched as it is", plan.query
+        warning = f"{reason}: the question was not rewritten, {said}."
+        method = plan.method if question != plan.query else "none"
+        return _done(plan, [], question=question, warnings=[*plan.warnings, warning], calls=calls, method=method)
+
+
+def _method_by_rules(query: str) -> str:
+    analysis = analyse_question(query)
+    return choose_method(analysis.type, analysis.complexity, task=analysis.task, imaginable=analysis.imaginable)
+
+
+def _stand_alone(reply: str, plan: _Plan) -> tuple[str, str]:
+    found = json_object(reply, "query")
+    text = found.get("query") if found else None
+    if found is None and len(reply) <= _LONGEST_RAW_REPLY and "{" not in reply:
+        # A model that forgot the JSON but wrote the question.
+        text = reply
+    if not isinstance(text, str):
+        return "", "it was not in the form asked for"
+    question = question_part(cleaned_question(text))
+    context = "\n".join(turn.text or "" for turn in plan.turns)
+    return question, fault_of_rewrite(question, plan.query, context)
+
+
+def _expanded(question: str, found: list[str]) -> list[str]:
+    terms = [cleaned_question(term) for term in found]
+    new = [term for term in terms if 0 < len(term) <= 60 and term.casefold() not in question.casefold()]
+    return [f"{question} {' '.join(new[:_EXPANSION_TERMS])}"] if new else []
+
+
+def _done(
+    plan: _Plan,
+    more: list[str],
+    *,
+    question: str | None = None,
+    warnings: list[str] | None = None,
+    calls: int = 0,
+    method: str | None = None,
+) -> dict[str, Any]:
+    asked = plan.query if question is None else question
+    return {
+        "queries": [asked, *more],
+        "query": asked,
+        "method": plan.method if method is None else method,
+        "warnings": plan.warnings if warnings is None else warnings,
+        "llm_calls": calls,
+    }

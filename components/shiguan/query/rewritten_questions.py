@@ -1,0 +1,190 @@
+"""Judges what a model made of a question: what may be searched, and what must be thrown away."""
+
+import re
+import unicodedata
+
+from shiguan.support.languages import detect_language
+from shiguan.support.name_clues import foreign_names
+from shiguan.support.terms import terms
+
+_LONGEST_QUERY = 400
+_GROWTH = 4
+_LABEL = re.compile(
+    r"^\s*(?:[-*•·–]\s+|(?:\(?\d{1,2}[.)、．:：]|[（(][一二三四五六七八九十\d]+[）)])\s*)*"
+    r"(?:\**(?:(?:stand-?alone|rewritten|reformulated|contextuali[sz]ed|revised|final|sub-?|search|follow-?up)[ "
+    r"_-]*(?:question|query)"
+    r"|question|query|answer|output|rewrite|子?问题|子?問題|改写(?:后的问题)?|改寫|查询|查詢|独立问题|输出)\**\s*\d{0,2}\s*[:：]\s*\**)?\s*",
+    re.IGNORECASE,
+)
+_QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "「": "」", "『": "』"}
+_QUESTION_EN = re.compile(
+    r"^(?:[\w\s,'’-]{0,40},\s)?(?:so |and |then )?(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|"
+    r"am|do|does|did|can|could|will|would|"
+    r"should|shall|may|might|must|has|have|had|in what|in which|to what|for what|by whom|to whom|of which|at what|"
+    r"on what|from which|"
+    r"tell|list|name|describe|explain|compare|contrast|discuss|define|give|show|summari[sz]e|outline|find|"
+    r"identify|analy[sz]e|"
+    r"elaborate|enumerate|count|write|provide|let['’]s|please)\b",
+    re.IGNORECASE,
+)
+_QUESTION_ZH = re.compile(
+    r"谁|誰|何|什么|什麼|甚麼|哪|几|幾|多少|多[大长長高久远]|吗|嗎|呢|如何|怎|是否|是不是|有没有|有沒有|能否|可否|孰|"
+    r"^(?:请|請|列|介绍|介紹|比较|比較|对比|對比|说明|說明|解释|解釋|分析|总结|總結|概括|描述|谈谈|談談|讲|講|评价|評價|论述|告诉|写|给)"
+)
+_ENDS_IN_QUESTION = re.compile(r"[?？][\"”'’」)）\s]*$")
+_REFUSAL = re.compile(
+    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:cannot|can't|do not|don't)|as an ai|no (?:context|rewrite|"
+    r"history))\b"
+    r"|抱歉|对不起|對不起|作为(?:一个)?(?:AI|人工智能|语言模型)|无法(?:改写|回答|确定)|無法",
+    re.IGNORECASE,
+)
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_OWN_SCRIPT = {"zh", "ja", "ko", "ar", "he", "ru", "el", "hi", "th"}
+_TELLING_WORDS = 5
+# What a pronoun becomes is the point of rewriting; only what else was asked must stay.
+_POINTING = re.compile(r"[他她它牠其这這那此该該们們的了呢吗嗎是有在为為什么麼哪何谁誰如怎样樣]")
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+def cleaned_question(text: str) -> str:
+    """
+    Take away what models put around a question: a label, a number, quotation marks, line breaks.
+
+    :param text: What a model wrote.
+    :returns: One line.
+    """
+    line = " ".join(text.split())
+    for _ in range(3):
+        before = line
+        line = _LABEL.sub("", line.strip("*_` "), count=1).strip()
+        if len(line) > 2 and _QUOTES.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
+            line = line[1:-1].strip()
+        if line == before:
+            break
+    return line if folded(line) else ""
+
+
+def is_question(text: str) -> bool:
+    """
+    Tell a question or a request from a statement.
+
+    :param text: One line.
+    :returns: True if it asks for something.
+    """
+    if _ENDS_IN_QUESTION.search(text):
+        return True
+    pattern = _QUESTION_ZH if detect_language(text) in ("zh", "ja") else _QUESTION_EN
+    return bool(pattern.search(text))
+
+
+def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
+    """
+    Find what is wrong with a follow-up that a model made to stand alone.
+
+    :param rewrite: What the model wrote, cleaned.
+    :param question: The person's question.
+    :param context: All turns before it, as one text.
+    :returns: The fault, a clause for the person; empty if there is none.
+    """
+    if not rewrite:
+        return "it is empty"
+    if _REFUSAL.search(rewrite) and not _REFUSAL.search(question):
+        return "it is a refusal"
+    if len(rewrite) > max(_LONGEST_QUERY, _GROWTH * len(question)):
+        return f"it is too long ({len(rewrite):,} characters)"
+    if not _same_language(rewrite, question):
+        return f"it is in another language ({detect_language(rewrite)})"
+    if not is_question(rewrite) and is_question(question):
+        return "it is no question, perhaps an answer"
+    invented = _invented(rewrite, f"{context}\n{question}")
+    if invented:
+        return f"it names what nobody had mentioned ({', '.join(invented[:3])})"
+    if _drops_the_question(rewrite, question):
+        return "it asks something else"
+    return ""
+
+
+def fault_of_goal(goal: str, question: str, context: str) -> str:
+    """
+    Find what is wrong with a model's sentence on what the person is after.
+
+    :param goal: The sentence, cleaned.
+    :param question: The person's question.
+    :param context: All turns before it, as one text.
+    :returns: The fault, a clause for the person; empty if there is none.
+    """
+    if not goal:
+        return "the LLM's reply was not in the form asked for"
+    if _REFUSAL.search(goal) and not _REFUSAL.search(question):
+        return "the LLM refused"
+    if len(goal) > _LONGEST_QUERY:
+        return f"it is too long ({len(goal):,} characters)"
+    if not _same_language(goal, question):
+        return f"it is in another language ({detect_language(goal)})"
+    invented = _invented(goal, f"{context}\n{question}")
+    return f"it names what nobody had mentioned ({', '.join(invented[:3])})" if invented else ""
+
+
+def question_part(text: str) -> str:
+    """
+    Cut an answer off that a model gave along with the question.
+
+    :param text: One line.
+    :returns: The text up to its last question mark, if more than white space follows it; otherwise the text.
+    """
+    at = max(text.rfind("?"), text.rfind("？"))
+    rest = text[at + 1 :].strip(" \"”'’」)）.。")
+    return text[: at + 1] if at > 0 and rest else text
+
+
+def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
+    """
+    Keep of a model's queries those that can be searched beside the question.
+
+    :param found: What the model wrote.
+    :param question: The question, which comes first anyway.
+    :param most: How many are wanted at most.
+    :returns: Cleaned queries in the question's language, none repeated in other punctuation or case, none too long.
+    """
+    seen = {folded(question)}
+    kept: list[str] = []
+    for text in found:
+        query = cleaned_question(text)
+        key = folded(query)
+        if not key or key in seen or len(query) > _LONGEST_QUERY or not _same_language(query, question):
+            continue
+        if _REFUSAL.search(query) and not _REFUSAL.search(question):
+            continue
+        seen.add(key)
+        kept.append(query)
+    return kept[:most]
+
+
+def folded(text: str) -> str:
+    """
+    Reduce a query to what makes it the same query.
+
+    :param text: A query.
+    :returns: Its letters and digits in compatibility form and lower case.
+    """
+    return _NOT_WORDS.sub("", unicodedata.normalize("NFKC", text)).casefold()
+
+
+def _same_language(text: str, other: str) -> bool:
+    languages = {detect_language(text), detect_language(other)}
+    if len(languages) == 1 or "und" in languages:
+        return True
+    # In few Latin words, often names, no language can be told from another.
+    return not languages & _OWN_SCRIPT and min(len(text.split()), len(other.split())) < _TELLING_WORDS
+
+
+def _invented(text: str, said: str) -> list[str]:
+    known = set(_DIGITS.findall(said))
+    return foreign_names(text, said) or [number for number in _DIGITS.findall(text) if number not in known]
+
+
+def _drops_the_question(rewrite: str, question: str) -> bool:
+    asked = set(terms(_POINTING.sub(" ", question)))
+    if len(asked) < 3:
+        return False
+    return len(asked & set(terms(rewrite))) < 0.25 * len(asked)
