@@ -1,0 +1,128 @@
+"""States in one sentence what the person is after, to stand last in the prompt."""
+
+import re
+from typing import Any
+
+from haystack import component
+from haystack.components.generators.chat.types import ChatGenerator
+from haystack.dataclasses import ChatMessage
+
+from shiguan.query.rewritten_questions import cleaned_question, fault_of_goal
+from shiguan.support.history import clean_history
+from shiguan.support.json_replies import json_object
+from shiguan.support.languages import detect_language
+from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.support.neutral_text import neutral_text
+from shiguan.support.prompt_rendering import render_prompt
+
+_NO_LLM = "No LLM is configured: the goal is the question itself."
+_SENTENCE_END = re.compile(r"[。！？]|[.!?](?=\s|$)")
+_LONGEST_RAW_REPLY = 400
+
+
+@component
+class GoalRestater:
+    """
+    Says what a conversation comes down to, so that the answer does not lose sight of it behind long sources.
+
+    Models attend best to the end of a prompt; in `advanced` the restated goal stands there, right before the answer.
+    It is made beside the retrieval, so it costs no time. Without a history, without a model and after a bad reply the
+    goal is the question itself; the last two leave a warning. A goal that names what nobody mentioned, is in another
+    language or is an answer instead is not used.
+
+    Reply of the model: an object with `goal`.
+
+    Example:
+    ```python
+    restater = GoalRestater(OptionalChatGenerator())
+    restater.run(query="And his son?", history=[ChatMessage.from_user("How did An Lushan die?")])
+    # {"goal": "The person wants to know how An Lushan's son died.", "warnings": [], "llm_calls": 1}
+    ```
+    """
+
+    def __init__(
+        self, chat_generator: ChatGenerator | None = None, *, max_turns: int = 6, raise_on_failure: bool = False
+    ) -> None:
+        """
+        Set how much of a conversation is read.
+
+        :param chat_generator: The model; None for none.
+        :param max_turns: How many of the last turns count.
+        :param raise_on_failure: Let an error of the model through.
+        :raises ValueError: If `max_turns` is not positive.
+        """
+        if max_turns < 1:
+            raise ValueError(f"`max_turns` must be positive, got {max_turns}.")
+        self.chat_generator = chat_generator
+        self.max_turns = max_turns
+        self.raise_on_failure = raise_on_failure
+
+    def warm_up(self) -> None:
+        """Prepare the nested generator; a second call does nothing."""
+        warm_up_generator(self.chat_generator)
+
+    @component.output_types(goal=str, warnings=list[str], llm_calls=int)
+    def run(self, query: str, history: list[Any] | None = None) -> dict[str, Any]:
+        """
+        State the goal.
+
+        :param query: The question.
+        :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
+        :returns: `goal`, one sentence or the question; `warnings`; `llm_calls`, 0 or 1.
+        """
+        turns, warnings = clean_history(history, max_turns=self.max_turns)
+        if not turns or not query.strip() or self.chat_generator is None:
+            return {"goal": query, "warnings": warnings, "llm_calls": 0}
+        if not is_available(self.chat_generator):
+            return {"goal": query, "warnings": [*warnings, _NO_LLM], "llm_calls": 0}
+        reply = ask_llm(self.chat_generator, _prompt(query, turns), raise_on_failure=self.raise_on_failure)
+        return _read(reply, query, turns, warnings)
+
+    @component.output_types(goal=str, warnings=list[str], llm_calls=int)
+    async def run_async(self, query: str, history: list[Any] | None = None) -> dict[str, Any]:
+        """
+        State the goal without blocking the event loop.
+
+        :param query: The question.
+        :param history: The turns before it.
+        :returns: As `run`.
+        """
+        turns, warnings = clean_history(history, max_turns=self.max_turns)
+        if not turns or not query.strip() or self.chat_generator is None:
+            return {"goal": query, "warnings": warnings, "llm_calls": 0}
+        if not is_available(self.chat_generator):
+            return {"goal": query, "warnings": [*warnings, _NO_LLM], "llm_calls": 0}
+        reply = await ask_llm_async(self.chat_generator, _prompt(query, turns), raise_on_failure=self.raise_on_failure)
+        return _read(reply, query, turns, warnings)
+
+
+def _prompt(query: str, turns: list[ChatMessage]) -> list[ChatMessage]:
+    return render_prompt(
+        "goal_restater",
+        query=neutral_text(query),
+        language=detect_language(query),
+        history=[{"role": turn.role.value, "text": turn.text} for turn in turns],
+    )
+
+
+def _read(reply: LlmReply, query: str, turns: list[ChatMessage], warnings: list[str]) -> dict[str, Any]:
+    goal, fault = "", reply.failure
+    if not fault:
+        goal = _goal_in(reply.text)
+        fault = fault_of_goal(goal, query, "\n".join(turn.text or "" for turn in turns))
+    if fault:
+        warning = f"The goal was not restated ({fault}): it is the question itself."
+        return {"goal": query, "warnings": [*warnings, warning], "llm_calls": 1}
+    return {"goal": goal, "warnings": warnings, "llm_calls": 1}
+
+
+def _goal_in(reply: str) -> str:
+    found = json_object(reply, "goal")
+    text = found.get("goal") if found else None
+    if found is None and len(reply) <= _LONGEST_RAW_REPLY and "{" not in reply:
+        text = reply
+    if not isinstance(text, str):
+        return ""
+    line = neutral_text(cleaned_question(text))
+    end = _SENTENCE_END.search(line)
+    return line[: end.end()] if end else line
