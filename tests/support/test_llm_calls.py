@@ -1,0 +1,50 @@
+import pytest
+from haystack.dataclasses import ChatMessage
+
+from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available
+from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
+
+PROMPT = [ChatMessage.from_user("Rewrite.")]
+
+
+@pytest.fixture
+def generator(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = " Done. "
+    return OptionalChatGenerator(max_retries=0, timeout=5)
+
+
+def test_a_generator_is_available_unless_it_says_otherwise(generator):
+    assert is_available(generator)
+    assert is_available(FailingGenerator())
+    assert not is_available(UnavailableGenerator())
+    assert not is_available(None)
+
+
+async def test_both_twins_give_the_trimmed_text(generator):
+    assert ask_llm(generator, PROMPT) == LlmReply(texts=("Done.",))
+    assert (await ask_llm_async(generator, PROMPT)).text == "Done."
+
+
+def test_generation_kwargs_are_passed_on_only_if_given(generator, stand_in_llm):
+    ask_llm(generator, PROMPT, generation_kwargs={"temperature": 0.9})
+    assert stand_in_llm.requests[0].body["temperature"] == 0.9
+
+
+async def test_an_empty_reply_is_a_failure(generator, stand_in_llm):
+    stand_in_llm.default = " "
+    assert ask_llm(generator, PROMPT) == LlmReply(failure="the LLM's reply is empty")
+    assert (await ask_llm_async(generator, PROMPT)).text == ""
+
+
+async def test_an_error_becomes_a_clause_or_is_let_through(stand_in_llm, generator):
+    stand_in_llm.next(status=500)
+    failure = ask_llm(generator, PROMPT).failure
+    assert "answered 500" in failure
+    assert not failure.endswith(".")
+    assert (await ask_llm_async(FailingGenerator(), PROMPT)).failure == "the generator is broken"
+    with pytest.raises(RuntimeError):
+        ask_llm(FailingGenerator(), PROMPT, raise_on_failure=True)
+    with pytest.raises(RuntimeError):
+        await ask_llm_async(FailingGenerator(), PROMPT, raise_on_failure=True)
