@@ -3,7 +3,7 @@
 from threading import Lock
 from typing import Any
 
-from haystack import component
+from haystack import component, default_from_dict, default_to_dict
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 
 from shiguan.errors import AnswerError
@@ -59,6 +59,33 @@ class OptionalChatGenerator:
         self._endpoint: OpenAIEndpoint | None = None
         self._lock = Lock()
         self._warm = False
+
+    # Haystack writes a component out by itself, but not one that is nested in another.
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the settings out; the key is not among them.
+
+        :returns: The dictionary.
+        """
+        return default_to_dict(
+            self,
+            model=self.model,
+            timeout=self.timeout,
+            max_retries=self.max_retries,
+            retry_delay=self.retry_delay,
+            generation_kwargs=self.generation_kwargs,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "OptionalChatGenerator":
+        """
+        Make a generator from what `to_dict` wrote.
+
+        :param data: The dictionary.
+        :returns: The generator.
+        """
+        generator: OptionalChatGenerator = default_from_dict(cls, data)
+        return generator
 
     def warm_up(self) -> None:
         """Look for an endpoint in the environment; a second call does nothing."""
