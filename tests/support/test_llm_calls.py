@@ -1,9 +1,9 @@
 import pytest
 from haystack.dataclasses import ChatMessage
+from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available
-from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
 PROMPT = [ChatMessage.from_user("Rewrite.")]
 
