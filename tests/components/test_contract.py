@@ -23,7 +23,13 @@ CLASSES = sorted(component_classes(), key=lambda value: value.__name__)
 
 
 def snake_case(name):
-    for acronym, word in (("EPUB", "Epub"), ("JSONL", "Jsonl"), ("BM25", "Bm25"), ("OpenAI", "Openai")):
+    for acronym, word in (
+        ("EPUB", "Epub"),
+        ("JSONL", "Jsonl"),
+        ("BM25", "Bm25"),
+        ("OpenAI", "Openai"),
+        ("HyDE", "Hyde"),
+    ):
         name = name.replace(acronym, word)
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
