@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shiguan.support.classical_chinese import character_weight, is_classical
 from shiguan.support.name_clues import foreign_names
 from shiguan.support.quantities import Quantity, quantities
 from shiguan.support.rarity import rarity
@@ -22,6 +23,7 @@ _KEPT, _LINED_UP = 8, 6
 # A term's weight: how rare it is among these passages, and how rare in writing at large.
 _LOCAL = 0.3
 _NUMBER_WEIGHT = 0.9
+_HAN_FROM = 0x2E7F
 # From these shares of a claim's words on, a window speaks of the same matter, so that another number is another
 # account: the higher one for a number that stands elsewhere in the passages.
 _SAME_MATTER, _SAME_SENTENCE = 0.6, 0.85
@@ -60,6 +62,7 @@ class Reading:
     :param foreign_names: Names of the claim that no passage has.
     :param rival_number: A number of the first window that stands where the claim has another one; empty if none does.
     :param comparison: The claim lined up with the window that repeats it best.
+    :param classical: Whether the passages are classical Chinese; the shares are then those of single characters.
     :param verbatim: Whether a passage has the claim word for word; `windows[0]` is then that place.
     """
 
@@ -73,6 +76,7 @@ class Reading:
     foreign_names: tuple[str, ...]
     rival_number: str
     comparison: Comparison
+    classical: bool = False
     verbatim: bool = False
 
 
@@ -105,6 +109,7 @@ class Evidence:
         self._total = sum(len(passage) for passage in self._sentences)
         self._numbers = [number for passage in self._sentences for one in passage for number in one.numbers]
         self._all = "\n".join(self.texts)
+        self._classical = is_classical(self._all)
 
     def read(self, claim: str) -> Reading:
         """
@@ -122,7 +127,7 @@ class Evidence:
         found = self._verbatim(claim)
         if found is not None:
             return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), (), (), "", Comparison(1.0, ()), verbatim=True)
-        names = tuple(name for name in foreign_names(claim, self._all) if len(name) > 1)
+        names = tuple(name for name in foreign_names(claim, self._all) if self._is_foreign(name))
         weights = self._weights(asked, names)
         total = sum(weights.values()) + _NUMBER_WEIGHT * len(claimed)
         shares, windows = self._windows(weights, claimed, total)
@@ -139,6 +144,7 @@ class Evidence:
             names,
             self._rival(claim, weights, claimed, windows),
             self._lined_up(claim, windows),
+            classical=self._classical,
         )
 
     def _verbatim(self, claim: str) -> Window | None:
@@ -149,15 +155,24 @@ class Evidence:
                 return Window(index, touched[0].start, touched[-1].end, 1.0)
         return None
 
+    def _is_foreign(self, name: str) -> bool:
+        if not self._classical:
+            return len(name) > 1
+        # A retelling has many words that look new; only a name none of whose characters is there is certainly one.
+        return not any(character in self._frequency for character in terms(name) if len(character) == 1)
+
     def _weights(self, asked: Sequence[str], names: Sequence[str]) -> dict[str, float]:
         named = {word for name in names for word in terms(name)}
         most = math.log((self._total + 2) / 0.5)
         weights = {}
         for word in asked:
+            if self._classical and ord(word[0]) > _HAN_FROM:
+                weights[word] = character_weight(word) if len(word) == 1 else 0.0
+                continue
             general = rarity(word)
             here = math.log((self._total + 2) / (self._frequency[word] + 0.5)) / most
             # Han characters have no place in the table beyond their shape, so what is local to them is scaled by it.
-            local = here * min(general, 1.0) if ord(word[0]) > 0x2E7F else here
+            local = here * min(general, 1.0) if ord(word[0]) > _HAN_FROM else here
             weight = _LOCAL * local + (1 - _LOCAL) * general
             weights[word] = weight * (_NAME_WEIGHT if word in named else 1.0)
         return weights

@@ -11,9 +11,10 @@ victory defeat|before after|earlier later|first last|early late|more less|more f
 highest lowest|larger smaller|large small|largest smallest|longer shorter|older younger|oldest youngest|north south
 northern southern|east west|eastern western|left right|inside outside|above below|upper lower|male female|man woman
 men women|father mother|son daughter|brother sister|husband wife|king queen|born died|birth death|alive dead
-accept reject|accepted rejected|allow forbid|allowed forbidden|support oppose|supported opposed|begin end|began ended|start end
-started ended|open closed|opened closed|enter leave|arrive depart|success failure|succeeded failed|friend enemy
+accept reject|accepted rejected|allow forbid|allowed forbidden|support oppose|supported opposed|begin end|began ended
+start end|started ended|open closed|opened closed|enter leave|arrive depart|success failure|succeeded failed
 positive negative|maximum minimum|always never|all none|true false|legal illegal|possible impossible|public private
+friend enemy
 """
 _HAN = """
 增加 减少|上升 下降|提高 降低|扩大 缩小|胜 败|胜利 失败|成功 失败|之前 之后|以前 以后|前 后|先 后|最早 最晚|最初 最后

@@ -1,0 +1,99 @@
+"""Checks a whole answer against its passages: which of its sentences claim something, and what stands behind each."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from shiguan.support.claim_kinds import stated_part
+from shiguan.support.claim_support import Support, judge, plain_claim
+from shiguan.support.claims import Claim, ClaimedText
+from shiguan.support.evidence import Evidence, Reading
+from shiguan.support.languages import detect_language
+from shiguan.support.not_found_reply import is_not_found
+
+Similarity = Callable[[Sequence[tuple[str, Sequence[str]]]], Sequence[float | None]]
+"""Gives for each claim with its windows the highest cosine similarity, or None where it cannot tell."""
+
+_FOREIGN_SCORE = 0.5
+
+
+@dataclass(frozen=True)
+class CheckedClaim:
+    """
+    One claim of an answer with what stands behind it.
+
+    :param index: Its place among the answer's claims, as `split_claims` gives them.
+    :param claim: The sentence.
+    :param stated: The part of it that needs a source, without Markdown.
+    :param support: The judgement.
+    :param quote: The supporting span's text; empty if there is none.
+    """
+
+    index: int
+    claim: Claim
+    stated: str
+    support: Support
+    quote: str
+
+    @property
+    def is_grounded(self) -> bool:
+        """Whether the passages support it at least in part."""
+        return self.support.verdict in ("supported", "partial")
+
+    def judged(self, support: Support, quote: str) -> "CheckedClaim":
+        """
+        Give the claim with another judgement.
+
+        :param support: The judgement.
+        :param quote: The text of its span.
+        :returns: A new claim.
+        """
+        return replace(self, support=support, quote=quote)
+
+
+def check_answer(
+    parts: ClaimedText, passages: Sequence[str], similarity: Similarity | None = None
+) -> list[CheckedClaim]:
+    """
+    Check every sentence of an answer that states something.
+
+    Headings, courtesies, questions and sentences that admit a gap need no source and are left out. Where the claims
+    are in a language that no passage has, words cannot be compared: only numbers are, and the rest counts as supported
+    in part.
+
+    :param parts: The answer taken apart.
+    :param passages: The texts that it was written from, whole.
+    :param similarity: An embedder's opinion; None for words alone.
+    :returns: The claims in order; empty if the answer states nothing.
+    """
+    chosen: list[tuple[int, Claim, str]] = []
+    for index, claim in zip(count(), parts.claims, strict=False):
+        stated = stated_part(plain_claim(claim.text)) if claim.checkable and not is_not_found(claim.text) else ""
+        if stated:
+            chosen.append((index, claim, stated))
+    evidence = Evidence(passages)
+    readings = [evidence.read(stated) for _, _, stated in chosen]
+    similarities: Sequence[float | None] = [None] * len(readings)
+    if similarity is not None and readings:
+        similarities = similarity([(reading.claim, _texts(reading, passages)) for reading in readings])
+    languages = {detect_language(passage) for passage in passages}
+    checked = []
+    for (index, claim, stated), reading, support in zip(chosen, readings, judge(readings, similarities), strict=True):
+        if passages and not reading.verbatim and detect_language(stated) not in languages:
+            support = _across_languages(reading, support)  # noqa: PLW2901
+        quote = passages[support.passage][support.start : support.end] if support.passage >= 0 else ""
+        checked.append(CheckedClaim(index, claim, stated, support, quote))
+    return checked
+
+
+def _texts(reading: Reading, passages: Sequence[str]) -> list[str]:
+    return [passages[window.passage][window.start : window.end] for window in reading.windows]
+
+
+def _across_languages(reading: Reading, support: Support) -> Support:
+    if reading.foreign_numbers:
+        return replace(
+            support, verdict="unsupported", reason=f"no passage has {', '.join(reading.foreign_numbers[:3])}"
+        )
+    reason = "the passages are in another language, so only its numbers could be compared"
+    return replace(support, score=max(support.score, _FOREIGN_SCORE), verdict="partial", reason=reason)

@@ -1,0 +1,220 @@
+"""The self-correcting loop: how it is wired, and that it always ends with one answer."""
+
+import asyncio
+import random
+
+import pytest
+from haystack import AsyncPipeline, Document, Pipeline, component
+from haystack.dataclasses import ChatMessage
+
+from shiguan.grading.hallucination_grader import HallucinationGrader
+from shiguan.support.answer_check import CheckedClaim
+from shiguan.support.attempts import first_state
+from shiguan.support.claim_support import Support
+
+LOOP = """
+components:
+  starter:
+    type: shiguan.grading.attempt_starter.AttemptStarter
+    init_parameters: {carry: {filters: dict, language: str}}
+  rounds:
+    type: haystack.components.joiners.branch.BranchJoiner
+    init_parameters: {type_: "dict[str, typing.Any]"}
+  attempt:
+    type: shiguan.grading.attempt_reader.AttemptReader
+    init_parameters: {carry: {filters: dict, language: str}}
+  merger:
+    type: shiguan.grading.passage_merger.PassageMerger
+  grader:
+    type: shiguan.grading.hallucination_grader.HallucinationGrader
+connections:
+  - {sender: starter.state, receiver: rounds.value}
+  - {sender: rounds.value, receiver: attempt.state}
+  - {sender: attempt.documents, receiver: merger.earlier}
+  - {sender: attempt.state, receiver: grader.state}
+  - {sender: attempt.language, receiver: grader.language}
+  - {sender: merger.documents, receiver: grader.documents}
+  - {sender: grader.retry, receiver: rounds.value}
+"""
+FACTS = {
+    "rose": "An Lushan rose against the Tang at Fanyang in the winter of 755.",
+    "died": "An Lushan was killed by his son An Qingxu in the first month of 757.",
+}
+
+
+@component
+class FakeRetriever:
+    """Finds one more passage each round, and remembers with which filters it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, filters: dict | None = None):
+        self.asked.append((query, filters))
+        texts = [FACTS["rose"]] if "killed" not in query else [FACTS["died"], FACTS["rose"]]
+        return {"documents": [Document(id=f"p-{text[:12]}{len(text)}", content=text) for text in texts]}
+
+
+@component
+class FakeGenerator:
+    """Says one prepared answer after the other."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.prompts = []
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, documents: list[Document], feedback: str, question: str):
+        self.prompts.append((len(documents), feedback, question))
+        answer = self.answers[min(len(self.prompts), len(self.answers)) - 1]
+        return {"replies": [ChatMessage.from_assistant(answer)]}
+
+
+def loop(kind, answers):
+    pipeline = kind.loads(LOOP)
+    pipeline.add_component("retriever", FakeRetriever())
+    pipeline.add_component("generator", FakeGenerator(answers))
+    pipeline.connect("attempt.query", "retriever.query")
+    pipeline.connect("attempt.filters", "retriever.filters")
+    pipeline.connect("retriever.documents", "merger.documents")
+    pipeline.connect("merger.documents", "generator.documents")
+    pipeline.connect("attempt.feedback", "generator.feedback")
+    pipeline.connect("attempt.question", "generator.question")
+    pipeline.connect("generator.replies", "grader.replies")
+    return pipeline
+
+
+def ask(kind, answers, question="When did An Lushan rise?"):
+    pipeline = loop(kind, answers)
+    data = {"starter": {"query": question, "filters": {"field": "meta.tenant_id"}, "language": "en"}}
+    result = pipeline.run(data) if kind is Pipeline else asyncio.run(pipeline.run_async(data))
+    return result, pipeline.get_component("retriever"), pipeline.get_component("generator")
+
+
+kinds = pytest.mark.parametrize("kind", [Pipeline, AsyncPipeline])
+
+
+@kinds
+def test_an_answer_that_the_passages_support_passes_at_once(kind):
+    result, retriever, generator = ask(kind, ["An Lushan rose at Fanyang in 755 [1]."])
+    (reply,) = result["grader"]["replies"]
+    assert reply.text == "An Lushan rose at Fanyang in 755 [1]."
+    assert reply.meta["grounding"]["status"] == "accepted"
+    assert reply.meta["grounding"]["attempts"] == len(generator.prompts) == len(retriever.asked) == 1
+
+
+@kinds
+def test_a_claim_without_support_is_searched_for_and_then_supported(kind):
+    claim = "An Lushan was killed by his son An Qingxu in 757 [1]."
+    result, retriever, generator = ask(kind, [claim, claim])
+    assert "retry" not in result["grader"]
+    (reply,) = result["grader"]["replies"]
+    assert reply.meta["grounding"]["status"] == "accepted"
+    assert [entry["attempt"] for entry in reply.meta["grounding"]["history"]] == [1, 2]
+    assert "killed by his son" in retriever.asked[1][0]
+    assert [count for count, _, _ in generator.prompts] == [1, 2]
+    assert "killed by his son" in generator.prompts[1][1]
+    assert {question for _, _, question in generator.prompts} == {"When did An Lushan rise?"}
+
+
+@kinds
+def test_the_filters_reach_the_retriever_in_every_round(kind):
+    _, retriever, _ = ask(kind, ["Dragons ate the moon over Kaifeng [1]."])
+    assert [filters for _, filters in retriever.asked] == [{"field": "meta.tenant_id"}] * 3
+
+
+@kinds
+def test_after_three_attempts_the_unsupported_rest_is_removed(kind):
+    result, _, generator = ask(kind, ["He rose at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."])
+    (reply,) = result["grader"]["replies"]
+    assert len(generator.prompts) == 3
+    assert "755" in reply.text
+    assert "Dragons" not in reply.text
+    grounding = reply.meta["grounding"]
+    assert (grounding["status"], grounding["attempts"]) == ("removed", 3)
+    assert grounding["removed"] == ["Dragons ate the moon over Kaifeng."]
+
+
+@kinds
+def test_an_answer_of_which_nothing_is_left_is_refused(kind):
+    result, _, generator = ask(kind, ["Dragons ate the moon over Kaifeng [1]."])
+    (reply,) = result["grader"]["replies"]
+    assert len(generator.prompts) == 3
+    assert reply.text == "The sources do not say this."
+    assert reply.meta["grounding"]["status"] == "refused"
+
+
+@kinds
+def test_the_best_attempt_wins_over_the_last(kind):
+    good = "An Lushan rose at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."
+    result, _, _ = ask(kind, ["Unicorns sang [1].", good, "Ghosts wrote every poem of Chang'an [1]."])
+    (reply,) = result["grader"]["replies"]
+    assert reply.meta["grounding"]["chosen"] == 2
+    assert reply.text.startswith("An Lushan rose at Fanyang in 755")
+
+
+def outcomes(generator):
+    """One random answer as the grader sees it: supported or not, found or not, empty or not."""
+    kind = generator.random()
+    if kind < 0.08:
+        return ""
+    if kind < 0.16:
+        return "The sources do not say this."
+    return " ".join(
+        f"{generator.choice(['Good', 'Bad', 'Half', 'Wrong'])} claim number {generator.randrange(99)} stands here [1]."
+        for _ in range(generator.randint(1, 4))
+    )
+
+
+def check_by_first_word(parts, passages, similarity=None):
+    verdicts = {"Good": ("supported", 0.9), "Half": ("partial", 0.5), "Bad": ("unsupported", 0.1)}
+    checked = []
+    for index, claim in enumerate(parts.claims):
+        verdict, score = verdicts.get(claim.text.split()[0], ("contradicted", 0.1))
+        checked.append(CheckedClaim(index, claim, claim.text, Support(score, verdict, "by its word", 0, 0, 4), "Some"))
+    return checked
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and_always_give_one_answer(monkeypatch):
+    """The loop as the pipeline runs it, without its machinery: the grader's state goes in again as it came out."""
+    monkeypatch.setattr("shiguan.support.grading_round.check_answer", check_by_first_word)
+    generator = random.Random(755)
+    documents = [Document(content="Some passage that stands here.", meta={"number": 1})]
+    statuses = set()
+    for _ in range(10_000):
+        most = generator.randint(1, 3)
+        grader = HallucinationGrader(max_attempts=most, on_unsupported=generator.choice(["mark", "remove", "refuse"]))
+        state, generations, answers = first_state("What stands here?", None, {"filters": {}}), 0, []
+        while True:
+            generations += 1
+            said = outcomes(generator)
+            grade = {"passed": generator.random() < 0.8, "feedback": "Say more."} if generator.random() < 0.3 else None
+            result = grader.run([ChatMessage.from_assistant(said)], documents, state=state, grade=grade, language="en")
+            assert ("retry" in result) != ("replies" in result)
+            if "replies" in result:
+                answers.extend(result["replies"])
+                break
+            state = result["retry"]
+            assert state["carried"] == {"filters": {}}
+        assert generations <= most
+        assert len(answers) == 1
+        assert answers[0].text
+        grounding = answers[0].meta["grounding"]
+        assert len(grounding["history"]) == generations
+        statuses.add(grounding["status"])
+        if grounding["status"] in ("removed", "refused"):
+            assert "Bad" not in answers[0].text
+            assert "Wrong" not in answers[0].text
+    assert statuses == {"accepted", "marked", "removed", "refused", "not_found"}
+
+
+@kinds
+def test_random_outcomes_end_with_one_answer_in_the_real_pipeline(kind, monkeypatch):
+    monkeypatch.setattr("shiguan.support.grading_round.check_answer", check_by_first_word)
+    generator = random.Random(757)
+    for _ in range(60):
+        result, _, asked = ask(kind, [outcomes(generator) for _ in range(3)])
+        assert len(asked.prompts) <= 3
+        assert len(result["grader"]["replies"]) == 1
