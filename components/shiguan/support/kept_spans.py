@@ -102,9 +102,9 @@ class _Room:
 
     def __init__(self, text: str, sentences: Sequence[Span], budget: int, counts: Count) -> None:
         self.taken: set[int] = set()
-        self._costs = counts([text[start:end] for start, end in sentences])
-        # A gap costs the tokens of its mark and its line.
-        self._gap = counts([GAP])[0] + 1
+        gap, *self._costs = counts([GAP, *(text[start:end] for start, end in sentences)])
+        # The mark of a gap, and its line for a tokenizer that counts line breaks.
+        self._gap = gap + 1
         self._left = budget
 
     def take(self, at: int) -> bool:
