@@ -1,0 +1,127 @@
+"""Every mode of the embedded deployment, whole: real stores, the real embedder, an LLM over real HTTP or none."""
+
+import pytest
+
+from shiguan.library import Library
+from shiguan.runner import Runner
+
+MODES = ["simple", "advanced"]
+# How many calls a question may take at most, and how many of them one after the other.
+CALLS = {"simple": (1, 1), "advanced": (4, 3), "precise": (12, 6)}
+
+CHAPTERS = {
+    "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",
+    "tax.txt": "Yang Yan proposed the two-tax reform in 780. It was collected in summer and autumn.",
+    "wall.txt": "The wall of the capital was eight metres high. It was pulled down in 904.",
+    "tang.txt": "天宝十四载十一月，安禄山在范阳起兵。次年六月潼关失守，玄宗奔蜀。",
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    texts = tmp_path_factory.mktemp("texts")
+    for name, text in CHAPTERS.items():
+        (texts / name).write_text(text, encoding="utf-8")
+    folder = tmp_path_factory.mktemp("library")
+    for result in Library(data_dir=folder).ingest(sorted(texts.iterdir()), tenant_id="a"):
+        assert result.parents == 1
+    return folder
+
+
+@pytest.fixture(params=MODES)
+def mode(request):
+    return request.param
+
+
+@pytest.fixture
+def runner(library, mode):
+    with Runner("embedded", mode, data_dir=library) as runner:
+        yield runner
+
+
+@pytest.fixture
+def llm(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    stand_in_llm.default = "Yang Yan proposed the two-tax reform in 780. [1]"
+    return stand_in_llm
+
+
+def test_without_an_llm_every_mode_answers_from_the_sources(runner):
+    answer = runner.ask("Who proposed the two-tax reform?", tenant_id="a")
+    assert answer["status"] == "answered"
+    assert "Yang Yan" in answer["answer"]
+    assert answer["citations"][0]["verdict"] == "supported"
+    assert (answer["metadata"]["model"], answer["metadata"]["llm_calls"]) == ("extractive", 0)
+
+
+def test_without_an_llm_every_mode_answers_chinese(runner):
+    answer = runner.ask("安祿山在哪裡起兵？", tenant_id="a")
+    assert "范阳" in answer["answer"]
+
+
+def test_what_the_sources_do_not_say_gets_the_modes_own_sentence(runner, mode):
+    from shiguan.prompts import not_found_sentence
+
+    answer = runner.ask("Who invented the telephone in Boston?", tenant_id="a")
+    assert (answer["status"], answer["citations"]) == ("not_found", [])
+    assert answer["answer"] == not_found_sentence(mode, "en")
+
+
+def test_an_llm_answers_where_one_is_configured(llm, library, mode):
+    with Runner("embedded", mode, data_dir=library) as runner:
+        answer = runner.ask("Who proposed the two-tax reform?", tenant_id="a")
+    assert "Yang Yan proposed" in answer["answer"]
+    assert answer["metadata"]["model"] != "extractive"
+    assert answer["metadata"]["llm_calls"] == llm.calls >= 1
+    assert answer["metadata"]["usage"]["prompt_tokens"] > 0
+    assert answer["citations"][0]["source"] == "tax.txt"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who proposed the two-tax reform?",
+        "Why did the state's income change between 758 and 780, and how did the two-tax reform relate to the salt "
+        "monopoly?",
+        "Compare the salt monopoly with the two-tax reform.",
+    ],
+)
+def test_a_question_costs_no_more_calls_than_the_mode_promises(llm, library, mode, question):
+    llm.time_to_first_token = 0.1
+    with Runner("embedded", mode, data_dir=library) as runner:
+        answer = runner.ask(question, tenant_id="a", history=[{"role": "user", "content": "Tell me about taxes."}])
+    most, in_a_row = CALLS[mode]
+    assert 1 <= llm.calls <= most
+    assert llm.critical_path <= in_a_row
+    assert answer["metadata"]["llm_calls"] == llm.calls
+
+
+def test_an_endpoint_that_fails_for_good_is_an_error_that_names_the_stage(llm, library, mode, monkeypatch):
+    from shiguan.errors import AnswerError
+
+    llm.next(times=50, status=400)
+    with Runner("embedded", mode, data_dir=library) as runner, pytest.raises(AnswerError, match="generator"):
+        runner.ask("Who proposed the two-tax reform?", tenant_id="a")
+
+
+def test_another_tenants_documents_reach_no_prompt(llm, library, mode):
+    with Runner("embedded", mode, data_dir=library) as runner:
+        runner.ask("Who proposed the two-tax reform?", tenant_id="b")
+    assert all("Yang Yan proposed" not in prompt for prompt in llm.prompts)
+
+
+def test_the_explanation_tells_what_each_stage_did(runner, mode):
+    explained = runner.ask("Why was the salt monopoly set up?", tenant_id="a", explain=True)["metadata"]["explain"]
+    if mode == "simple":
+        assert explained == {}
+    else:
+        assert {"analysis", "queries", "searches", "ranking", "goal"} <= set(explained)
+        assert explained["queries"] == ["Why was the salt monopoly set up?"]
+        assert explained["analysis"]["language"] == "en"
+
+
+def test_the_same_runner_answers_many_questions(llm, library, mode):
+    with Runner("embedded", mode, data_dir=library) as runner:
+        answers = [runner.ask("Who proposed the two-tax reform?", tenant_id="a")["answer"] for _ in range(3)]
+    assert len(set(answers)) == 1
