@@ -213,6 +213,31 @@ def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
             node.setdefault("init_parameters", {}).setdefault("path", data_dir)
 
 
+def _without_loops(components: list[str], connections: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Leave out the connections that lead back: the first round of a loop needs nothing from them."""
+    state: dict[str, str] = {}
+    kept: list[dict[str, str]] = []
+
+    def visit(component: str) -> None:
+        state[component] = "open"
+        for edge in connections:
+            if edge["sender"].split(".")[0] != component:
+                continue
+            receiver = edge["receiver"].split(".")[0]
+            if state.get(receiver) == "open":
+                continue
+            kept.append(edge)
+            if receiver not in state:
+                visit(receiver)
+        state[component] = "done"
+
+    fed = {edge["receiver"].split(".")[0] for edge in connections}
+    for component in sorted(components, key=lambda name: name in fed):
+        if component not in state:
+            visit(component)
+    return kept
+
+
 def _pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[str, Any]:
     """Keep the components that the named outputs need, and the connections and inputs between them."""
     declared: dict[str, str] = definition.get("outputs", {})
@@ -222,7 +247,7 @@ def _pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[s
             f"The pipeline `{name}` has no output `{unknown[0]}`. Its outputs: {', '.join(declared)}. Name one "
             "of these."
         )
-    connections = definition.get("connections", [])
+    connections = _without_loops(list(definition["components"]), definition.get("connections", []))
     needed: set[str] = set()
     frontier = [declared[output].split(".")[0] for output in outputs]
     while frontier:

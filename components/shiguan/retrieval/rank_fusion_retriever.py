@@ -87,6 +87,7 @@ class RankFusionRetriever:
         queries: list[str],
         filters: dict[str, Any] | None = None,
         use_hyde: bool = False,
+        attempt: int = 1,
         top_k: int | None = None,
     ) -> dict[str, Any]:
         """
@@ -95,12 +96,15 @@ class RankFusionRetriever:
         :param queries: The question first, then its other wordings.
         :param filters: What may be found, from `TenantFilter`.
         :param use_hyde: Whether the question (not its other wordings) may be embedded with a hypothetical passage.
+        :param attempt: Which round of a loop this is, from 1. Later rounds search for statements that lacked support,
+            which need no hypothetical passage.
         :param top_k: How many children to return at most, for this call.
         :returns: `documents`, children by fused score; `searches`, for each list `kind`, `query`, how many were
             `found` and, with HyDE, the `hypothetical_passages`; `warnings`; `llm_calls`, how many HyDE made.
         """
         self.warm_up()
         searches, warnings = self._plan(queries)
+        use_hyde = use_hyde and attempt == 1
         with ThreadPoolExecutor(max_workers=max(1, len(searches)), thread_name_prefix="search") as pool:
             # Each search runs in a copy of this context, so that its spans and timings stay with this question.
             pending = [pool.submit(copy_context().run, self._search, search, filters, use_hyde) for search in searches]
@@ -113,6 +117,7 @@ class RankFusionRetriever:
         queries: list[str],
         filters: dict[str, Any] | None = None,
         use_hyde: bool = False,
+        attempt: int = 1,
         top_k: int | None = None,
     ) -> dict[str, Any]:
         """
@@ -121,11 +126,14 @@ class RankFusionRetriever:
         :param queries: The question first, then its other wordings.
         :param filters: What may be found, from `TenantFilter`.
         :param use_hyde: Whether the question (not its other wordings) may be embedded with a hypothetical passage.
+        :param attempt: Which round of a loop this is, from 1. Later rounds search for statements that lacked support,
+            which need no hypothetical passage.
         :param top_k: How many children to return at most, for this call.
         :returns: As `run`.
         """
         self.warm_up()
         searches, warnings = self._plan(queries)
+        use_hyde = use_hyde and attempt == 1
         results = await asyncio.gather(*(self._search_async(search, filters, use_hyde) for search in searches))
         return self._fused(searches, results, warnings, self.top_k if top_k is None else top_k)
 

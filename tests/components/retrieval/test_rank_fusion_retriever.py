@@ -128,6 +128,12 @@ def test_only_the_question_itself_may_imagine_a_passage():
     ]
 
 
+def test_a_later_attempt_imagines_nothing():
+    embedder = Imagining()
+    assert retriever(text_embedder=embedder).run(["why"], use_hyde=True, attempt=2)["llm_calls"] == 0
+    assert embedder.asked == [("why", False)]
+
+
 def test_every_search_gets_the_filters():
     fusing = retriever()
     filters = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
