@@ -1,5 +1,5 @@
 """
-Put the sample book into a library of its own and ask it three questions: `make demo`.
+Put the sample book into a library of its own and ask it questions in every mode: `make demo`.
 
 Every line that begins with `$` is a command that can be typed as it stands.
 """
@@ -14,9 +14,11 @@ from shiguan.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = Path(".data") / "demo"
 QUESTIONS = (
-    "元和國計簿總計天下有多少方鎮？",
-    "How many people did the census of 755 count?",
-    "What did the An Lushan rebellion cost in modern dollars?",
+    ("simple", "元和國計簿總計天下有多少方鎮？"),
+    ("simple", "How many people did the census of 755 count?"),
+    ("simple", "What did the An Lushan rebellion cost in modern dollars?"),
+    ("advanced", "Why did the emperor flee to Fengtian in 783?"),
+    ("precise", "Who held Suiyang in 757?"),
 )
 
 
@@ -31,7 +33,10 @@ def demo() -> int:
     """Build the book, ingest it, ask; the first command that fails ends the demo with its exit code."""
     book = build_book().relative_to(ROOT)
     place = ("--data-dir", str(LIBRARY))
-    commands = [("ingest", str(book), *place), *(("ask", question, *place) for question in QUESTIONS)]
+    commands = [
+        ("ingest", str(book), *place),
+        *(("ask", question, "--mode", mode, *place) for mode, question in QUESTIONS),
+    ]
     for command in commands:
         code = run(*command)
         if code:
