@@ -10,7 +10,7 @@ ClaimKind = Literal["statement", "silence", "talk"]
 _MATERIAL = r"(?:sources?|documents?|passages?|texts?|context|articles?|materials?|excerpts?|provided information)"
 _TELLS = (
     r"(?:say|state|mention|specif\w*|provide|contain|include|give|answer|address|discuss|explain|indicate|describe|"
-    r"list|cover|clarify|tell|record)"
+    r"list|cover|clarify|tell|record|name|know)"
 )
 # The sentence says that something is not in the sources, or that the writer does not know it.
 _SILENCE = re.compile(
@@ -25,7 +25,8 @@ _SILENCE = re.compile(
     r"|\bi(?:'m| am) (?:not sure|unable|sorry|afraid)\b|^sorry\b|\bi apologi[sz]e\b"
     r"|(?:资料|来源|材料|文本|文档|上文|原文|史料|資料|來源|材料|文檔|原文)[^。，；]{0,12}(?:没有|未|并未|不曾|无|沒有|並未|無)"
     r"[^。，；]{0,8}(?:提及|提到|说明|记载|给出|涉及|信息|答案|说|载|說明|記載|給出|說|載)"
-    r"|(?:无法|不能|無法)(?:确定|回答|判断|得知|確定|判斷)|未载|未載|^(?:抱歉|对不起|不好意思|對不起)",
+    r"|^(?:因此|所以|目前|故)?[，,]?(?:我们?|我們)?(?:无法|不能|無法)(?:确定|回答|判断|得知|確定|判斷)"
+    r"|^(?:资料|史料|史書|史书|書中|书中|資料)?未[载載]|^(?:抱歉|对不起|不好意思|對不起)",
     re.IGNORECASE,
 )
 # The sentence speaks to the reader: an offer, a request, a piece of advice to ask others, an announcement.

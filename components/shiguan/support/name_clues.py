@@ -116,4 +116,5 @@ def looks_like_name(run: str) -> bool:
         return True
     if len(folded) >= 2 and sum(character in _TRANSLITERATED for character in folded) >= max(2, 0.75 * len(folded)):
         return True
-    return (2 <= len(folded) <= 4 and folded[0] in _SURNAMES) or (len(folded) >= 2 and folded[-1] in _PLACE_END)
+    place = len(folded) >= 2 and folded[-1] in f"{_PLACE_END}阳京原津陵"
+    return place or (2 <= len(folded) <= 4 and folded[0] in _SURNAMES)

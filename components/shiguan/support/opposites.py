@@ -14,7 +14,7 @@ men women|father mother|son daughter|brother sister|husband wife|king queen|born
 accept reject|accepted rejected|allow forbid|allowed forbidden|support oppose|supported opposed|begin end|began ended
 start end|started ended|open closed|opened closed|enter leave|arrive depart|success failure|succeeded failed
 positive negative|maximum minimum|always never|all none|true false|legal illegal|possible impossible|public private
-friend enemy
+friend enemy|winter summer|spring autumn|spring fall|spring summer|summer autumn|autumn winter|spring winter
 """
 _HAN = """
 增加 减少|上升 下降|提高 降低|扩大 缩小|胜 败|胜利 失败|成功 失败|之前 之后|以前 以后|前 后|先 后|最早 最晚|最初 最后
@@ -22,7 +22,7 @@ _HAN = """
 高 低|最高 最低|大 小|最大 最小|长 短|南 北|东 西|南方 北方|东方 西方|左 右|内 外|上 下|男 女|父 母|父亲 母亲|子 女
 兄 弟|兄 妹|夫 妻|生 死|出生 去世
 接受 拒绝|允许 禁止|支持 反对|开始 结束|开放 关闭|进入 离开|到达 离开|友 敌|正 负|合法 非法
-公 私|公立 私立|总是 从不|全部 没有|升 降|攻 守
+公 私|公立 私立|总是 从不|全部 没有|升 降|攻 守|春 夏|春 秋|春 冬|夏 秋|夏 冬|秋 冬
 """
 
 

@@ -176,7 +176,10 @@ def _replaced(aligned: _Aligned, mine: Sequence[_Token], theirs: Sequence[_Token
         if _shares_word(mine, theirs):
             return []
         return [Difference("name" if repeated >= _NEARLY_VERBATIM else "word", claimed, said)]
-    if all(token.is_han for token in (*mine, *theirs)) and len(mine) > 1 and not _shares_word(mine, theirs):
+    if all(token.is_han for token in (*mine, *theirs)):
+        return [Difference("word", claimed, said)] if len(mine) > 1 and not _shares_word(mine, theirs) else []
+    # In a sentence told nearly word for word, another word is hardly chance; it may still be a synonym.
+    if repeated >= _SAME_STATEMENT and len(mine) == len(theirs) == 1:
         return [Difference("word", claimed, said)]
     return []
 
