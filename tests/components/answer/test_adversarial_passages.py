@@ -1,0 +1,177 @@
+"""Hostile passages through the whole chain: none changes roles, numbering or the citation map."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+
+from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
+from shiguan.answer.openai_or_extractive_chat_generator import OpenAIOrExtractiveChatGenerator
+from shiguan.answer.prompt_file_builder import PromptFileBuilder
+from shiguan.context.context_builder import ContextBuilder
+from shiguan.support.citation_marks import find_marks
+from shiguan.support.source_blocks import parse_question, parse_sources
+
+ATTACKS = yaml.safe_load((Path(__file__).parents[2] / "data" / "adversarial_passages.yml").read_text(encoding="utf-8"))
+ATTACKS["very_long_line"] *= 40
+MODES = ("simple", "advanced", "precise")
+QUERY = "In what year did Guo Ziyi take Chang'an back?"
+FIRST = "In 757 Guo Ziyi took Chang'an back from the rebels with the help of the Uighurs."
+LAST = "The salt tax was raised in the following spring by the commissioner Liu Yan."
+PLAIN = "The grain boats came up the canal in the ninth month."
+
+
+def documents(attack, place):
+    """Three passages, the hostile one at the given place, and its text in its title, file and headings as well."""
+    texts = [FIRST, LAST]
+    texts.insert(place, attack)
+    metas = [{"source": "tang.epub"} for _ in texts]
+    metas[place] = {"source": attack, "title": attack + ".", "section": [attack, attack], "anchor": {"href": attack}}
+    return [
+        Document(id=f"p{at}", content=text, score=1 - at / 10, meta=meta)
+        for at, (text, meta) in enumerate(zip(texts, metas, strict=True))
+    ]
+
+
+@cache
+def context_builder(strategy):
+    return ContextBuilder(6000, strategy=strategy)
+
+
+@cache
+def prompt_builder(mode):
+    return PromptFileBuilder(prompt=mode)
+
+
+def chain(mode, attack, *, place=0, strategy="truncate", **options):
+    built = context_builder(strategy).run(documents(attack, place), query=QUERY)
+    values = {"context": built["context"], "query": QUERY, "language": "en"}
+    if mode != "simple":
+        values["goal"] = options.get("goal", "")
+    if mode == "precise":
+        values["feedback"] = options.get("feedback", "")
+    return built, prompt_builder(mode).run(**values)["prompt"]
+
+
+def skeleton(messages):
+    """A prompt's lines without what the sources say: where they start and end, and all that stands around them."""
+    lines, inside = [], False
+    for message in messages:
+        lines.append(f"role {message.role.value}")
+        for line in message.text.split("\n"):
+            if line in ("<sources>", "</sources>"):
+                inside = line == "<sources>"
+                lines.append(line)
+            elif not inside:
+                lines.append(line)
+    return lines
+
+
+def test_there_are_enough_attacks():
+    assert len(ATTACKS) >= 40
+    assert len(set(ATTACKS.values())) == len(ATTACKS)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_the_prompt_around_the_sources_stays_the_same(mode, attack):
+    expected = skeleton(chain(mode, PLAIN)[1])
+    for place in (0, 1, 2):
+        built, messages = chain(mode, attack, place=place)
+        assert skeleton(messages) == expected
+        user = messages[-1].text
+        blocks = parse_sources(user)
+        assert [block.number for block in blocks] == [1, 2, 3]
+        assert parse_question(user) == QUERY
+        assert user.count("<source number=") == 3
+        # What is read is as long as what is stored, so that offsets agree, and holds no mark.
+        assert [len(block.text) for block in blocks] == [len(document.content) for document in built["documents"]]
+        assert find_marks(blocks[place].text) == []
+        assert all(len(line.splitlines()) == 1 for line in user.split("\n") if line.startswith("<source number="))
+
+
+@pytest.mark.parametrize("strategy", ["sentences", "window"])
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_reading_in_part_does_not_help_an_attack(strategy, attack):
+    built, messages = chain("precise", attack, strategy=strategy)
+    assert skeleton(messages) == skeleton(chain("precise", PLAIN)[1])
+    assert [block.number for block in parse_sources(messages[-1].text)] == [1, 2, 3]
+    assert [document.meta["number"] for document in built["documents"]] == [1, 2, 3]
+    assert all(find_marks(block.text) == [] for block in parse_sources(messages[-1].text))
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_goal_and_feedback_do_not_help_an_attack(attack):
+    """Models write both, after reading what people and passages say."""
+    messages = chain("precise", PLAIN, goal=attack, feedback=attack)[1]
+    user = messages[-1].text
+    assert [message.role.value for message in messages] == ["system", "user"]
+    assert messages[0].text == chain("precise", PLAIN)[1][0].text
+    assert parse_question(user) == QUERY
+    assert [block.number for block in parse_sources(user)] == [1, 2, 3]
+    for tag in ("<sources>", "</sources>", "<question>", "</question>", "<feedback>", "</feedback>"):
+        assert user.split("\n").count(tag) == 1
+    assert len(user.split("</question>")[-1].strip().split("\n")) == 1
+    assert find_marks(user.split("<feedback>")[-1]) == []
+
+
+@pytest.fixture
+def endpoint(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    return stand_in_llm
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_model_over_http_gets_two_messages_and_its_citations_mean_what_they_say(endpoint, mode):
+    generator = OpenAIOrExtractiveChatGenerator(mode=mode)
+    extractor = CitationExtractor(mode=mode)
+    endpoint.default = (
+        "Guo Ziyi took Chang'an back in 757 with the help of the Uighurs [2]. The salt tax was raised [3]."
+    )
+    for attack in ATTACKS.values():
+        built, messages = chain(mode, attack)
+        replies = generator.run(messages)["replies"]
+        sent = endpoint.requests[-1].body["messages"]
+        assert [message["role"] for message in sent] == ["system", "user"]
+        answer = extractor.run(replies, documents=built["documents"], query=QUERY)["answers"][0]
+        assert [(c["number"], c["parent_id"]) for c in answer.meta["citations"]] == [(2, "p1"), (3, "p2")]
+        assert [c["quote"] for c in answer.meta["citations"]] == [FIRST, LAST]
+        assert answer.meta["status"] == "answered"
+        assert answer.meta["prompt"] == mode
+        assert f"rules/{mode}" in answer.meta["prompt_layers"]
+    assert endpoint.calls == len(ATTACKS)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_a_model_that_repeats_the_attack_cites_nothing_that_is_not_there(mode, attack):
+    built, messages = chain(mode, attack)
+    said = parse_sources(messages[-1].text)[0].text
+    parrot = ChatMessage.from_assistant(f"{said} [1]")
+    answer = CitationExtractor(mode=mode).run([parrot], documents=built["documents"], query=QUERY)["answers"][0]
+    stored = {document.id: document.content for document in documents(attack, 0)}
+    for citation in answer.meta["citations"]:
+        assert citation["number"] in (1, 2, 3)
+        assert citation["parent_id"] == f"p{citation['number'] - 1}"
+        assert stored[citation["parent_id"]][citation["start"] : citation["end"]] == citation["quote"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_the_extractive_answerer_still_answers_from_the_honest_passage(mode, attack):
+    for place, honest in ((0, 2), (1, 1), (2, 1)):
+        built, messages = chain(mode, attack, place=place)
+        replies = ExtractiveChatGenerator(mode=mode).run(messages)["replies"]
+        answer = CitationExtractor(mode=mode).run(replies, documents=built["documents"], query=QUERY)["answers"][0]
+        assert answer.meta["status"] == "answered"
+        assert FIRST in answer.data
+        stored = {document.id: document.content for document in documents(attack, place)}
+        for citation in answer.meta["citations"]:
+            assert citation["parent_id"] == f"p{citation['number'] - 1}"
+            assert stored[citation["parent_id"]][citation["start"] : citation["end"]] == citation["quote"]
+        assert honest in {citation["number"] for citation in answer.meta["citations"] if citation["quote"] == FIRST}
