@@ -502,7 +502,7 @@ SUMMARISE = re.compile(
 # The summary of a whole text has no topic of its own to imagine a passage about.
 WHOLE_TEXT = re.compile(
     r"(?:\b(?:the|this|that|my)_(?:whole_|entire_)?(?:book|contract|document|text|article|file|paper|report|"
-    r"chapter|novel|section|judge?ment|ruling|decision|letter|story|passage)\b(?:_in_.*)?"
+    r"chapter|novel|section|judgment|judgement|ruling|decision|letter|story|passage)\b(?:_in_.*)?"
     r"|\bchapter_\w+)\W*$|(?:这|這|那)(?:篇|本|份|部)[^，。？?]{0,6}|(?:全书|全書|本书|本書|这本书|全文|本文|这份合同|合同|文档|文章|章|节|文件|"
     r"报告)(?:的)?(?:主要)?(?:内容|內容|观点|觀點|大意|摘要|梗概)".replace("_", " "),
     re.IGNORECASE,

@@ -39,6 +39,8 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]\.){2,6}|\b[A-Z]{2,6}\b")
+_CAPITALISED_RUN = re.compile(r"[A-Z][\w'’-]*(?: (?:of |and |for |the )?[A-Z][\w'’-]*){1,7}")
 _OWN_SCRIPT = {"zh", "ja", "ko", "ar", "he", "ru", "el", "hi", "th"}
 _TELLING_WORDS = 5
 # What a pronoun becomes is the point of rewriting; only what else was asked must stay.
@@ -180,7 +182,22 @@ def _same_language(text: str, other: str) -> bool:
 
 def _invented(text: str, said: str) -> list[str]:
     known = set(_DIGITS.findall(said))
-    return foreign_names(text, said) or [number for number in _DIGITS.findall(text) if number not in known]
+    spelt_out = _spelt_out(text, said)
+    names = [name for name in foreign_names(text, said) if name not in spelt_out]
+    return names or [number for number in _DIGITS.findall(text) if number not in known]
+
+
+def _spelt_out(text: str, said: str) -> set[str]:
+    """Collect the words of names that the conversation has as an abbreviation, such as GDPR or U.S."""
+    short = {match.replace(".", "") for match in _ABBREVIATION.findall(said)}
+    words: set[str] = set()
+    for run in _CAPITALISED_RUN.findall(text):
+        capitalised = [word for word in run.split() if word[0].isupper()]
+        for start in range(len(capitalised)):
+            for end in range(start + 2, len(capitalised) + 1):
+                if "".join(word[0] for word in capitalised[start:end]) in short:
+                    words.update(capitalised[start:end])
+    return words
 
 
 def _drops_the_question(rewrite: str, question: str) -> bool:

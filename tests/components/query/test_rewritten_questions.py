@@ -1,0 +1,74 @@
+import gzip
+import json
+
+import pytest
+
+from shiguan.query.rewritten_questions import (
+    cleaned_question,
+    fault_of_rewrite,
+    is_question,
+    question_part,
+    usable_queries,
+)
+
+
+def test_a_name_spelt_out_is_not_invented():
+    question = "How do companies adapt to it in the U.S.?"
+    context = "What is the purpose of GDPR?"
+    rewrite = "How do companies adapt to the General Data Protection Regulation in the United States?"
+    assert fault_of_rewrite(rewrite, question, context) == ""
+    assert "Swiss" in fault_of_rewrite("How do companies adapt to the Swiss GDPR?", question, context)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Who was he?", True),
+        ("name the three garrisons", True),
+        ("列出三镇", True),
+        ("他是谁", True),
+        ("He was a general.", False),
+        ("他是将军。", False),
+    ],
+)
+def test_questions_and_requests_are_told_from_statements(text, question):
+    assert is_question(text) is question
+
+
+def test_an_answer_after_the_question_is_cut_off():
+    assert question_part("Who was he? A general.") == "Who was he?"
+    assert question_part("“Who was he?”") == "“Who was he?”"
+    assert question_part("A general.") == "A general."
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("1. x", "x"),
+        ("- x", "x"),
+        ("（二）甲", "甲"),
+        ("Query 2: x", "x"),
+        ("“x y”", "x y"),
+        ("**x**", "x"),
+        ("...", ""),
+        ("", ""),
+    ],
+)
+def test_what_models_put_around_a_question_is_taken_away(text, question):
+    assert cleaned_question(text) == question
+
+
+def test_queries_are_kept_once_and_in_number():
+    assert usable_queries(["a b", "A  B!", "q", "c", "d"], "Q?", most=2) == ["a b", "c"]
+
+
+def test_what_people_wrote_is_accepted(public_data, record_property):
+    """Human rewrites are good replies; what names were missing stood in answers that the set does not hold."""
+    with gzip.open(public_data / "conv_rewrite_cast" / "data.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    accepted = 0
+    for row in rows:
+        *before, last = [turn["text"] for turn in row["turns"]]
+        accepted += not fault_of_rewrite(question_part(cleaned_question(row["rewrite"])), last, "\n".join(before))
+    record_property("accepted", accepted / len(rows))
+    assert accepted >= 0.94 * len(rows)
