@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HAYSTACK_TELEMETRY_ENABLED := False
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo test lint types fmt integration bars benchmark clean
+.PHONY: demo test lint types fmt integration docs bars clean
 
 $(VENV)/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -34,6 +34,9 @@ types: $(VENV)/installed
 fmt: $(VENV)/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/installed  ## docs/modes.md and docs/components.md, from YAML and docstrings
+	PYTHONPATH=components $(BIN)/python docs/generate.py
 
 bars: $(VENV)/installed  ## the retrieval table of the README, on the public sets
 	$(BIN)/python evaluation/retrieval_bars.py
