@@ -64,7 +64,7 @@ def plain_claim(sentence: str) -> str:
     label = _LABEL.match(sentence)
     if label:
         name = (label[1] or label[2]).rstrip(":：")
-        sentence = f"{name.lower()}: {sentence[label.end() :]}"
+        sentence = f"{name.lower()}: {sentence[label.end() :].strip()}"
     return _NEXT_ITEM.sub("", _EMPHASIS.sub("", sentence)).strip()
 
 

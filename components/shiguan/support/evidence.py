@@ -1,6 +1,7 @@
 """Holds passages ready for checking claims: which window has most of a claim, and what none of them has."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ _KEPT, _LINED_UP = 8, 6
 # A term's weight: how rare it is among these passages, and how rare in writing at large.
 _LOCAL = 0.3
 _NUMBER_WEIGHT = 0.9
+_BEFORE_YEAR = re.compile(
+    r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$", re.IGNORECASE
+)
 _HAN_FROM = 0x2E7F
 # From these shares of a claim's words on, a window speaks of the same matter, so that another number is another
 # account: the higher one for a number that stands elsewhere in the passages.
@@ -218,13 +222,7 @@ class Evidence:
             if matter < (_SAME_SENTENCE if known else _SAME_MATTER):
                 continue
             spare = [other for other in near if not any(other.agrees_with(one) for one in claimed)]
-            # 40 miles and 30 years are no rivals: dates are, and what is followed by the same word.
-            unit = _unit(claim, number)
-            rivals = [
-                other
-                for other in spare
-                if number.kind == other.kind and (number.kind != "number" or (unit and unit == _unit(text, other)))
-            ]
+            rivals = [other for other in spare if _are_rivals((claim, number), (text, other))]
             if rivals:
                 return text[rivals[0].start : rivals[0].end]
         return ""
@@ -245,6 +243,23 @@ def _without(claim: str, numbers: Sequence[Quantity]) -> str:
     for number in numbers:
         pieces[number.start : number.end] = " " * (number.end - number.start)
     return "".join(pieces)
+
+
+def _are_rivals(one: tuple[str, Quantity], other: tuple[str, Quantity]) -> bool:
+    """40 miles and 30 years are no rivals: dates are, and what is followed by the same word."""
+    if _is_year(*one) or _is_year(*other):
+        return _is_year(*one) and _is_year(*other)
+    if one[1].kind != other[1].kind:
+        return False
+    unit = _unit(*one)
+    return one[1].kind != "number" or bool(unit and unit == _unit(*other))
+
+
+def _is_year(text: str, number: Quantity) -> bool:
+    if number.kind == "year":
+        return True
+    likely = number.kind == "number" and any(100 <= value <= 2100 and value.is_integer() for value in number.values)
+    return likely and bool(_BEFORE_YEAR.search(text[max(0, number.start - 12) : number.start]))
 
 
 def _unit(text: str, number: Quantity) -> str:

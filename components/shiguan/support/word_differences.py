@@ -165,7 +165,7 @@ def _replaced(aligned: _Aligned, mine: Sequence[_Token], theirs: Sequence[_Token
     numbers = _other_number(claim, span, mine, theirs)
     if numbers:
         return [numbers]
-    if are_opposites(claimed, said):
+    if are_opposites(claimed, said) or _opposite_cores(mine, theirs):
         return [Difference("opposite", claimed, said)]
     if not _says_something(mine) or not _says_something(theirs):
         return []
@@ -182,6 +182,12 @@ def _replaced(aligned: _Aligned, mine: Sequence[_Token], theirs: Sequence[_Token
     if repeated >= _SAME_STATEMENT and len(mine) == len(theirs) == 1:
         return [Difference("word", claimed, said)]
     return []
+
+
+def _opposite_cores(mine: Sequence[_Token], theirs: Sequence[_Token]) -> bool:
+    """Compare what is left of two runs of Han characters without what they share: 之后 and 之前."""
+    pairs = [(one.key, other.key) for one, other in zip(mine, theirs, strict=False) if one.key != other.key]
+    return len(mine) == len(theirs) and len(pairs) == 1 and are_opposites(*pairs[0])
 
 
 def _other_number(claim: str, span: str, mine: Sequence[_Token], theirs: Sequence[_Token]) -> Difference | None:
