@@ -83,9 +83,10 @@ def search(name: str, folder: Path, children: int, queries: int) -> dict[str, An
 
 
 def run_system(name: str, folder: Path, children: int, queries: int) -> dict[str, Any]:
-    """Build and search in processes of their own."""
-    result: dict[str, Any] = {}
-    for phase in ("build", "search"):
+    """Build, unless the folder is kept from an earlier run, and search, in processes of their own."""
+    built = folder / "built.json"
+    result: dict[str, Any] = json.loads(built.read_text()) if built.exists() else {}
+    for phase in ("search",) if result else ("build", "search"):
         print(f"{name}: {phase} ...", file=sys.stderr, flush=True)
         arguments = ["--children", str(children), "--queries", str(queries), "--phase", phase, "--folder", str(folder)]
         command = [sys.executable, "-m", "benchmarks.retrieval", "--systems", name, *arguments]
@@ -94,6 +95,8 @@ def run_system(name: str, folder: Path, children: int, queries: int) -> dict[str
             print(done.stderr, file=sys.stderr)
             raise SystemExit(f"{name}: the phase `{phase}` failed with exit code {done.returncode}; see above.")
         result |= json.loads(done.stdout.splitlines()[-1])
+        if phase == "build":
+            built.write_text(json.dumps(result))
     return result
 
 
@@ -164,6 +167,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--systems", nargs="+", choices=["shiguan", "haystack", "llamaindex"],
                         default=["shiguan", "haystack", "llamaindex"])  # fmt: skip
     parser.add_argument("--out", type=Path, default=RESULT, help="the JSON file (default: %(default)s)")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what was built here, to measure again without")
     parser.add_argument("--table", type=Path, metavar="FILE", help="print an earlier result and stop")
     parser.add_argument("--phase", choices=["build", "search"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -184,8 +188,10 @@ def main(arguments: list[str] | None = None) -> int:
 
     systems = {}
     for name in options.systems:
-        with tempfile.TemporaryDirectory(prefix="shiguan-benchmark-") as folder:
-            systems[name] = run_system(name, Path(folder), options.children, options.queries)
+        with tempfile.TemporaryDirectory(prefix="shiguan-benchmark-") as passing:
+            folder = options.keep / f"{name}-{options.children}" if options.keep else Path(passing)
+            folder.mkdir(parents=True, exist_ok=True)
+            systems[name] = run_system(name, folder, options.children, options.queries)
     for system in systems.values():
         system.pop("found")
     result = {
