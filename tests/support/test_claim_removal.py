@@ -27,7 +27,9 @@ def test_a_claim_goes_with_its_marks_its_bullet_and_its_heading(answer, removed,
 
 def test_a_marked_claim_keeps_its_citation():
     parts = split_claims("He rose [1]. He flew [2]. He died [1].")
-    assert with_marked_claims(parts, {1}, "⚠") == "He rose[1]. He flew[2]. ⚠ He died[1]."
+    assert with_marked_claims(parts, {1}, "⚠") == "He rose[1]. He flew ⚠[2]. He died[1]."
+    parts = split_claims("他起兵[1]。他会飞[2]。")
+    assert with_marked_claims(parts, {1}, "⚠") == "他起兵[1]。他会飞⚠[2]。"
 
 
 SENTENCES = st.lists(

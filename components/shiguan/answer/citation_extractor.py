@@ -1,7 +1,7 @@
 """Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from haystack import Document, GeneratedAnswer, component, logging
@@ -12,6 +12,7 @@ from shiguan.support.agreement import Agreement, agreement
 from shiguan.support.anchors import anchor_at
 from shiguan.support.cited_text import Format, write_cited
 from shiguan.support.claims import Claim, ClaimedText, split_claims
+from shiguan.support.graded_claims import graded_claims, plain_sentence
 from shiguan.support.languages import detect_language
 from shiguan.support.not_found_reply import is_not_found
 from shiguan.support.score_scaling import scaled_scores
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 # Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
-_COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers")
+_COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "grounding")
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ class CitationExtractor:
                 f"The answer cited {', '.join(f'[{number}]' for number in unknown)}, but there are only "
                 f"{len(numbered)} sources; these marks were removed."
             )
-        checked = [self._check(claim, numbered) for claim in parts.claims]
+        graded = graded_claims(reply.meta)
+        checked = [_as_graded(self._check(claim, numbered), graded) for claim in parts.claims]
         added = {index: tuple(number for number, _ in one.found) for index, one in enumerate(checked) if one.added}
         shown, places = write_cited(parts, frozenset(numbered), added, self.format)
         weak = sum(one.best.verdict in ("unsupported", "contradicted") for one in checked if one.claim.checkable)
@@ -184,6 +186,19 @@ class CitationExtractor:
         meta.setdefault("model", "")
         meta.setdefault("usage", {})
         return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
+
+
+def _as_graded(one: _Checked, graded: Mapping[str, Mapping[str, Any]]) -> _Checked:
+    """Take over the verdict of a grader before, which knew the embedder and all passages."""
+    verdict = graded.get(plain_sentence(one.claim.text))
+    if verdict is None or not one.claim.checkable:
+        return one
+    judged = {name: verdict[name] for name in ("verdict", "score", "reason")}
+    found = tuple(
+        (number, replace(support, **judged) if number == verdict["number"] else support)
+        for number, support in one.found
+    )
+    return replace(one, found=found, best=replace(one.best, **judged))
 
 
 def _by_number(documents: list[Document]) -> dict[int, Document]:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from shiguan.support.claims import ClaimedText
 
 _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
+_STOP = re.compile(r"[.!?。！？…\"”’」』)）*]*$")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{0,80}[:：])$")
@@ -40,16 +41,22 @@ def with_marked_claims(parts: ClaimedText, marked: Collection[int], mark: str) -
 
     :param parts: The answer taken apart.
     :param marked: The places of the claims to mark.
-    :param mark: What to put behind them.
+    :param mark: What to put at their ends.
     :returns: The answer with its marks as `[1]` and with the new ones.
     """
-    ends = {_end(parts, index): mark for index in marked}
+    # Before the full stop, so that whoever reads sentence by sentence finds it in its own sentence.
+    places = {_before_stop(parts.claims[index].text) + parts.claims[index].start for index in marked}
     pieces: list[str] = []
     for place in range(len(parts.text) + 1):
+        if place in places:
+            pieces.append(f" {mark}" if parts.text[place - 1 : place].isascii() else mark)
         pieces.extend(f"[{number}]" for at, numbers in parts.marks if at == place for number in numbers)
-        pieces.append(f" {ends[place]}" if place in ends else "")
         pieces.append(parts.text[place : place + 1])
     return "".join(pieces)
+
+
+def _before_stop(sentence: str) -> int:
+    return len(sentence) - len(_STOP.search(sentence)[0])  # type: ignore[index]
 
 
 def _end(parts: ClaimedText, index: int) -> int:

@@ -20,7 +20,7 @@ from shiguan.support.retry_request import feedback_text, retry_queries
 
 OnUnsupported = Literal["mark", "remove", "refuse"]
 UNSUPPORTED_MARK = "⚠"
-"""What stands behind a sentence that nothing supports, where such sentences are marked."""
+"""What stands at the end of a sentence that nothing supports, where such sentences are marked."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def test_the_last_attempt_is_never_retried():
 @pytest.mark.parametrize(
     ("what", "text", "status"),
     [
-        ("mark", "He rose at Fanyang in 755[1]. Li Bai drowned in the Yangzi[1]. ⚠", "marked"),
+        ("mark", "He rose at Fanyang in 755[1]. Li Bai drowned in the Yangzi ⚠[1].", "marked"),
         ("remove", "He rose at Fanyang in 755[1].", "removed"),
         ("refuse", "The sources do not say this.", "refused"),
     ],
