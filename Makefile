@@ -17,7 +17,7 @@ demo: $(VENV)/installed  ## ingest the sample book, ask it three questions
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed  ## every test that needs no server, key or network
-	$(BIN)/python -m pytest -q -m "not integration"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration"
 
 integration: $(VENV)/installed  ## tests against real servers, see tests/integration/README.md
 	$(BIN)/python -m pytest -q -m integration
