@@ -21,6 +21,9 @@ _SIMILARITY_SHARE = 0.6
 _NUMBER_COST, _NAME_COST = 0.15, 0.1
 # A short claim is judged by few words, so it leans on the answer that it stands in: with this many words' weight.
 _LEANING = 2.0
+# A verdict leans on nothing: a short sentence about something else must not pass on its neighbours' merit. It wants
+# more of a claim by itself than the score's scale says, and for full support most of its words close together.
+_SURE_PARTIAL, _SURE_WORDS = 0.5, 0.65
 # What an answer is taken for before anything is known of it, and with how much weight.
 _PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
 # What a contradicted claim keeps of its score, so that it stays below one that is supported in part.
@@ -122,13 +125,16 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         doubt = f"the passage has “{one.said}” where the answer has “{one.claimed}”"
     if doubt:
         # What would be supported otherwise is so in part.
-        verdict: Verdict = "partial" if score >= (PARTIAL + SUPPORTED) / 2 else "unsupported"
-        if reading.comparison.differences and score >= PARTIAL:
+        verdict: Verdict = "partial" if own >= (_SURE_PARTIAL + SUPPORTED) / 2 else "unsupported"
+        if reading.comparison.differences and own >= _SURE_PARTIAL:
             verdict = "partial"
+        if reading.foreign_numbers:
+            # A number is a fact of its own: where no passage has it, nothing is said in part.
+            verdict = "unsupported"
         return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span)
-    if score >= SUPPORTED:
+    if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
         return Support(score, "supported", "the passages say so", *span)
-    if score >= PARTIAL:
+    if own >= _SURE_PARTIAL:
         return Support(score, "partial", "the passages say only a part of it", *span)
     return Support(score, "unsupported", "the passages do not say so", *span)
 
