@@ -281,10 +281,10 @@ def _print_warnings(console: Console, warnings: Iterable[str]) -> None:
 def _print_problems(console: Console, skipped: list[dict[str, str]], warnings: list[str]) -> None:
     for entry in skipped[:_MAX_LISTED]:
         text = f"skipped {entry['source']}: {entry['cause']}. {entry['next_step']}."
-        console.print(Text(text, style="red"))
+        _print_indented(console, Text(text, style="red"), 0)
     if len(skipped) > _MAX_LISTED:
         console.print(f"... and {len(skipped) - _MAX_LISTED:,} more; --json lists all.", style="red")
     for warning in warnings[:_MAX_LISTED]:
-        console.print(Text(f"note: {warning}", style="yellow"))
+        _print_indented(console, Text(f"note: {warning}", style="yellow"), 0)
     if len(warnings) > _MAX_LISTED:
         console.print(f"... and {len(warnings) - _MAX_LISTED:,} more notes; --json lists all.", style="yellow")
