@@ -1,11 +1,12 @@
 """From the sentences that matched to the passages worth reading."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from haystack import Document, component, logging
 from haystack.document_stores.types import DocumentStore
+
+from shiguan.support.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
 
@@ -96,4 +97,7 @@ def _with_matches(parent: Document, children: list[Document]) -> Document:
         {"child_id": child.id, "start": child.meta["start"], "end": child.meta["end"], "score": child.score}
         for child in children
     ]
-    return replace(parent, score=children[0].score, embedding=None, meta={**parent.meta, "matches": matches})
+    # Whole passages go through several components; sharing their text spares a copy of it at each.
+    return SharedDocument(
+        id=parent.id, content=parent.content, score=children[0].score, meta={**parent.meta, "matches": matches}
+    )

@@ -18,6 +18,7 @@ from qdrant_edge import (
 
 from shiguan.stores import points
 from shiguan.stores.filters import matches, names_embedding, translate
+from shiguan.support.shared_document import SharedDocument
 
 _PAGE = 1000
 _NOTHING = Filter(must=[HasIdCondition(set())])
@@ -165,7 +166,7 @@ def _search(  # noqa: PLR0917
     rows = [(hit.score, hit.payload) for hit in hits]
     rows.sort(key=_rank)
     return [
-        Document(
+        SharedDocument(
             id=payload[points.ID],
             content=payload.get(points.CONTENT),
             meta=points.decode_meta(payload.get(points.META) or {}),
