@@ -1,0 +1,53 @@
+"""
+The commands of `shiguan`, a file each.
+
+Each file has `register(add)`, which declares its arguments, and the function that runs. Heavy imports stay inside that
+function: `shiguan --help` must not wait for a model library.
+"""
+
+import argparse
+from collections.abc import Callable
+from typing import Protocol
+
+COMMANDS = (
+    "ingest",
+    "ask",
+    "search",
+    "sources",
+    "delete",
+    "modes",
+)
+"""The files of this folder that hold commands, in the order of `shiguan --help`."""
+
+
+GROUPS = {
+    "keys": "say who may ask the server",
+    "stores": "prepare and inspect the servers of a deployment",
+    "eval": "measure retrieval and answers, and compare two runs",
+}
+"""Commands of two words, by their first, and what the second ones do."""
+
+
+class AddCommand(Protocol):
+    """Adds a command to the program, with the options that every command shares."""
+
+    def __call__(
+        self,
+        name: str,
+        command: Callable[[argparse.Namespace], int],
+        text: str,
+        *,
+        deployment: bool = True,
+        library: bool = True,
+    ) -> argparse.ArgumentParser:
+        """
+        Add a command; `--json` always comes with it.
+
+        :param name: What a person types. A name of two words, such as `stores init`, makes `init` a command of the
+            group `stores`.
+        :param command: Called with the parsed options; returns the exit code.
+        :param text: What it does, one phrase in lower case.
+        :param deployment: Whether it takes `--deployment`.
+        :param library: Whether it takes `--tenant` and `--data-dir`.
+        :returns: The command's own parser, for its arguments.
+        """

@@ -1,0 +1,71 @@
+"""What several commands read from their options."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from shiguan.errors import RefusedError
+
+if TYPE_CHECKING:
+    from shiguan.runner import Runner
+
+
+def add_mode_options(parser: argparse.ArgumentParser, *, top_k: int) -> None:
+    """
+    Let a command choose its mode and how many passages it wants.
+
+    :param parser: The command's parser.
+    :param top_k: How many passages where none are asked for.
+    """
+    parser.add_argument("--mode", default="simple", help="simple, advanced or precise (default: simple)")
+    parser.add_argument(
+        "--top-k", type=passage_count, default=top_k, help=f"how many passages at most (default: {top_k})"
+    )
+
+
+def passage_count(text: str) -> int:
+    """
+    Read a number of passages.
+
+    :param text: What was typed.
+    :returns: The number, 1 to 50.
+    :raises ArgumentTypeError: If it is none, or out of range.
+    """
+    value = int(text) if text.lstrip("-").isdigit() else 0
+    if not 1 <= value <= 50:
+        raise argparse.ArgumentTypeError(f"must be 1 to 50, got {text}")
+    return value
+
+
+def tenant(options: argparse.Namespace) -> str:
+    """
+    Name whose library is meant.
+
+    :param options: The parsed options, with `tenant`.
+    :returns: The tenant, never empty.
+    :raises RefusedError: If it is empty.
+    """
+    name = str(options.tenant).strip()
+    if not name:
+        raise RefusedError("`--tenant` is empty. Name whose library this is, or leave it out for `default`.")
+    return name
+
+
+def open_runner(options: argparse.Namespace, *, retrieval_only: bool = False) -> "Runner":
+    """
+    Load the chosen mode over a library that has something in it.
+
+    :param options: The parsed options, with `deployment`, `mode`, `data_dir` and `tenant`.
+    :param retrieval_only: Whether only passages are wanted.
+    :returns: The runner, to be closed by the caller.
+    :raises RefusedError: If the tenant has nothing in the library.
+    """
+    from shiguan.library import Library
+    from shiguan.runner import Runner
+
+    library = Library(options.deployment, data_dir=options.data_dir)
+    if not library.count(tenant_id=tenant(options)):
+        raise RefusedError(
+            f"The tenant `{tenant(options)}` has nothing in this library. Put something in with "
+            "`shiguan ingest PATH`, or check `--tenant` and `--data-dir`."
+        )
+    return Runner(options.deployment, options.mode, data_dir=options.data_dir, retrieval_only=retrieval_only)

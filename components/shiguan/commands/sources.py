@@ -1,0 +1,28 @@
+"""`shiguan sources`: list what is in the library."""
+
+import argparse
+
+from shiguan.commands import AddCommand
+from shiguan.commands.options import tenant
+from shiguan.commands.printing import print_json
+
+
+def register(add: AddCommand) -> None:
+    """
+    Declare the command.
+
+    :param add: Adds it to the program.
+    """
+    add("sources", _sources, "list what is in the library")
+
+
+def _sources(options: argparse.Namespace) -> int:
+    from shiguan.library import Library
+    from shiguan.terminal import print_sources
+
+    sources = Library(options.deployment, data_dir=options.data_dir).sources(tenant_id=tenant(options))
+    if options.json:
+        print_json({"sources": sources})
+    else:
+        print_sources(sources)
+    return 0
