@@ -14,6 +14,7 @@ from shiguan.stores.point_writer import PointWriter
 from shiguan.stores.reading import existing_ids, resolve, scroll, search_terms, search_vectors
 from shiguan.stores.shard_format import ShardFormat
 from shiguan.stores.shards import Shard
+from shiguan.support.token_vectors import TokenVectors
 
 _BATCH = 256
 _DELETED = 10_000
@@ -296,6 +297,18 @@ class StoreOperations(ABC):
             return search_vectors(
                 edge, vector, filters, top_k=top_k, meta_fields=meta_fields, return_content=return_content
             )
+
+    def token_vectors(self, child_ids: list[str], model: str) -> TokenVectors | None:
+        """
+        Give the token vectors of documents, for ranking by late interaction.
+
+        :param child_ids: Ids of documents; those without vectors are left out of the answer.
+        :param model: The embedder that the question is encoded with.
+        :returns: Their vectors; `None` if the folder has none at all, because it was filled without them.
+        :raises StoreFormatError: If the vectors are those of another model.
+        :raises StoreError: If the file that keeps them is damaged.
+        """
+        raise NotImplementedError
 
     def _metas(self, filters: dict[str, Any]) -> list[dict[str, Any]]:
         with self._shard.read() as edge:
