@@ -1,6 +1,7 @@
 """What a person reads: answers, passages, progress and lists, in colours only on a terminal."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -129,8 +130,13 @@ def print_modes(modes: dict[str, dict[str, str]]) -> None:
     for deployment, descriptions in modes.items():
         console.print(Text(deployment, style="bold"))
         for description in descriptions.values():
-            _print_indented(console, Text(description), 2)
+            _print_indented(console, Text(_reflowed(description)), 2)
             console.print()
+
+
+def _reflowed(comment: str) -> str:
+    """Join the lines of a comment that was wrapped for its file; a line like `Needs: ...` begins anew."""
+    return re.sub(r"(?<!\n)\n(?![A-Z][\w ]*:|\n)", " ", comment)
 
 
 def print_ingest_summary(summary: dict[str, Any]) -> None:

@@ -256,6 +256,9 @@ def test_modes_are_listed_with_their_costs(shiguan):
     assert "embedded" in out
     assert "LLM calls per question" in out
     assert "simple" in json.loads(shiguan("modes", "--json")[1])["deployments"]["embedded"]
+    lines = [line.strip() for line in out.splitlines() if line.strip()]
+    # Every line is either the last of its paragraph or full: the file's own line breaks are gone.
+    assert not [line for line in lines if len(line) < 50 and not line.endswith((".", "embedded", "qdrant"))]
 
 
 @pytest.mark.slow
