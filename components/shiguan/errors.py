@@ -10,6 +10,7 @@ Everything Shiguan raises on purpose.
     │   └── StoreFormatError      the data folder was written in another format
     ├── RefusedError              a request outside the limits: empty, too long, an unknown tenant
     └── AnswerError               a pipeline that ended without an answer
+        └── TimeLimitError        a question, or one of its stages, that took longer than its limit
 
 A message has three parts: what happened with the values, what was expected, what to do next. Wrong arguments of
 Python calls stay `ValueError` and `TypeError`.
@@ -61,4 +62,17 @@ class RefusedError(ShiguanError):
 
 
 class AnswerError(ShiguanError):
-    """A pipeline ended without an answer; the message names the stage."""
+    """
+    A pipeline ended without an answer; the message names the stage.
+
+    :param message: what happened, what was expected and what to do next.
+    :param stage: the name of the stage in the pipeline's file; empty where it is not one stage's doing.
+    """
+
+    def __init__(self, message: str, *, stage: str = "") -> None:
+        self.stage = stage
+        super().__init__(message)
+
+
+class TimeLimitError(AnswerError):
+    """A question, or one of its stages, took longer than its limit."""

@@ -9,6 +9,8 @@ from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.support.run_watch import current_watch, waiting_for_llm
+
 logger = logging.getLogger(__name__)
 
 
@@ -88,6 +90,8 @@ async def ask_llm_async(
     """
     Call a generator once without blocking the event loop; one without `run_async` runs in a thread.
 
+    In a watched run the call has the run's `helper` limit: what takes longer is cancelled and counts as no reply.
+
     :param chat_generator: The generator, available.
     :param messages: The prompt.
     :param generation_kwargs: For this call; None for the generator's own.
@@ -97,13 +101,19 @@ async def ask_llm_async(
     warm_up_generator(chat_generator)
     extra = _extra(generation_kwargs)
     run_async = getattr(chat_generator, "run_async", None)
+    watch = current_watch()
+    limit = watch.limits.helper if watch else None
     try:
-        if callable(run_async):
-            result = await run_async(messages=messages, **extra)
-        else:
-            result = await asyncio.to_thread(chat_generator.run, messages=messages, **extra)
+        async with asyncio.timeout(limit) as timer:
+            with waiting_for_llm():
+                if callable(run_async):
+                    result = await run_async(messages=messages, **extra)
+                else:
+                    result = await asyncio.to_thread(chat_generator.run, messages=messages, **extra)
         return _read(result["replies"])
     except Exception as error:
+        if timer.expired():
+            error = TimeoutError(f"the LLM did not answer within {limit:g} s")
         return _failed(error, raise_on_failure)
 
 

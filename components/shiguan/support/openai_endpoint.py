@@ -14,9 +14,10 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.utils import Secret
 
-from shiguan.errors import AnswerError
+from shiguan.errors import AnswerError, TimeLimitError
 from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
 from shiguan.support.llm_tally import note_llm_call
+from shiguan.support.run_watch import current_watch
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,8 @@ class OpenAIEndpoint:
     One endpoint with its settings, read from the environment when it is made.
 
     A call that fails in a way that may pass (no connection, timeout, 429, 5xx, a reply that is no valid JSON) is tried
-    again after 1, 2, 4... times `retry_delay` seconds, but never once parts of the answer have been streamed.
+    again after 1, 2, 4... times `retry_delay` seconds, but never once parts of the answer have been streamed. In a
+    watched run the attempts together have the run's `llm` limit until the model gives a sign of life.
     """
 
     def __init__(
@@ -137,23 +139,39 @@ class OpenAIEndpoint:
         :param generation_kwargs: For this call, over the endpoint's own.
         :returns: The replies; none for an empty prompt.
         :raises AnswerError: If the endpoint fails for good.
+        :raises TimeLimitError: If the model gives no sign of life within the run's limit.
         """
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
         stream = _Stream()
 
+        watch = current_watch()
+        limit = watch.limits.llm if watch else None
+
         async def forward(chunk: StreamingChunk) -> None:
             with stream:
                 if callback is not None:
                     await callback(chunk)
+            if limit is not None:
+                timer.reschedule(asyncio.get_running_loop().time() + limit)
 
-        for attempt in range(self.max_retries + 1):
-            try:
-                result = await client.run_async(messages, forward if callback else None, generation_kwargs)
-                return _counted(_finished(result["replies"]))
-            except Exception as error:
-                delay = self._delay_or_raise(error, attempt, stream)
-            await asyncio.sleep(delay)
+        try:
+            async with asyncio.timeout(limit) as timer:
+                for attempt in range(self.max_retries + 1):
+                    try:
+                        result = await client.run_async(messages, forward if callback else None, generation_kwargs)
+                        return _counted(_finished(result["replies"]))
+                    except Exception as error:
+                        delay = self._delay_or_raise(error, attempt, stream)
+                    await asyncio.sleep(delay)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise TimeLimitError(
+                f"The stage `{self.stage}` failed: the model `{self.model}` gave no sign of life for {limit:g} s, which "
+                "is the limit. Ask again later, or raise the limit.",
+                stage=self.stage,
+            ) from None
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _delay_or_raise(self, error: Exception, attempt: int, stream: "_Stream") -> float:
@@ -164,7 +182,9 @@ class OpenAIEndpoint:
             cause, next_step = describe_failure(error, self.model, streamed=stream.started)
             tries = f" after {attempt + 1} attempts" if attempt else ""
             # The original error may quote the request with its key, so it is not chained.
-            raise AnswerError(f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.") from None
+            raise AnswerError(
+                f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.", stage=self.stage
+            ) from None
         delay = self.retry_delay * float(2**attempt)
         logger.warning(
             "The endpoint failed ({kind}); trying again in {delay} s", kind=type(error).__name__, delay=delay

@@ -1,19 +1,17 @@
 """How long each stage of one run took, told by Haystack's own tracing."""
 
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from haystack.tracing.tracer import NullSpan, Span, Tracer, enable_tracing, tracer
 
-_current: ContextVar[dict[str, float] | None] = ContextVar("shiguan_stage_times", default=None)
+from shiguan.support.run_watch import RunWatch, current_watch, watched
 
 
 class StageTimer(Tracer):
     """
-    Adds up the wall time of every component of one run.
+    Tells the watch of each run when a component begins and ends.
 
     Hands every span on to the tracer that was there before (OpenTelemetry, Datadog, or none), so that timing an answer
     takes nothing away from whoever watches the service. Runs that overlap in one process do not mix: each has its own
@@ -40,15 +38,13 @@ class StageTimer(Tracer):
         :param parent_span: The span it belongs to.
         :yields: The inner tracer's span.
         """
-        times = _current.get()
+        watch = current_watch()
         name = (tags or {}).get("haystack.component.name") if operation_name == "haystack.component.run" else None
-        started = time.perf_counter()
-        try:
-            with self.inner.trace(operation_name, tags=tags, parent_span=parent_span) as span:
-                yield span
-        finally:
-            if times is not None and name:
-                times[name] = times.get(name, 0.0) + (time.perf_counter() - started) * 1000
+        with (
+            watch.stage(name) if watch is not None and name else nullcontext(),
+            self.inner.trace(operation_name, tags=tags, parent_span=parent_span) as span,
+        ):
+            yield span
 
     def current_span(self) -> Span | None:
         """
@@ -60,17 +56,25 @@ class StageTimer(Tracer):
 
 
 @contextmanager
+def watched_stages(watch: RunWatch) -> Iterator[RunWatch]:
+    """
+    Let a watch see every component that runs inside the block.
+
+    :param watch: The watch.
+    :yields: The same.
+    """
+    if not isinstance(tracer.actual_tracer, StageTimer):
+        enable_tracing(StageTimer(tracer.actual_tracer))
+    with watched(watch):
+        yield watch
+
+
+@contextmanager
 def stage_times() -> Iterator[dict[str, float]]:
     """
     Collect the times of the components that run inside the block.
 
     :yields: Component name to milliseconds, filled while the block runs; a component that runs twice is added up.
     """
-    if not isinstance(tracer.actual_tracer, StageTimer):
-        enable_tracing(StageTimer(tracer.actual_tracer))
-    times: dict[str, float] = {}
-    token = _current.set(times)
-    try:
-        yield times
-    finally:
-        _current.reset(token)
+    with watched_stages(RunWatch()) as watch:
+        yield watch.times
