@@ -1,0 +1,260 @@
+"""The one shape in which the server tells that something did not work, and the list of all types of it."""
+
+import errno
+import re
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, HTTPException
+from fastapi.exceptions import RequestValidationError
+from haystack import logging
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError, ShiguanError, SourceError, StoreError
+
+logger = logging.getLogger(__name__)
+
+_STAGE = re.compile(r"^The stage `([^`]{1,80})`")
+_MOST_FIELDS = 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """
+    One type of error.
+
+    :param status: The HTTP status.
+    :param message: What happened, where nobody says it more precisely.
+    :param next_step: What to do about it.
+    """
+
+    status: int
+    message: str
+    next_step: str
+
+
+KINDS: dict[str, ErrorKind] = {
+    "bad_request": ErrorKind(400, "The request cannot be read.", "Send JSON as docs/serving.md shows."),
+    "refused": ErrorKind(400, "The request is outside the limits.", "Change it as the message says."),
+    "unauthenticated": ErrorKind(
+        401, "The request has no valid API key.", "Send `Authorization: Bearer KEY`; `shiguan keys add` makes a key."
+    ),
+    "forbidden": ErrorKind(403, "The key may not do this.", "Use a key with the role that it needs."),
+    "tenant_mismatch": ErrorKind(
+        403, "The body names another tenant than the key's.", "Leave the tenant out: it comes from the key."
+    ),
+    "not_local": ErrorKind(
+        403,
+        "No API keys are configured, so only programs on this machine may ask.",
+        "Add a key with `shiguan keys add --tenant NAME --role write`, or ask from this machine as http://127.0.0.1.",
+    ),
+    "not_found": ErrorKind(404, "There is nothing at this address.", "Check the path; /openapi.json lists them."),
+    "method_not_allowed": ErrorKind(
+        405, "The address does not take this method.", "Check the method; /openapi.json lists them."
+    ),
+    "payload_too_large": ErrorKind(413, "The body is too large.", "Send less at once."),
+    "invalid_request": ErrorKind(422, "Fields of the request are missing or wrong.", "Correct the fields named."),
+    "too_many_requests": ErrorKind(
+        429, "This tenant has too many requests at once.", "Wait for some to finish, then try again."
+    ),
+    "internal": ErrorKind(
+        500, "Something went wrong inside the server.", "Try again; if it stays, look for the request id in its log."
+    ),
+    "answer_failed": ErrorKind(500, "A stage of the pipeline failed; nothing was answered.", "Try again."),
+    "overloaded": ErrorKind(503, "The server has as many requests as it takes.", "Try again after `Retry-After`."),
+    "shutting_down": ErrorKind(503, "The server is shutting down.", "Try again in some seconds."),
+    "not_ready": ErrorKind(503, "The server is not ready.", "Try again when /ready answers 200."),
+    "store_unavailable": ErrorKind(
+        503, "The document store cannot do this now.", "Try again; /ready tells whether the stores are up."
+    ),
+    "storage_full": ErrorKind(
+        503, "The server cannot write: its disk is full or at its quota.", "Free space on the data folder, try again."
+    ),
+    "upstream_unavailable": ErrorKind(503, "The LLM endpoint did not answer.", "Try again in some seconds."),
+    "timeout": ErrorKind(504, "The request took too long.", "Ask less at once, or try again."),
+}
+"""Every `error.type` that the server gives. The names are part of the interface and do not change."""
+
+_BY_STATUS = {
+    400: "bad_request",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "payload_too_large",
+    422: "invalid_request",
+    429: "too_many_requests",
+    503: "not_ready",
+    504: "timeout",
+}
+
+
+class ApiError(HTTPException):
+    """
+    An error that the server answers with, raised by a route or anything it calls.
+
+    It is an `HTTPException`, so that Hayhooks' own run routes let it through.
+
+        raise ApiError("not_found", message="There is no job `x`.", next_step="Check the id.")
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        message: str | None = None,
+        next_step: str | None = None,
+        stage: str | None = None,
+        fields: list[dict[str, str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Describe the error.
+
+        :param kind: A key of `KINDS`.
+        :param message: What happened, a sentence; None for the kind's own. No internals, no text of documents.
+        :param next_step: What to do, a sentence; None for the kind's own.
+        :param stage: The component that failed, where one did.
+        :param fields: For 422: `{"field", "problem"}` of each wrong field.
+        :param headers: Further headers, such as `Retry-After`.
+        """
+        known = KINDS[kind]
+        self.kind = kind
+        self.message = message or known.message
+        self.next_step = next_step or known.next_step
+        self.stage = stage
+        self.fields = fields
+        super().__init__(status_code=known.status, detail=self.message, headers=dict(headers) if headers else None)
+
+    def body(self, request_id: str | None) -> dict[str, Any]:
+        """
+        Give the JSON of the reply, which is also the data of a stream's `error` event.
+
+        :param request_id: The id that the log knows the request by.
+        :returns: `{"error": {"type", "stage", "message", "next_step", "request_id"}}`, with `fields` for 422.
+        """
+        error: dict[str, Any] = {
+            "type": self.kind,
+            "stage": self.stage,
+            "message": self.message,
+            "next_step": self.next_step,
+            "request_id": request_id,
+        }
+        if self.fields is not None:
+            error["fields"] = self.fields
+        return {"error": error}
+
+
+def as_api_error(error: BaseException) -> ApiError:
+    """
+    Translate whatever was raised into what a caller may be told.
+
+    Only messages that are written for callers pass; of everything else the kind and the stage.
+
+    :param error: What was raised.
+    :returns: The error to answer with.
+    """
+    stage = getattr(error, "stage", None) or _stage_in(str(error))
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, StarletteHTTPException):
+        return ApiError(_BY_STATUS.get(error.status_code, "bad_request" if error.status_code < 500 else "internal"))
+    if isinstance(error, RefusedError):
+        return ApiError("refused", message=str(error), stage=stage)
+    if isinstance(error, SourceError):
+        return ApiError("refused", message=f"{error.source}: {error.cause}.", next_step=f"{error.next_step}.")
+    if isinstance(error, TimeoutError):
+        return ApiError("timeout", stage=stage)
+    if isinstance(error, StoreError):
+        return ApiError("store_unavailable", stage=stage)
+    if isinstance(error, AnswerError):
+        told = f"The stage `{stage}` failed; nothing was answered." if stage else None
+        return ApiError("answer_failed", message=told, stage=stage)
+    if isinstance(error, ConfigurationError):
+        return ApiError("internal", message="The server is not set up correctly.", stage=stage)
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return ApiError("storage_full")
+    return ApiError("internal")
+
+
+def error_response(error: BaseException, request_id: str | None) -> JSONResponse:
+    """
+    Make the reply to whatever was raised.
+
+    :param error: What was raised.
+    :param request_id: The id that the log knows the request by.
+    :returns: The reply, in the one shape.
+    """
+    told = as_api_error(error)
+    headers = dict(told.headers or {})
+    if told.kind == "unauthenticated":
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    return JSONResponse(told.body(request_id), status_code=told.status_code, headers=headers)
+
+
+def log_failure(error: BaseException, request_id: str | None) -> None:
+    """
+    Write to the log that something failed that should not: where, and of what type.
+
+    The message may hold words of a question or a document, so it is said at the level of debugging only.
+
+    :param error: What was raised.
+    :param request_id: The id of the request.
+    """
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    logger.error(
+        "Request {request_id} failed: {kind} at {place}",
+        request_id=request_id,
+        kind=type(error).__name__,
+        place=" < ".join(f"{frame.filename.rsplit('/', 2)[-1]}:{frame.lineno}" for frame in reversed(frames)),
+    )
+    logger.debug("Request {request_id}: {error}", request_id=request_id, error=str(error))
+
+
+def install_error_replies(app: FastAPI) -> None:
+    """
+    Let an application answer every error of its routes in the one shape.
+
+    :param app: The application.
+    """
+
+    async def reply(request: Request, error: Exception) -> JSONResponse:
+        told = as_api_error(error)
+        request_id = getattr(request.state, "request_id", None)
+        if told.status_code >= 500 and not isinstance(error, ApiError):
+            log_failure(error, request_id)
+        return error_response(told, request_id)
+
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)  # noqa: S101
+        return error_response(_wrong_fields(error), getattr(request.state, "request_id", None))
+
+    app.add_exception_handler(StarletteHTTPException, reply)
+    app.add_exception_handler(ShiguanError, reply)
+    app.add_exception_handler(RequestValidationError, invalid)
+
+
+def _wrong_fields(error: RequestValidationError) -> ApiError:
+    problems = error.errors()
+    if any(problem.get("type") == "json_invalid" for problem in problems):
+        return ApiError("bad_request", message="The body is not valid JSON.")
+    # `msg` says what was expected; `input` would give the caller's text back and stays out.
+    fields = [
+        {
+            "field": ".".join(str(part) for part in problem["loc"][1:]) or str(problem["loc"][0]),
+            "problem": problem["msg"],
+        }
+        for problem in problems[:_MOST_FIELDS]
+    ]
+    named = ", ".join(dict.fromkeys(f"`{entry['field']}`" for entry in fields))
+    return ApiError("invalid_request", message=f"Fields are missing or wrong: {named}.", fields=fields)
+
+
+def _stage_in(message: str) -> str | None:
+    found = _STAGE.search(message)
+    return found[1] if found else None

@@ -1,0 +1,81 @@
+"""Who asks: the tenant and the role that a request has by its key."""
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from shiguan.serving.error_replies import ApiError
+
+ROLES = ("read", "write", "metrics")
+"""`read` asks and lists, `write` also uploads and deletes, `metrics` reads /metrics and nothing else."""
+
+DEFAULT_TENANT = "default"
+"""Whose library it is where no keys are configured."""
+
+principal_of_request: ContextVar["Principal | None"] = ContextVar("principal_of_request", default=None)
+"""The principal of the request that is being served, for code that has no request at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """
+    Who asks.
+
+    :param tenant_id: Whose documents may be seen. It comes from the key and from nowhere else.
+    :param role: One of `ROLES`.
+    :param key_id: The public id of the key; `keyless` where no keys are configured.
+    """
+
+    tenant_id: str
+    role: str
+    key_id: str
+
+    @property
+    def may_write(self) -> bool:
+        """Whether uploads and deletions are allowed."""
+        return self.role == "write"
+
+
+def current_principal(request: Request) -> Principal:
+    """
+    Give a route its principal: `principal: Annotated[Principal, Depends(current_principal)]`.
+
+    :param request: The request, behind the authentication.
+    :returns: Who asks.
+    :raises ApiError: 401 if the request did not pass the authentication.
+    """
+    principal = getattr(request.state, "principal", None)
+    if not isinstance(principal, Principal):
+        raise ApiError("unauthenticated")
+    return principal
+
+
+def writing_principal(request: Request) -> Principal:
+    """
+    Give a route its principal where that may write.
+
+    :param request: The request.
+    :returns: Who asks.
+    :raises ApiError: 403 if the key's role is not `write`.
+    """
+    principal = current_principal(request)
+    if not principal.may_write:
+        raise ApiError(
+            "forbidden",
+            message=f"The key's role is `{principal.role}`; uploading and deleting need `write`.",
+            next_step="Use a key with the role `write`.",
+        )
+    return principal
+
+
+def check_tenant(principal: Principal, tenant_id: str | None) -> None:
+    """
+    Refuse a body that names another tenant than the key's.
+
+    :param principal: Who asks.
+    :param tenant_id: What the body says, if anything.
+    :raises ApiError: 403 if it differs.
+    """
+    if tenant_id is not None and tenant_id != principal.tenant_id:
+        raise ApiError("tenant_mismatch")
