@@ -74,5 +74,5 @@ class AnswerError(ShiguanError):
         super().__init__(message)
 
 
-class TimeLimitError(AnswerError):
+class TimeLimitError(AnswerError, TimeoutError):
     """A question, or one of its stages, took longer than its limit."""

@@ -1,37 +1,22 @@
 """Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from haystack import Document, GeneratedAnswer, component, logging
 from haystack.dataclasses import ChatMessage
 
 from shiguan.prompts import not_found_sentence
-from shiguan.support.agreement import Agreement, agreement
-from shiguan.support.anchors import anchor_at
+from shiguan.support.cited_claims import check_claim, citations_of, claim_record, numbered_passages
 from shiguan.support.cited_text import Format, write_cited
-from shiguan.support.claims import Claim, ClaimedText, split_claims
-from shiguan.support.graded_claims import graded_claims, plain_sentence
+from shiguan.support.claims import ClaimedText, split_claims
+from shiguan.support.graded_claims import graded_claims
 from shiguan.support.languages import detect_language
 from shiguan.support.not_found_reply import is_not_found
-from shiguan.support.score_scaling import scaled_scores
 
 logger = logging.getLogger(__name__)
 
-# Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
-_SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "grounding")
-
-
-@dataclass(frozen=True)
-class _Checked:
-    """One claim with what each of its passages says to it."""
-
-    claim: Claim
-    found: tuple[tuple[int, Agreement], ...]
-    best: Agreement
-    added: bool
 
 
 @component
@@ -96,7 +81,7 @@ class CitationExtractor:
             `citations`, `claims`, `model` and `usage`. `warnings` says what was removed or could not be supported.
         """
         language = language or detect_language(query)
-        numbered = _by_number(documents or [])
+        numbered = numbered_passages(documents or [])
         warnings: list[str] = []
         answers = []
         for reply in replies or [ChatMessage.from_assistant("")]:
@@ -130,38 +115,20 @@ class CitationExtractor:
                 f"{len(numbered)} sources; these marks were removed."
             )
         graded = graded_claims(reply.meta)
-        checked = [_as_graded(self._check(claim, numbered), graded) for claim in parts.claims]
+        checked = [check_claim(claim, numbered, graded) for claim in parts.claims]
         added = {index: tuple(number for number, _ in one.found) for index, one in enumerate(checked) if one.added}
         shown, places = write_cited(parts, frozenset(numbered), added, self.format)
         weak = sum(one.best.verdict in ("unsupported", "contradicted") for one in checked if one.claim.checkable)
         if weak:
             total = sum(one.claim.checkable for one in checked)
             warnings.append(f"{weak} of the answer's {total} sentences are not supported by the sources.")
-        citations = _citations(checked, places, numbered)
-        claims = [_claim(one, place, shown) for one, place in zip(checked, places, strict=True) if one.claim.checkable]
+        citations = citations_of(checked, places, numbered)
+        claims = [
+            claim_record(one, place, shown) for one, place in zip(checked, places, strict=True) if one.claim.checkable
+        ]
         return self._generated(
             shown, reply, numbered, citations=citations, claims=claims, query=query, language=language
         )
-
-    def _check(self, claim: Claim, numbered: dict[int, Document]) -> _Checked:
-        nothing = Agreement(0.0, 0.0, 0, 0, "unsupported", "no passage supports it")
-        if not claim.checkable or is_not_found(claim.text):
-            return _Checked(Claim(claim.start, claim.end, claim.text, (), checkable=False), (), nothing, added=False)
-        cited = [number for number in claim.numbers if number in numbered]
-        found = [(number, _agreement(claim, numbered[number])) for number in cited or numbered]
-        if not found:
-            return _Checked(claim, (), nothing, added=False)
-        number, best = max(found, key=lambda pair: (pair[1].score, -pair[0]))
-        if not cited:
-            supported = best.verdict == "supported"
-            return _Checked(claim, ((number, best),) if supported else (), best, added=supported)
-        if len(cited) > 1 and best.verdict != "supported":
-            # Two passages may support a claim that neither supports alone.
-            quotes = [_content(numbered[n])[one.start : one.end] for n, one in found]
-            together = agreement(claim.text, "\n\n".join(quotes))
-            if together.score > best.score:
-                best = together
-        return _Checked(claim, tuple(found), best, added=False)
 
     def _generated(
         self,
@@ -186,83 +153,3 @@ class CitationExtractor:
         meta.setdefault("model", "")
         meta.setdefault("usage", {})
         return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
-
-
-def _as_graded(one: _Checked, graded: Mapping[str, Mapping[str, Any]]) -> _Checked:
-    """Take over the verdict of a grader before, which knew the embedder and all passages."""
-    verdict = graded.get(plain_sentence(one.claim.text))
-    if verdict is None or not one.claim.checkable:
-        return one
-    judged = {name: verdict[name] for name in ("verdict", "score", "reason")}
-    found = tuple(
-        (number, replace(support, **judged) if number == verdict["number"] else support)
-        for number, support in one.found
-    )
-    return replace(one, found=found, best=replace(one.best, **judged))
-
-
-def _by_number(documents: list[Document]) -> dict[int, Document]:
-    numbered: dict[int, Document] = {}
-    for place, document in enumerate(documents, start=1):
-        number = document.meta.get("number")
-        numbered.setdefault(number if isinstance(number, int) and number > 0 else place, document)
-    return dict(sorted(numbered.items()))
-
-
-def _content(document: Document) -> str:
-    return document.content or ""
-
-
-def _agreement(claim: Claim, document: Document) -> Agreement:
-    return agreement(claim.text, _content(document))
-
-
-def _citations(
-    checked: list[_Checked], places: list[tuple[int, int]], numbered: dict[int, Document]
-) -> list[dict[str, Any]]:
-    scores = scaled_scores({number: document.score for number, document in numbered.items()})
-    frequency: dict[int, int] = {}
-    for one in checked:
-        for number, _ in one.found:
-            frequency[number] = frequency.get(number, 0) + 1
-    citations = []
-    for one, (start, end) in zip(checked, places, strict=True):
-        for number, support in one.found:
-            document = numbered[number]
-            offset = (document.meta.get("cut") or [0])[0]
-            confidence = (
-                _SCORE_SHARE * scores[number]
-                + _SIMILARITY_SHARE * support.similarity
-                + _FREQUENCY_SHARE * min(frequency[number] / _OFTEN, 1.0)
-            )
-            section = document.meta.get("section") or []
-            citations.append(
-                {
-                    "number": number,
-                    "claim": {"start": start, "end": end},
-                    "parent_id": document.id,
-                    "source": document.meta.get("source", ""),
-                    "title": document.meta.get("title", ""),
-                    "section": [section] if isinstance(section, str) else list(section),
-                    "anchor": anchor_at(document.meta, offset + support.start),
-                    "start": offset + support.start,
-                    "end": offset + support.end,
-                    "quote": _content(document)[support.start : support.end],
-                    "confidence": round(confidence, 4),
-                    "verdict": support.verdict,
-                }
-            )
-    return citations
-
-
-def _claim(one: _Checked, place: tuple[int, int], shown: str) -> dict[str, Any]:
-    return {
-        "start": place[0],
-        "end": place[1],
-        "text": shown[place[0] : place[1]],
-        "numbers": [number for number, _ in one.found],
-        "verdict": one.best.verdict,
-        "score": round(one.best.score, 4),
-        "reason": one.best.reason,
-        "added": one.added,
-    }
