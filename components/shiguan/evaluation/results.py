@@ -1,0 +1,173 @@
+"""The file that a run leaves: what was measured, on what, with what, and what every question gave."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.intervals import Estimate, estimate_mean
+
+FORMAT = "shiguan-evaluation/1"
+"""Stands first in every results file; another version is refused rather than guessed at."""
+
+RESULTS_FILE = "results.json"
+"""Its name in a run's folder."""
+
+COSTS = ("context_tokens", "latency_ms", "llm_calls", "false_refusal", "cost")
+"""Metrics of which less is better."""
+
+
+@dataclass(frozen=True)
+class QuestionResult:
+    """
+    What one question gave.
+
+    :param id: The question.
+    :param metrics: Metric to value; a metric that does not apply to the question is left out.
+    :param stratum: Its group; empty for none.
+    :param language: Its language.
+    :param timings_ms: Stage to milliseconds, `total` for all of it.
+    :param llm_calls: How many calls to a language model it took.
+    :param details: What a person wants to see when the question went wrong; never read by the arithmetic.
+    """
+
+    id: str
+    metrics: dict[str, float]
+    stratum: str = ""
+    language: str = ""
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    llm_calls: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Results:
+    """
+    One run, whole.
+
+    :param kind: `retrieval` or `answers`.
+    :param run: Everything that is needed to repeat it, see `shiguan.evaluation.provenance`.
+    :param questions: One entry per question, in the order of the set.
+    :param sections: Further tables and texts for the report, by heading, such as where questions were lost.
+    """
+
+    kind: str
+    run: dict[str, Any]
+    questions: list[QuestionResult]
+    sections: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of all metrics, in the order in which they were computed."""
+        return list(dict.fromkeys(name for question in self.questions for name in question.metrics))
+
+    def values(self, metric: str) -> dict[str, float]:
+        """
+        Give one metric of every question that has it.
+
+        :param metric: Its name.
+        :returns: Question id to value.
+        """
+        return {question.id: question.metrics[metric] for question in self.questions if metric in question.metrics}
+
+    def estimates(self, questions: list[QuestionResult] | None = None) -> dict[str, Estimate]:
+        """
+        Average every metric over the questions that have it.
+
+        :param questions: Some of the questions; None for all.
+        :returns: Metric to mean and interval.
+        """
+        chosen = self.questions if questions is None else questions
+        seed = int(self.run.get("seed", 0))
+        found = {name: [q.metrics[name] for q in chosen if name in q.metrics] for name in self.metrics}
+        return {name: estimate_mean(values, seed=seed) for name, values in found.items() if values}
+
+    def strata(self) -> dict[str, list[QuestionResult]]:
+        """
+        Group the questions.
+
+        :returns: `stratum: hard`, `language: en` ... to the questions of the group, largest first; a grouping of which
+            there is only one group is left out.
+        """
+        groups: dict[str, list[QuestionResult]] = {}
+        for kind in ("stratum", "language"):
+            names = {getattr(question, kind) for question in self.questions}
+            if len(names) < 2:
+                continue
+            for question in self.questions:
+                groups.setdefault(f"{kind}: {getattr(question, kind) or 'none'}", []).append(question)
+        return dict(sorted(groups.items(), key=lambda entry: (entry[0].split(":")[0] == "language", -len(entry[1]))))
+
+    def to_json(self) -> dict[str, Any]:
+        """
+        Write the run as JSON knows it.
+
+        :returns: Format, run, the averages of the whole and of every group, and every question.
+        """
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "run": self.run,
+            "metrics": {name: value.to_json() for name, value in self.estimates().items()},
+            "strata": {
+                name: {metric: value.to_json() for metric, value in self.estimates(group).items()}
+                for name, group in self.strata().items()
+            },
+            "sections": self.sections,
+            "questions": [_question_json(question) for question in self.questions],
+        }
+
+
+def write_results(results: Results, folder: Path) -> Path:
+    """
+    Write `results.json`, so that a crash leaves either all of it or nothing.
+
+    :param results: The run.
+    :param folder: The run's folder.
+    :returns: The file.
+    """
+    path = folder / RESULTS_FILE
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(results.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+    return path
+
+
+def read_results(path: Path) -> Results:
+    """
+    Read what `write_results` wrote.
+
+    :param path: The file, or the run's folder.
+    :returns: The run; averages are computed again from the questions.
+    :raises RefusedError: If there is no such file, it is of another format, or has no questions.
+    """
+    file = path / RESULTS_FILE if path.is_dir() else path
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RefusedError(f"{file} does not exist. Give the folder of a finished run, or its results.json.") from error
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"{file} cannot be read as JSON: {error}. Give a results.json of `shiguan eval`.") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise RefusedError(f"{file} is no {FORMAT} file, its format is {found!r}. Measure again with this version.")
+    try:
+        questions = [QuestionResult(**row) for row in data["questions"]]
+        run, kind, sections = data["run"], data["kind"], data.get("sections", {})
+    except (KeyError, TypeError) as error:
+        raise RefusedError(f"{file} is incomplete: {error}. Measure again.") from error
+    if not questions:
+        raise RefusedError(f"{file} has no questions. Measure again on a set that has some.")
+    return Results(kind=kind, run=run, questions=questions, sections=sections)
+
+
+def _question_json(question: QuestionResult) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": question.id,
+        "metrics": {name: round(value, 6) for name, value in question.metrics.items()},
+    }
+    for name in ("stratum", "language", "timings_ms", "llm_calls", "details"):
+        if getattr(question, name):
+            row[name] = getattr(question, name)
+    return row

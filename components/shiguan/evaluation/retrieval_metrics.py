@@ -1,0 +1,150 @@
+"""
+How well passages were found, per question, from 0 to 1, higher is better.
+
+The arithmetic is that of Haystack's evaluators. Three things that they do not know are settled before they are asked:
+
+- A passage is right if it is from a judged document *and* overlaps the answer's place where that is marked; the
+  evaluators compare one field, so each passage gets the id of the document it is right for, or none.
+- Several passages of one document count once, at the rank of the first: the NDCG evaluator would add up the gain of
+  each and give more than 1. The later ones keep their rank and are right for nothing.
+- None of the evaluators has a cut-off, so they get the first k passages; and for NDCG the k best judgements, for an
+  ideal order of k places holds no more.
+
+Grades are gains as they stand. Recall, MRR and all-gold count the documents of the highest grade only.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from haystack import Document
+from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEvaluator, DocumentRecallEvaluator
+
+from shiguan.evaluation.passage import Passage
+from shiguan.evaluation.question import Question
+
+RECALL_DEPTHS = (1, 5, 10, 20)
+"""How many passages recall looks at."""
+
+RANKING_METRICS = (*(f"recall@{k}" for k in RECALL_DEPTHS), "ndcg@10", "mrr@10", "all_gold@10")
+"""What `ranking_metrics` gives."""
+
+CONTEXT_METRICS = ("context_recall", "context_precision", "context_tokens")
+"""What `context_metrics` gives; the tokens are a cost and not a share."""
+
+_FIELD = "meta.judged"
+_RECALL = DocumentRecallEvaluator(mode="multi_hit", document_comparison_field=_FIELD)
+_NDCG = DocumentNDCGEvaluator(document_comparison_field=_FIELD)
+_MRR = DocumentMRREvaluator(document_comparison_field=_FIELD)
+
+
+def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | None]:
+    """
+    Name the judged document that each passage is the first to find.
+
+    :param question: The question with its judgements.
+    :param passages: Best first.
+    :returns: For each passage the document, or None where it finds nothing, or nothing new.
+    """
+    seen: set[str] = set()
+    found: list[str | None] = []
+    for passage in passages:
+        document = question.document_of(passage.record_id, passage.pieces)
+        found.append(None if document in seen else document)
+        if document is not None:
+            seen.add(document)
+    return found
+
+
+def recall(question: Question, passages: Sequence[Passage], k: int) -> float:
+    """
+    Give the share of gold documents that are found among the first passages.
+
+    :param question: The question; it has at least one gold document.
+    :param passages: Best first.
+    :param k: How many count.
+    :returns: 0 to 1.
+    """
+    return _scored(_RECALL, _gold(question), first_hits(question, passages)[:k])
+
+
+def ndcg(question: Question, passages: Sequence[Passage], k: int) -> float:
+    """
+    Give the normalised discounted cumulative gain of the first passages, with the grades as gains.
+
+    Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002), section 2.2.
+
+    :param question: The question; it has at least one gold document.
+    :param passages: Best first.
+    :param k: How many count.
+    :returns: 0 to 1; 1 for the ideal order.
+    """
+    best = sorted(question.grades.items(), key=lambda entry: -entry[1])[:k]
+    return _scored(_NDCG, best, first_hits(question, passages)[:k])
+
+
+def reciprocal_rank(question: Question, passages: Sequence[Passage], k: int) -> float:
+    """
+    Give one over the rank of the first passage that finds a gold document.
+
+    :param question: The question; it has at least one gold document.
+    :param passages: Best first.
+    :param k: How many count.
+    :returns: 0 to 1; 0 where none of them does.
+    """
+    return _scored(_MRR, _gold(question), first_hits(question, passages)[:k])
+
+
+def ranking_metrics(question: Question, passages: Sequence[Passage]) -> dict[str, float]:
+    """
+    Score the passages that a search found.
+
+    :param question: The question; it has at least one gold document.
+    :param passages: Best first, at least 20 where there are so many.
+    :returns: `recall@1`, `@5`, `@10`, `@20`, `ndcg@10`, `mrr@10`, and `all_gold@10`: 1 where every gold document is
+        among the first ten, else 0.
+    """
+    values = {f"recall@{k}": recall(question, passages, k) for k in RECALL_DEPTHS}
+    values["ndcg@10"] = ndcg(question, passages, 10)
+    values["mrr@10"] = reciprocal_rank(question, passages, 10)
+    values["all_gold@10"] = float(values["recall@10"] == 1)
+    return values
+
+
+def context_metrics(question: Question, passages: Sequence[Passage], tokens: int) -> dict[str, float]:
+    """
+    Score the context that the generator would read.
+
+    Haystack has `ContextRelevanceEvaluator`, which asks an LLM; where the places of the answers are known, none is
+    needed.
+
+    :param question: The question; it has at least one gold document.
+    :param passages: What stands in the context, with the pieces that are read of each.
+    :param tokens: How long the context is.
+    :returns: `context_recall`, the share of gold documents whose answer (one of its places, or any part of the document
+        where no place is marked) stands in the context; `context_precision`, the share of the context's passages that
+        hold one of any grade, 0 for an empty context; and `context_tokens`.
+    """
+    right = [question.document_of(passage.record_id, passage.pieces) for passage in passages]
+    return {
+        "context_recall": len(question.gold & set(right)) / len(question.gold),
+        "context_precision": sum(document is not None for document in right) / len(right) if right else 0.0,
+        "context_tokens": float(tokens),
+    }
+
+
+def _gold(question: Question) -> list[tuple[str, float]]:
+    return [(document, 1.0) for document in sorted(question.gold)]
+
+
+def _scored(evaluator: Any, truth: Sequence[tuple[str, float]], found: Sequence[str | None]) -> float:
+    if not truth:
+        raise ValueError("A question without a gold document has no score.")
+    if not any(found):
+        # The evaluators warn of it for every question; here it is a plain miss.
+        return 0.0
+    # Ids are given: Haystack would hash each document's content and metadata to make one.
+    expected = [Document(id=name, meta={"judged": name}, score=grade) for name, grade in truth]
+    retrieved = [
+        Document(id=str(rank), meta={} if name is None else {"judged": name}) for rank, name in enumerate(found)
+    ]
+    return float(evaluator.run(ground_truth_documents=[expected], retrieved_documents=[retrieved])["score"])

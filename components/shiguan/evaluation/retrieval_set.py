@@ -1,0 +1,222 @@
+"""Reads a set of questions with judged documents: corpus, queries and qrels."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines
+from shiguan.evaluation.question import UNKNOWN, Question
+
+_SHOWN = 3
+"""How many ids an error names."""
+
+
+@dataclass(frozen=True)
+class RetrievalSet:
+    """
+    Questions with judgements over one corpus.
+
+    :param corpus: The file that is ingested.
+    :param questions: In the order of their file.
+    :param unjudged: The ids of the questions that were left out because nothing is judged for them.
+    :param hashes: File name to SHA-256 of the three files.
+    """
+
+    corpus: Path
+    questions: list[Question]
+    unjudged: list[str]
+    hashes: dict[str, str]
+
+
+def read_retrieval_set(
+    corpus: Path,
+    queries: Path,
+    qrels: Path,
+    *,
+    limit: int | None = None,
+    skip_unjudged: bool = False,
+    gold_field: str = "gold",
+) -> RetrievalSet:
+    """
+    Read a set and check that its three files belong together.
+
+    - corpus: `{"id", "title", "text", "meta"}`, one record a line
+    - queries: `{"id", "text", "answers"?, "gold"?: [{"doc_id", "start", "end"}], "meta"?}`; a conversation may stand
+      in place of the text: `turns`, a list of `{"role", "text"}` whose last one is the question
+    - qrels: `{"query_id", "doc_id", "score"}`; a score of 0 says that the document was judged not relevant
+
+    :param corpus: JSONL, `.gz` too; likewise the other two.
+    :param queries: The questions.
+    :param qrels: The judgements.
+    :param limit: Only so many questions, evenly spread over the file so that no part of it is left out; None for all.
+    :param skip_unjudged: Whether questions without a relevant document are left out, rather than refused.
+    :param gold_field: The field of a query that marks the places of its answer.
+    :returns: The set.
+    :raises RefusedError: If a file is empty or broken, an id stands twice, a judgement or a place names what is not
+        there, or a question has no relevant document.
+    """
+    documents = _corpus_lengths(corpus)
+    questions: dict[str, dict[str, Any]] = {}
+    for number, row in read_json_lines(queries):
+        place = f"{queries}, line {number}"
+        query_id = str(field_of(row, ("id",), place))
+        if query_id in questions:
+            raise RefusedError(f"{place} repeats the id `{query_id}`. Give every question an id of its own.")
+        questions[query_id] = {**row, "place": place}
+    if not questions:
+        raise RefusedError(f"{queries} has no questions. Give a file with at least one.")
+    grades = _read_grades(qrels, documents.keys(), questions.keys())
+    unjudged = [query_id for query_id in questions if query_id not in grades]
+    if len(unjudged) == len(questions):
+        raise RefusedError(f"{qrels} names no relevant document for any question of {queries}. Check that both fit.")
+    if unjudged and not skip_unjudged:
+        raise RefusedError(
+            f"{len(unjudged):,} of {len(questions):,} questions have no relevant document in {qrels} "
+            f"({_some(unjudged)}). They cannot be scored: add judgements, or leave them out with `--skip-unjudged`."
+        )
+    judged = [query_id for query_id in questions if query_id in grades]
+    chosen = spread(judged, limit)
+    return RetrievalSet(
+        corpus=corpus,
+        questions=[_question(questions[key], key, grades[key], documents, gold_field) for key in chosen],
+        unjudged=unjudged,
+        hashes={str(path.name): file_hash(path) for path in (corpus, queries, qrels)},
+    )
+
+
+def spread(items: list[str], limit: int | None) -> list[str]:
+    """
+    Choose some of a list, evenly spread over it.
+
+    :param items: The list.
+    :param limit: How many; None for all.
+    :returns: The chosen ones in their order; the same for the same list and number.
+    :raises ValueError: If `limit` is not positive.
+    """
+    if limit is None or limit >= len(items):
+        return items
+    if limit < 1:
+        raise ValueError(f"`limit` must be positive, got {limit}.")
+    return [items[at * len(items) // limit] for at in range(limit)]
+
+
+def read_turns(row: dict[str, Any], place: str) -> tuple[str, list[dict[str, Any]]]:
+    """
+    Read a question and what was said before it.
+
+    :param row: `text` or `question`, with a `history` beside it; or `turns`, of which the last is the question.
+    :param place: File and line, for errors.
+    :returns: The question, and the turns before it as `{"role", "content"}`.
+    :raises RefusedError: If there is no question, or a turn is malformed.
+    """
+    if row.get("text") is None and row.get("question") is None and row.get("turns"):
+        turns = _turns(row["turns"], place)
+        return turns[-1]["content"], turns[:-1]
+    text = str(field_of(row, ("text", "question"), place))
+    if not text.strip():
+        raise RefusedError(f"{place} has an empty question. Write one, or remove the line.")
+    return text, _turns(row.get("history") or [], place)
+
+
+def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        raise RefusedError(f'{place}: expected a list of turns {{"role", "content"}}, got {turns!r:.80}. Correct it.')
+    return [
+        {"role": str(field_of(turn, ("role",), place)), "content": str(field_of(turn, ("content", "text"), place))}
+        for turn in turns
+    ]
+
+
+def _corpus_lengths(corpus: Path) -> dict[str, int]:
+    lengths: dict[str, int] = {}
+    for number, row in read_json_lines(corpus):
+        place = f"{corpus}, line {number}"
+        record_id = str(field_of(row, ("id",), place))
+        if record_id in lengths:
+            raise RefusedError(f"{place} repeats the id `{record_id}`. Give every document an id of its own.")
+        lengths[record_id] = len(str(field_of(row, ("text",), place)))
+    if not lengths:
+        raise RefusedError(f"{corpus} has no documents. Give a file with at least one.")
+    return lengths
+
+
+def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]) -> dict[str, dict[str, float]]:
+    documents, questions = set(documents), set(questions)
+    grades: dict[str, dict[str, float]] = {}
+    seen: set[tuple[str, str]] = set()
+    lost: dict[str, list[str]] = {"document": [], "question": []}
+    for number, row in read_json_lines(qrels):
+        place = f"{qrels}, line {number}"
+        query_id, doc_id = (str(field_of(row, (name,), place)) for name in ("query_id", "doc_id"))
+        grade = field_of(row, ("score",), place)
+        if isinstance(grade, bool) or not isinstance(grade, int | float) or not grade >= 0:
+            raise RefusedError(f"{place}: the score must be a number of at least 0, got {grade!r}. Correct it.")
+        if (query_id, doc_id) in seen:
+            raise RefusedError(f"{place} judges `{doc_id}` for `{query_id}` a second time. Keep one of the two lines.")
+        seen.add((query_id, doc_id))
+        if query_id not in questions:
+            lost["question"].append(query_id)
+        elif doc_id not in documents:
+            lost["document"].append(doc_id)
+        elif grade > 0:
+            grades.setdefault(query_id, {})[doc_id] = float(grade)
+    for kind, ids in lost.items():
+        if ids:
+            raise RefusedError(
+                f"{qrels} judges {len(ids):,} times a {kind} that does not exist ({_some(ids)}). A judgement that "
+                "nothing can meet would count as a miss: give the files that belong together, or remove these lines."
+            )
+    return grades
+
+
+def _question(
+    row: dict[str, Any], query_id: str, grades: dict[str, float], documents: dict[str, int], gold_field: str
+) -> Question:
+    place = row["place"]
+    text, history = read_turns(row, place)
+    meta = row.get("meta") if isinstance(row.get("meta"), dict) else {}
+    assert isinstance(meta, dict)  # noqa: S101
+    return Question(
+        id=query_id,
+        text=text,
+        grades=grades,
+        spans=read_spans(row.get(gold_field) or [], documents, place),
+        answers=[str(answer) for answer in row.get("answers") or []],
+        history=history,
+        stratum=str(meta.get("stratum") or ""),
+        language=str(meta.get("lang") or row.get("lang") or UNKNOWN),
+    )
+
+
+def read_spans(gold: Any, documents: dict[str, int], place: str) -> dict[str, list[tuple[int, int]]]:
+    """
+    Read the places of an answer.
+
+    :param gold: A list of `{"doc_id", "start", "end"}`.
+    :param documents: Record id to its length in code points.
+    :param place: File and line, for errors.
+    :returns: Record id to its places.
+    :raises RefusedError: If a place is malformed, or outside of its document.
+    """
+    if not isinstance(gold, list) or not all(isinstance(span, dict) for span in gold):
+        raise RefusedError(f'{place}: gold must be a list of {{"doc_id", "start", "end"}}. Correct it.')
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for span in gold:
+        doc_id, start, end = (field_of(span, (name,), place) for name in ("doc_id", "start", "end"))
+        length = documents.get(str(doc_id))
+        if length is None:
+            raise RefusedError(f"{place}: gold names the document `{doc_id}`, which does not exist. Correct it.")
+        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= length):
+            raise RefusedError(
+                f"{place}: gold {start} to {end} is no place in `{doc_id}`, which has {length:,} characters. "
+                "Correct it."
+            )
+        spans.setdefault(str(doc_id), []).append((start, end))
+    return spans
+
+
+def _some(ids: list[str]) -> str:
+    shown = ", ".join(dict.fromkeys(ids[:_SHOWN]))
+    return f"{shown}, ..." if len(ids) > _SHOWN else shown
