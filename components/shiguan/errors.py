@@ -7,6 +7,7 @@ Everything Shiguan raises on purpose.
     ├── SourceError               a file or record that cannot be ingested
     ├── StoreError                the document store cannot do what was asked
     │   ├── StoreLockedError      another process holds the data folder
+    │   ├── StoreUnavailableError a server behind the stores cannot be reached, or takes no more for now
     │   └── StoreFormatError      the data folder was written in another format
     ├── RefusedError              a request outside the limits: empty, too long, an unknown tenant
     └── AnswerError               a pipeline that ended without an answer
@@ -51,6 +52,10 @@ class StoreError(ShiguanError):
 
 class StoreLockedError(StoreError):
     """Another process holds the data folder."""
+
+
+class StoreUnavailableError(StoreError):
+    """A server behind the stores cannot be reached, or takes no more for now."""
 
 
 class StoreFormatError(StoreError):
