@@ -1,0 +1,85 @@
+"""How many requests are in the server at once, of all and of each tenant."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+
+from shiguan.serving import metrics
+from shiguan.serving.error_replies import ApiError
+from shiguan.serving.settings import ServingSettings
+
+_RETRY_AFTER = {"Retry-After": "1"}
+
+
+class Admission:
+    """
+    Counts requests, and turns away at once what would only wait.
+
+    At most `max_in_flight` are in the server; of these `max_running` run and the others wait in the order in which they
+    came, so the queue is bounded by the difference. A tenant may have `max_per_tenant` of them.
+
+    All of it happens on the event loop, so plain numbers are enough.
+    """
+
+    def __init__(self, settings: ServingSettings) -> None:
+        """
+        Keep the limits.
+
+        :param settings: `max_in_flight`, `max_running`, `max_per_tenant`.
+        """
+        self.max_in_flight = settings.max_in_flight
+        self.max_per_tenant = settings.max_per_tenant
+        self.in_flight = 0
+        self._of_tenant: Counter[str] = Counter()
+        self._turns = asyncio.Semaphore(settings.max_running)
+
+    @contextlib.contextmanager
+    def admitted(self, tenant_id: str, *, limited: bool = True) -> Iterator[None]:
+        """
+        Be in the server.
+
+        :param tenant_id: Whose request it is.
+        :param limited: Whether the tenant's own limit counts; not where there is only one tenant.
+        :raises ApiError: 503 with `Retry-After` if the server is full, 429 if the tenant has its share.
+        """
+        if self.in_flight >= self.max_in_flight:
+            metrics.REJECTED.labels("overloaded").inc()
+            raise ApiError(
+                "overloaded", message=f"The server has {self.in_flight} requests at once.", headers=_RETRY_AFTER
+            )
+        if limited and self._of_tenant[tenant_id] >= self.max_per_tenant:
+            metrics.REJECTED.labels("tenant_limit").inc()
+            raise ApiError(
+                "too_many_requests",
+                message=f"This tenant has {self._of_tenant[tenant_id]} requests at once, its limit.",
+                headers=_RETRY_AFTER,
+            )
+        self.in_flight += 1
+        self._of_tenant[tenant_id] += 1
+        metrics.IN_FLIGHT.set(self.in_flight)
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+            self._of_tenant[tenant_id] -= 1
+            if not self._of_tenant[tenant_id]:
+                del self._of_tenant[tenant_id]
+            metrics.IN_FLIGHT.set(self.in_flight)
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn to run, and run."""
+        if not self._turns.locked():
+            async with self._turns:
+                yield
+            return
+        metrics.WAITING.inc()
+        try:
+            await self._turns.acquire()
+        finally:
+            metrics.WAITING.dec()
+        try:
+            yield
+        finally:
+            self._turns.release()

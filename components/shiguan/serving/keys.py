@@ -1,0 +1,259 @@
+"""The API keys: made, listed and revoked in a file that holds no key, only what recognises one."""
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.serving.principal import ROLES
+
+_PREFIX = "sg_"
+_SHOWN = 7
+_ID_LENGTH = 12
+_HASH_LENGTH = 64
+_LONGEST_NAME = 100
+_LOCK_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """
+    What is kept of a key.
+
+    A key is 256 random bits, which nobody can guess or try out, so one round of SHA-256 is enough to keep it: the slow
+    hashes for passwords protect what people choose.
+
+    :param id: The first characters of the hash, by which people name the key.
+    :param hash: SHA-256 of the key, in hexadecimal.
+    :param tenant: Whose library it opens; `*` for the role `metrics`, which opens none.
+    :param role: One of `principal.ROLES`.
+    :param name: A note for people.
+    :param prefix: How the key begins, so that its owner recognises it.
+    :param created: When it was made, ISO 8601.
+    :param revoked: When it was revoked; None while it is valid.
+    """
+
+    id: str
+    hash: str
+    tenant: str
+    role: str
+    name: str = ""
+    prefix: str = ""
+    created: str = ""
+    revoked: str | None = None
+
+    def fits(self, key: str) -> bool:
+        """
+        Compare in constant time.
+
+        :param key: What a request carried.
+        :returns: Whether it is this key, and valid.
+        """
+        return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None
+
+
+class KeyFile:
+    """
+    The file of keys of one server.
+
+    Every change replaces the file whole under a lock, so that neither a crash nor two people at once can spoil it; only
+    its owner can read it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """
+        Name the file.
+
+        :param path: Where it is, or will be with its first key.
+        """
+        self.path = path
+
+    def read(self) -> list[KeyRecord]:
+        """
+        Read the keys.
+
+        :returns: All keys, revoked ones too, oldest first; none where there is no file.
+        :raises ConfigurationError: If the file cannot be read or is none of ours.
+        """
+        try:
+            content = json.loads(self.path.read_text(encoding="utf-8"))
+            records = [KeyRecord(**entry) for entry in content["keys"]]
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise ConfigurationError(
+                f"The file of API keys {self.path} cannot be read ({type(error).__name__}). Restore it from a backup, "
+                "or move it away and make new keys with `shiguan keys add`."
+            ) from error
+        return [_checked(record) for record in records]
+
+    def add(self, tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
+        """
+        Make a key.
+
+        :param tenant: Whose library it opens.
+        :param role: One of `principal.ROLES`.
+        :param name: A note for people.
+        :returns: The key, which is shown once and kept nowhere, and its record.
+        :raises RefusedError: If the tenant, the role or the name cannot be used.
+        """
+        key = _PREFIX + secrets.token_urlsafe(32)
+        digest = hash_of(key)
+        record = KeyRecord(
+            id=digest[:_ID_LENGTH],
+            hash=digest,
+            tenant="*" if role == "metrics" else checked_tenant(tenant),
+            role=_checked_role(role),
+            name=_checked_name(name),
+            prefix=key[:_SHOWN],
+            created=_now(),
+        )
+        with self._locked():
+            self._write([*self.read(), record])
+        return key, record
+
+    def revoke(self, key_id: str) -> KeyRecord:
+        """
+        Revoke a key; a running server knows at its next request.
+
+        :param key_id: The key's id, as `shiguan keys list` shows it.
+        :returns: The record.
+        :raises RefusedError: If there is no valid key of this id.
+        """
+        with self._locked():
+            records = self.read()
+            for position, record in enumerate(records):
+                if record.id == key_id and record.revoked is None:
+                    records[position] = KeyRecord(**{**asdict(record), "revoked": _now()})
+                    self._write(records)
+                    return records[position]
+        raise RefusedError(f"There is no valid key `{key_id}` in {self.path}. `shiguan keys list` shows the ids.")
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.path.with_name(f"{self.path.name}.lock"), timeout=_LOCK_SECONDS):
+                yield
+        except Timeout:
+            raise ConfigurationError(
+                f"Another program has held {self.path}.lock for {_LOCK_SECONDS} seconds. End it and try again."
+            ) from None
+        except OSError as error:
+            raise ConfigurationError(
+                f"The file of API keys {self.path} cannot be written: {error.strerror}. Make its folder writable, or "
+                "name another file in SHIGUAN_KEYS_FILE."
+            ) from error
+
+    def _write(self, records: list[KeyRecord]) -> None:
+        text = json.dumps({"version": 1, "keys": [asdict(record) for record in records]}, indent=1)
+        # mkstemp makes files that only their owner can read.
+        descriptor, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).replace(self.path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def keys_of_environment(text: str) -> list[KeyRecord]:
+    """
+    Read SHIGUAN_API_KEYS.
+
+    :param text: `TENANT:ROLE:SHA256`, separated by commas.
+    :returns: The keys.
+    :raises ConfigurationError: If an entry is malformed; the message names its place and not its content.
+    """
+    records = []
+    for number, entry in enumerate((part for part in text.split(",") if part.strip()), start=1):
+        parts = entry.strip().split(":")
+        if len(parts) != 3:
+            raise ConfigurationError(
+                f"SHIGUAN_API_KEYS, entry {number}: expected TENANT:ROLE:SHA256, got {len(parts)} parts. "
+                "`shiguan keys add --print-hash` prints such an entry."
+            )
+        tenant, role, digest = parts
+        records.append(
+            _checked(KeyRecord(id=digest.lower()[:_ID_LENGTH], hash=digest.lower(), tenant=tenant, role=role))
+        )
+    return records
+
+
+def hash_of(key: str) -> str:
+    """
+    Hash a key.
+
+    :param key: The key.
+    :returns: SHA-256 in hexadecimal.
+    """
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def checked_tenant(tenant: str) -> str:
+    """
+    Check a tenant's name.
+
+    :param tenant: The name.
+    :returns: The name without surrounding white space.
+    :raises RefusedError: If it is empty, too long, or holds characters that no name needs.
+    """
+    tenant = tenant.strip()
+    if not 0 < len(tenant) <= _LONGEST_NAME or not tenant.isprintable() or set(tenant) & set(",:*"):
+        raise RefusedError(
+            f"The tenant must have 1 to {_LONGEST_NAME} printable characters without `,`, `:` and `*`. "
+            "Name it with `--tenant NAME`."
+        )
+    return tenant
+
+
+def _checked_role(role: str) -> str:
+    if role not in ROLES:
+        raise RefusedError(f"`{role}` is no role. Roles are {', '.join(ROLES)}.")
+    return role
+
+
+def _checked_name(name: str) -> str:
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise RefusedError(f"The name of a key has at most {_LONGEST_NAME} printable characters. Shorten it.")
+    return name
+
+
+def _checked(record: KeyRecord) -> KeyRecord:
+    try:
+        _checked_role(record.role)
+        if record.role != "metrics":
+            checked_tenant(record.tenant)
+        if len(record.hash) != _HASH_LENGTH or set(record.hash) - set("0123456789abcdef"):
+            raise RefusedError("its hash is no SHA-256 in hexadecimal.")
+    except (RefusedError, AttributeError, TypeError) as error:
+        raise ConfigurationError(f"An API key is malformed: {error} Make it again with `shiguan keys add`.") from error
+    return record
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def shown(record: KeyRecord) -> dict[str, Any]:
+    """
+    Tell of a key what people may see.
+
+    :param record: The key's record.
+    :returns: `id`, `prefix`, `tenant`, `role`, `name`, `created`, `revoked`.
+    """
+    return {name: value for name, value in asdict(record).items() if name != "hash"}
