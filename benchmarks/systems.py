@@ -116,8 +116,8 @@ class Shiguan(_HaystackSystem):
         from haystack.document_stores.types import DuplicatePolicy
 
         for batch in _batches(library):
-            parents.write_documents([_parent(parent) for parent in batch], policy=DuplicatePolicy.OVERWRITE)
-            families = [child for parent in batch for child in _children(parent)]
+            parents.write_documents([parent_document(parent) for parent in batch], policy=DuplicatePolicy.OVERWRITE)
+            families = [child for parent in batch for child in child_documents(parent)]
             children.write_documents(families, policy=DuplicatePolicy.OVERWRITE)
         # The graph is built beside the searches; we measure the state that lasts. The first call waits for the build
         # that the writing has started, the second makes one of what was written since.
@@ -188,8 +188,8 @@ class HaystackInMemory(_HaystackSystem):
     def build(self, library: SyntheticLibrary) -> None:
         """Write both stores and save them the store's own way."""
         for batch in _batches(library):
-            self._parents.write_documents([_parent(parent) for parent in batch])
-            self._children.write_documents([child for parent in batch for child in _children(parent)])
+            self._parents.write_documents([parent_document(parent) for parent in batch])
+            self._children.write_documents([child for parent in batch for child in child_documents(parent)])
         self._children.save_to_disk(str(self.folder / "children.json"))
         self._parents.save_to_disk(str(self.folder / "parents.json"))
 
@@ -255,9 +255,9 @@ class LlamaIndexFusion(System):
         nodes, parents = [], []
         for batch in _batches(library):
             for parent in batch:
-                document = _parent(parent)
+                document = parent_document(parent)
                 parents.append(TextNode(id_=document.id, text=document.content, metadata=document.meta))
-                for child in _children(parent):
+                for child in child_documents(parent):
                     keys = list(child.meta)
                     node = TextNode(id_=child.id, text=child.content, metadata=child.meta, embedding=child.embedding)
                     node.excluded_embed_metadata_keys = node.excluded_llm_metadata_keys = keys
@@ -317,7 +317,8 @@ def _batches(library: SyntheticLibrary) -> Any:
         yield batch
 
 
-def _parent(parent: Parent) -> Any:
+def parent_document(parent: Parent) -> Any:
+    """Give a parent as the index pipeline would write it."""
     from haystack import Document
 
     meta = {
@@ -333,7 +334,8 @@ def _parent(parent: Parent) -> Any:
     return Document(id=f"parent-{parent.number}", content=parent.text, meta=meta)
 
 
-def _children(parent: Parent) -> list[Any]:
+def child_documents(parent: Parent) -> list[Any]:
+    """Give a parent's children as the index pipeline would write them, with their synthetic vectors."""
     from haystack import Document
 
     return [

@@ -145,6 +145,17 @@ class StandInLlm:
                 count, end = count + 1, finished
         return count
 
+    @property
+    def busy_seconds(self) -> float:
+        """How long at least one of the finished calls was open: what a question that is asked alone owes to its LLM."""
+        with self._changed:
+            spans = sorted((c.started, c.finished) for c in self.requests if c.finished is not None)
+        total, end = 0.0, float("-inf")
+        for started, finished in spans:
+            total += max(0.0, finished - max(started, end))
+            end = max(end, finished)
+        return total
+
     def wait_for(self, condition: Callable[["StandInLlm"], bool], timeout: float = 10.0) -> bool:
         """Wait without polling until the condition holds; False after `timeout` seconds."""
         with self._changed:
@@ -158,6 +169,8 @@ class StandInLlm:
             "in_flight": self.in_flight,
             "max_in_flight": self.max_in_flight,
             "disconnects": self.disconnects,
+            "critical_path": self.critical_path,
+            "busy_seconds": round(self.busy_seconds, 3),
             "statuses": {str(status): statuses.count(status) for status in sorted(set(statuses))},
         }
 
