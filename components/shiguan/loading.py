@@ -29,7 +29,7 @@ _STORE_PREFIX = "shiguan.stores."
 
 
 def load_pipeline(
-    deployment: str, mode: str, *, data_dir: str | Path | None = None, outputs: list[str] | None = None
+    deployment: str, mode: str | Path, *, data_dir: str | Path | None = None, outputs: list[str] | None = None
 ) -> AsyncPipeline:
     """
     Load one mode of one deployment, ready to run.
@@ -41,7 +41,8 @@ def load_pipeline(
     which component listens to the question: see `shiguan.Runner`, which uses them.
 
     :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
-    :param mode: A file of that folder: `simple`, `advanced`, `precise` or `index`.
+    :param mode: A file of that folder: `simple`, `advanced`, `precise` or `index`. A `Path` is a pipeline file of your
+        own, anywhere; a string never is, so that a mode's name that comes from elsewhere opens no file.
     :param data_dir: Where the embedded stores keep their data; None leaves it to $SHIGUAN_DATA_DIR, else the user's
         data folder.
     :param outputs: Names from the file's `outputs` section; only the components that they need are built. For
@@ -52,7 +53,7 @@ def load_pipeline(
     """
     definition = read_definition(deployment, mode)
     if outputs is not None:
-        definition = _pruned(definition, outputs, f"{deployment}/{mode}")
+        definition = _pruned(definition, outputs, f"{deployment}/{_name(mode)}")
     if data_dir is not None:
         _set_data_dir(definition, str(data_dir))
     if any(node.get("model") == PACKAGED_MODEL for node in _mappings(definition)):
@@ -60,7 +61,7 @@ def load_pipeline(
     definition["metadata"] = {
         **definition.get("metadata", {}),
         "deployment": deployment,
-        "mode": mode,
+        "mode": _name(mode),
         "inputs": definition.pop("inputs", {}),
         "outputs": definition.pop("outputs", {}),
         "explain": definition.pop("explain", {}),
@@ -69,7 +70,7 @@ def load_pipeline(
         return AsyncPipeline.from_dict(definition)
     except Exception as error:  # Haystack raises whatever a component's __init__ raised; all of it is configuration.
         raise ConfigurationError(
-            f"The pipeline `{deployment}/{mode}` could not be built: {error} Correct the file, or what it needs."
+            f"The pipeline `{deployment}/{_name(mode)}` could not be built: {error} Correct the file, or what it needs."
         ) from error
 
 
@@ -103,12 +104,12 @@ def describe_mode(deployment: str, mode: str) -> str:
     return "\n".join(lines)
 
 
-def pipeline_path(deployment: str, mode: str) -> Path:
+def pipeline_path(deployment: str, mode: str | Path) -> Path:
     """
     Find the file of a mode.
 
     :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder, without `.yml`.
+    :param mode: A file of that folder, without `.yml`; a `Path` is the file itself.
     :returns: The file's path.
     :raises ConfigurationError: If there is none; the message lists what there is.
     """
@@ -117,6 +118,10 @@ def pipeline_path(deployment: str, mode: str) -> Path:
         raise ConfigurationError(
             f"There is no deployment `{deployment}`. Known deployments: {', '.join(known)}. Name one of these."
         )
+    if isinstance(mode, Path):
+        if not mode.is_file():
+            raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
+        return mode
     path = resource_folder("pipelines") / deployment / f"{mode}.yml"
     if mode not in [*known[deployment], "index"] or not path.is_file():
         raise ConfigurationError(
@@ -126,12 +131,12 @@ def pipeline_path(deployment: str, mode: str) -> Path:
     return path
 
 
-def read_definition(deployment: str, mode: str) -> dict[str, Any]:
+def read_definition(deployment: str, mode: str | Path) -> dict[str, Any]:
     """
     Read a mode's YAML as data and check that it is safe to build.
 
     :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder.
+    :param mode: A file of that folder, or a `Path`.
     :returns: The file's content.
     :raises ConfigurationError: If the file is missing or no pipeline.
     :raises UnsafePipelineError: If the file asks for something outside the allowlist.
@@ -154,6 +159,10 @@ def read_definition(deployment: str, mode: str) -> dict[str, Any]:
         )
     _check_safe(definition, f"{deployment}/{path.name}")
     return definition
+
+
+def _name(mode: str | Path) -> str:
+    return mode.stem if isinstance(mode, Path) else mode
 
 
 def _check_safe(definition: dict[str, Any], name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from haystack import Document, GeneratedAnswer, logging
 from haystack.core.errors import PipelineRuntimeError
 
-from shiguan.errors import AnswerError, RefusedError, ShiguanError
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError, ShiguanError
 from shiguan.loading import load_pipeline
 from shiguan.support.llm_tally import LlmTally, tallied_llm_calls
 from shiguan.support.stage_timer import stage_times
@@ -39,27 +39,28 @@ class Runner:
     def __init__(
         self,
         deployment: str = "embedded",
-        mode: str = "simple",
+        mode: str | Path = "simple",
         *,
         data_dir: str | Path | None = None,
         retrieval_only: bool = False,
+        outputs: list[str] | None = None,
     ) -> None:
         """
         Load the mode.
 
         :param deployment: A folder of `pipelines/`.
-        :param mode: A file of that folder.
+        :param mode: A file of that folder; a `Path` is a pipeline file of your own.
         :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data
             folder.
         :param retrieval_only: Build only what finds passages; `ask` is not available then.
-        :raises ConfigurationError: If there is no such deployment or mode, or it cannot be built.
+        :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
+        :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
         """
         self.deployment = deployment
-        self.mode = mode
-        self.retrieval_only = retrieval_only
-        self.pipeline = load_pipeline(
-            deployment, mode, data_dir=data_dir, outputs=["documents"] if retrieval_only else None
-        )
+        self.mode = mode.stem if isinstance(mode, Path) else mode
+        wanted = ["documents"] if retrieval_only else outputs
+        self.retrieval_only = wanted is not None and "answers" not in wanted
+        self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=wanted)
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
         self._explained: dict[str, str] = self.pipeline.metadata["explain"]
@@ -185,6 +186,59 @@ class Runner:
                 self._run(query=query, tenant_id=tenant_id, top_k=top_k, filters=filters, wanted=[wanted])
             )
         return _value(results, wanted) or [], _warnings(results)
+
+    def trace(
+        self,
+        query: str,
+        *,
+        tenant_id: str,
+        outputs: list[str],
+        top_k: int | None = None,
+        filters: dict[str, Any] | None = None,
+        history: list[Any] | None = None,
+    ) -> dict[str, Any]:
+        """
+        Run a question and see what passes between the stages, for those who measure a mode.
+
+        :param query: The question, 1 to 2,000 characters.
+        :param tenant_id: Whose documents may be seen.
+        :param outputs: Names of the file's `outputs` that this runner was built with.
+        :param top_k: How many passages at most; None for the mode's own number.
+        :param filters: Further conditions in Haystack's filter format.
+        :param history: The turns before the question.
+        :returns: `outputs`, name to value, None where the run did not come by; `timings_ms`, stage to milliseconds
+            with `total`; `llm_calls`; `usage`, tokens by kind; and `warnings`.
+        :raises ConfigurationError: If the file has no such output.
+        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
+        :raises AnswerError: If a stage fails; the message names it.
+        """
+        for name in outputs:
+            if name not in self._outputs:
+                raise ConfigurationError(
+                    f"The mode `{self.mode}` has no output `{name}`. Its outputs: {', '.join(self._outputs)}. Name one "
+                    "of these, or add it to the file."
+                )
+        targets = {name: self._outputs[name] for name in outputs}
+        started = time.perf_counter()
+        with self._turn, stage_times() as times, tallied_llm_calls() as tally:
+            results = self._loop.run(
+                self._run(
+                    query=query,
+                    tenant_id=tenant_id,
+                    top_k=top_k,
+                    filters=filters,
+                    history=history,
+                    wanted=list(targets.values()),
+                )
+            )
+            times["total"] = (time.perf_counter() - started) * 1000
+        return {
+            "outputs": {name: _value(results, target) for name, target in targets.items()},
+            "timings_ms": {stage: round(value, 2) for stage, value in times.items()},
+            "llm_calls": tally.calls,
+            "usage": tally.usage,
+            "warnings": _warnings(results),
+        }
 
     async def _run(self, *, query: str, wanted: list[str], **arguments: Any) -> dict[str, dict[str, Any]]:
         values = {"query": checked_question(query), **arguments}

@@ -184,3 +184,15 @@ def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
     pipelines(replaced(router={"type": "shiguan.query.language_router.LanguageRouter", "init_parameters": {"no": 1}}))
     with pytest.raises(ConfigurationError, match=re.escape("`here/tiny` could not be built")):
         load_pipeline("here", "tiny")
+
+
+def test_a_path_is_a_pipeline_file_of_ones_own(pipelines, tmp_path):
+    own = tmp_path / "elsewhere" / "mine.yml"
+    own.parent.mkdir()
+    own.write_text(GOOD, encoding="utf-8")
+    pipeline = load_pipeline("here", own, outputs=["documents"])
+    assert pipeline.metadata["mode"] == "mine"
+    with pytest.raises(ConfigurationError, match="no pipeline file"):
+        load_pipeline("here", tmp_path / "absent.yml")
+    with pytest.raises(ConfigurationError, match="no mode"):
+        load_pipeline("here", str(own))

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from shiguan import loading
-from shiguan.errors import AnswerError, RefusedError
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.runner import Runner, checked_question
 
 PIPELINE = """\
@@ -65,6 +65,15 @@ def test_warnings_of_all_stages_come_together(runner):
 def test_what_the_stages_did_is_told_on_request(runner):
     assert "explain" not in runner.ask("Who?", tenant_id="a")["metadata"]
     assert runner.ask("Who?", tenant_id="a", explain=True)["metadata"]["explain"] == {"language": "en"}
+
+
+def test_a_trace_gives_the_outputs_that_are_named_with_times_and_warnings(runner):
+    traced = runner.trace("Who?", tenant_id="a", outputs=["answers"])
+    assert [answer.data for answer in traced["outputs"]["answers"]] == ["He, says a."]
+    assert (traced["llm_calls"], traced["usage"], traced["warnings"]) == (0, {}, [])
+    assert {"router", "answers", "total"} <= set(traced["timings_ms"])
+    with pytest.raises(ConfigurationError, match=re.escape("no output `passages`. Its outputs: answers, documents")):
+        runner.trace("Who?", tenant_id="a", outputs=["passages"])
 
 
 def test_a_run_without_an_answer_is_an_error_that_names_the_stage(runner):
