@@ -2,23 +2,27 @@
 
 import asyncio
 import threading
-import time
+from collections.abc import AsyncGenerator, Collection
+from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
-from haystack import Document, GeneratedAnswer, logging
-from haystack.core.errors import PipelineRuntimeError
+from haystack import Document, GeneratedAnswer
+from haystack.dataclasses import StreamingChunk
 
-from shiguan.errors import AnswerError, ConfigurationError, RefusedError, ShiguanError
+from shiguan.answer_events import AnswerEvent
+from shiguan.answer_object import answer_object, value_at, warnings_of
+from shiguan.answer_stream import AnswerStream
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.loading import load_pipeline
-from shiguan.support.llm_tally import LlmTally, tallied_llm_calls
-from shiguan.support.stage_timer import stage_times
+from shiguan.pipeline_map import map_of
+from shiguan.pipeline_run import PipelineRun
+from shiguan.question import MAX_QUESTION, AskOptions, checked_question
 
-logger = logging.getLogger(__name__)
+__all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
-MAX_QUESTION = 2000
-"""The longest question that is answered, in characters."""
+_TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language")
 
 
 class Runner:
@@ -33,7 +37,8 @@ class Runner:
             print(runner.ask("Who was Guo Ziyi?", tenant_id="default")["answer"])
 
     One runner has one event loop of its own and answers one question at a time; a program with a loop awaits
-    `ask_async` instead, as often at once as it likes.
+    `ask_async`, or listens to `stream`, instead, as often at once as it likes. A question whose task is cancelled, or
+    whose stream is closed, ends at once, and so do its calls of language models.
     """
 
     def __init__(
@@ -64,11 +69,7 @@ class Runner:
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
         self._explained: dict[str, str] = self.pipeline.metadata["explain"]
-        self._telling_stages = {
-            name
-            for name, sockets in self.pipeline.outputs(include_components_with_connected_outputs=True).items()
-            if "warnings" in sockets
-        }
+        self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
         self._loop = asyncio.Runner()
         self._turn = threading.Lock()
 
@@ -89,82 +90,55 @@ class Runner:
         self.pipeline.warm_up()
 
     def ask(
-        self,
-        query: str,
-        *,
-        tenant_id: str,
-        top_k: int | None = None,
-        filters: dict[str, Any] | None = None,
-        history: list[Any] | None = None,
-        explain: bool = False,
+        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
     ) -> dict[str, Any]:
         """
         Answer a question from the tenant's documents.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
-        :param top_k: How many passages to read at most; None for the mode's own number.
-        :param filters: Further conditions in Haystack's filter format.
-        :param history: The turns before the question, `ChatMessage`s or `{"role", "content"}`; modes that do not read
-            them answer the question as it stands.
         :param explain: Whether `metadata.explain` tells what each stage did.
+        :param options: What else the question comes with, see `AskOptions`.
         :returns: The answer object: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
         :raises RefusedError: If the question is empty or too long, or the filters are malformed.
         :raises AnswerError: If a stage fails; the message names it.
         """
         with self._turn:
-            return self._loop.run(
-                self.ask_async(
-                    query, tenant_id=tenant_id, top_k=top_k, filters=filters, history=history, explain=explain
-                )
-            )
+            return self._loop.run(self.ask_async(query, tenant_id=tenant_id, explain=explain, **options))
 
     async def ask_async(
-        self,
-        query: str,
-        *,
-        tenant_id: str,
-        top_k: int | None = None,
-        filters: dict[str, Any] | None = None,
-        history: list[Any] | None = None,
-        explain: bool = False,
+        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
     ) -> dict[str, Any]:
         """
         Answer a question from the tenant's documents, from within an event loop.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
-        :param top_k: How many passages to read at most; None for the mode's own number.
-        :param filters: Further conditions in Haystack's filter format.
-        :param history: The turns before the question.
         :param explain: Whether `metadata.explain` tells what each stage did.
+        :param options: What else the question comes with.
         :returns: The answer object, as `ask` gives it.
         :raises RefusedError: If the question is empty or too long, or the filters are malformed.
         :raises AnswerError: If a stage fails; the message names it.
+        :raises TimeLimitError: If the question or one of its stages takes longer than its limit.
         """
-        if self.retrieval_only:
-            raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
-        started = time.perf_counter()
-        with stage_times() as times, tallied_llm_calls() as tally:
-            results = await self._run(
-                query=query,
-                tenant_id=tenant_id,
-                top_k=top_k,
-                filters=filters,
-                history=history,
-                wanted=[self._outputs["answers"], *(self._explained.values() if explain else ())],
-            )
-        answers: list[GeneratedAnswer] = _value(results, self._outputs["answers"]) or []
-        if not answers:
-            raise AnswerError(
-                f"The mode `{self.mode}` ended without an answer. A stage before `{self._outputs['answers']}` was left "
-                "out; run `shiguan check` on its file."
-            )
-        times["total"] = (time.perf_counter() - started) * 1000
-        answer = _answer_object(answers[0], mode=self.mode, times=times, tally=tally, results=results)
-        if explain:
-            answer["metadata"]["explain"] = {name: _value(results, target) for name, target in self._explained.items()}
-        return answer
+        return await self._answer(query, tenant_id, options, explain=explain)
+
+    async def stream(
+        self, query: str, *, tenant_id: str, **options: Unpack[AskOptions]
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """
+        Answer a question and tell how the answer comes about; see `shiguan.answer_events` for the events.
+
+        :param query: The question, 1 to 2,000 characters.
+        :param tenant_id: Whose documents may be seen.
+        :param options: What else the question comes with.
+        :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
+            raised.
+        """
+        telling = AnswerStream(query, self._map, self._explained)
+        async with aclosing(telling.events(lambda: self._answer(query, tenant_id, options, telling=telling))) as events:
+            async for event in events:
+                yield event
 
     def search(
         self, query: str, *, tenant_id: str, top_k: int | None = None, filters: dict[str, Any] | None = None
@@ -180,32 +154,20 @@ class Runner:
         :raises RefusedError: If the question is empty or too long, or the filters are malformed.
         :raises AnswerError: If a stage fails; the message names it.
         """
+        wanted = self._outputs["documents"]
         with self._turn:
-            wanted = self._outputs["documents"]
-            results = self._loop.run(
-                self._run(query=query, tenant_id=tenant_id, top_k=top_k, filters=filters, wanted=[wanted])
-            )
-        return _value(results, wanted) or [], _warnings(results)
+            run = self._new_run(query, tenant_id, AskOptions(top_k=top_k, filters=filters), wanted=[wanted])
+            results = self._loop.run(run.results())
+        return value_at(results, wanted) or [], warnings_of(results)
 
-    def trace(
-        self,
-        query: str,
-        *,
-        tenant_id: str,
-        outputs: list[str],
-        top_k: int | None = None,
-        filters: dict[str, Any] | None = None,
-        history: list[Any] | None = None,
-    ) -> dict[str, Any]:
+    def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Unpack[AskOptions]) -> dict[str, Any]:
         """
         Run a question and see what passes between the stages, for those who measure a mode.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
         :param outputs: Names of the file's `outputs` that this runner was built with.
-        :param top_k: How many passages at most; None for the mode's own number.
-        :param filters: Further conditions in Haystack's filter format.
-        :param history: The turns before the question.
+        :param options: What else the question comes with.
         :returns: `outputs`, name to value, None where the run did not come by; `timings_ms`, stage to milliseconds
             with `total`; `llm_calls`; `usage`, tokens by kind; and `warnings`.
         :raises ConfigurationError: If the file has no such output.
@@ -219,29 +181,55 @@ class Runner:
                     "of these, or add it to the file."
                 )
         targets = {name: self._outputs[name] for name in outputs}
-        started = time.perf_counter()
-        with self._turn, stage_times() as times, tallied_llm_calls() as tally:
-            results = self._loop.run(
-                self._run(
-                    query=query,
-                    tenant_id=tenant_id,
-                    top_k=top_k,
-                    filters=filters,
-                    history=history,
-                    wanted=list(targets.values()),
-                )
-            )
-            times["total"] = (time.perf_counter() - started) * 1000
+        run = self._new_run(query, tenant_id, options, wanted=targets.values())
+        with self._turn:
+            results = self._loop.run(run.results())
         return {
-            "outputs": {name: _value(results, target) for name, target in targets.items()},
-            "timings_ms": {stage: round(value, 2) for stage, value in times.items()},
-            "llm_calls": tally.calls,
-            "usage": tally.usage,
-            "warnings": _warnings(results),
+            "outputs": {name: value_at(results, target) for name, target in targets.items()},
+            "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
+            "llm_calls": run.tally.calls,
+            "usage": run.tally.usage,
+            "warnings": warnings_of(results),
         }
 
-    async def _run(self, *, query: str, wanted: list[str], **arguments: Any) -> dict[str, dict[str, Any]]:
-        values = {"query": checked_question(query), **arguments}
+    async def _answer(
+        self,
+        query: str,
+        tenant_id: str,
+        options: AskOptions,
+        *,
+        explain: bool = False,
+        telling: AnswerStream | None = None,
+    ) -> dict[str, Any]:
+        if self.retrieval_only:
+            raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
+        wanted = [self._outputs["answers"], *(self._explained.values() if explain else ())]
+        run = self._new_run(query, tenant_id, options, wanted=wanted, telling=telling)
+        results = await run.results()
+        answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
+        if not answers:
+            raise AnswerError(
+                f"The mode `{self.mode}` ended without an answer. A stage before `{self._outputs['answers']}` was left "
+                "out; run `shiguan check` on its file."
+            )
+        answer = answer_object(answers[0], mode=self.mode, times=run.times, tally=run.tally, results=results)
+        answer["metadata"]["warnings"] += self._unheard(options)
+        if explain:
+            answer["metadata"]["explain"] = {
+                name: value_at(results, target) for name, target in self._explained.items()
+            }
+        return answer
+
+    def _new_run(
+        self,
+        query: str,
+        tenant_id: str,
+        options: AskOptions,
+        *,
+        wanted: Collection[str],
+        telling: AnswerStream | None = None,
+    ) -> PipelineRun:
+        values: dict[str, Any] = {**options, "query": checked_question(query), "tenant_id": tenant_id}
         data: dict[str, dict[str, Any]] = {}
         for name, targets in self._inputs.items():
             # A value of None means "as the YAML says": it must not reach a component as an explicit None.
@@ -249,94 +237,36 @@ class Runner:
                 for target in targets:
                     component, socket = target.split(".")
                     data.setdefault(component, {})[socket] = values[name]
-        stages = self._telling_stages | {target.split(".")[0] for target in wanted}
-        try:
-            results = await self.pipeline.run_async(data, include_outputs_from=stages)
-        except PipelineRuntimeError as error:
-            raise _as_ours(error) from error
-        # In the order of the file, so that what is told about a run is told in the order in which it happened.
-        return {stage: results[stage] for stage in self.pipeline.graph.nodes if stage in results}
-
-
-def checked_question(query: str) -> str:
-    """
-    Check a question before anything runs.
-
-    :param query: What the person typed.
-    :returns: The question without surrounding white space and without characters that no text has.
-    :raises RefusedError: If nothing is left, or it is longer than 2,000 characters.
-    """
-    # Lone surrogates come from bytes that are no UTF-8, control characters from a paste; neither can be searched for.
-    clean = "".join(
-        " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query
-    ).strip()
-    if not clean:
-        raise RefusedError("The question is empty. Type a question of 1 to 2,000 characters.")
-    if len(clean) > MAX_QUESTION:
-        raise RefusedError(
-            f"The question has {len(clean):,} characters, the limit is {MAX_QUESTION:,}. Shorten it, or ingest the "
-            "long text as a document and ask about it."
+        stages = self._map.warning | {target.split(".")[0] for target in wanted}
+        writing = data.setdefault(self._map.generator, {}) if self._map.generator else {}
+        if options.get("temperature") is not None:
+            writing["generation_kwargs"] = {"temperature": options["temperature"]}
+        if telling is not None:
+            stages |= telling.stages
+            if telling.streams_tokens:
+                writing["streaming_callback"] = _forwarding(telling)
+        if not writing:
+            data.pop(self._map.generator, None)
+        return PipelineRun(
+            self.pipeline,
+            data,
+            wanted=stages,
+            limits=options.get("limits"),
+            limited=self._map.reading,
+            on_begin=telling.on_begin if telling else None,
+            on_outputs=telling.on_outputs if telling else None,
         )
-    return clean
+
+    def _unheard(self, options: AskOptions) -> list[str]:
+        names = [name for name in _TOLD_IF_UNHEARD if options.get(name) is not None and name not in self._inputs]
+        if options.get("temperature") is not None and not self._map.generator:
+            names.append("temperature")
+        return [f"The mode `{self.mode}` does not take `{name}`: it was left aside." for name in names]
 
 
-def _value(results: dict[str, dict[str, Any]], target: str) -> Any:
-    component, socket = target.split(".")
-    return results.get(component, {}).get(socket)
+def _forwarding(telling: AnswerStream) -> Any:
+    # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
+    async def forward(chunk: StreamingChunk) -> None:
+        await telling.on_chunk(chunk)
 
-
-def _warnings(results: dict[str, dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
-
-
-def _as_ours(error: PipelineRuntimeError) -> ShiguanError:
-    """Find our own error behind Haystack's, or say which stage failed and why."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ShiguanError):
-            return cause
-        cause = cause.__cause__
-    stage = error.component_name or "unknown"
-    reason = error.__cause__ or error
-    return AnswerError(
-        f"The stage `{stage}` failed: {type(reason).__name__}: {reason}. Nothing was answered; try again, and run with "
-        "SHIGUAN_LOG_LEVEL=DEBUG to see more."
-    )
-
-
-def _answer_object(
-    answer: GeneratedAnswer,
-    *,
-    mode: str,
-    times: dict[str, float],
-    tally: LlmTally,
-    results: dict[str, dict[str, Any]],
-) -> dict[str, Any]:
-    meta = answer.meta
-    return {
-        "answer": answer.data,
-        "query": answer.query,
-        "mode": mode,
-        "status": meta.get("status", "answered"),
-        "citations": meta.get("citations", []),
-        "documents": [
-            {
-                "number": document.meta.get("number"),
-                "id": document.id,
-                "source": document.meta.get("source"),
-                "section": document.meta.get("section", []),
-                "score": document.score,
-                "record_id": document.meta.get("record_id"),
-            }
-            for document in answer.documents
-        ],
-        "metadata": {
-            "model": meta.get("model"),
-            "llm_calls": tally.calls,
-            "timings_ms": {stage: round(value, 2) for stage, value in times.items()},
-            "usage": tally.usage or meta.get("usage", {}),
-            "warnings": _warnings(results),
-            "language": meta.get("language"),
-            "claims": meta.get("claims", []),
-        },
-    }
+    return forward

@@ -57,7 +57,8 @@ async def test_a_question_can_be_awaited(runner):
 
 
 def test_warnings_of_all_stages_come_together(runner):
-    results = runner._loop.run(runner._run(query="誰？", tenant_id="a", wanted=["answers.answers"]))
+    run = runner._new_run("誰？", "a", {}, wanted=["answers.answers"])
+    results = runner._loop.run(run.results())
     assert len(results["router"]["warnings"]) == 1
     assert "the question is in zh" in results["router"]["warnings"][0]
 

@@ -77,14 +77,15 @@ class ExtractiveChatGenerator:
         Answer the last user message.
 
         :param messages: The prompt, with sources as `ContextBuilder` writes them.
-        :param streaming_callback: Called once, with the whole answer.
+        :param streaming_callback: Called with each quoted sentence.
         :param generation_kwargs: Part of the protocol; there is nothing to set.
         :returns: `replies`, one message; none for an empty prompt.
         """
-        reply = self._reply(messages, generation_kwargs)
+        reply, pieces = self._reply(messages, generation_kwargs)
         callback = select_streaming_callback(None, streaming_callback, requires_async=False)
-        if callback is not None and reply is not None:
-            callback(_chunk(reply))
+        if callback is not None:
+            for chunk in _chunks(pieces):
+                callback(chunk)
         return {"replies": [reply] if reply else []}
 
     @component.output_types(replies=list[ChatMessage])
@@ -98,45 +99,47 @@ class ExtractiveChatGenerator:
         Answer the last user message, for asynchronous pipelines.
 
         :param messages: The prompt, with sources as `ContextBuilder` writes them.
-        :param streaming_callback: Awaited once, with the whole answer.
+        :param streaming_callback: Awaited with each quoted sentence.
         :param generation_kwargs: Part of the protocol; there is nothing to set.
         :returns: `replies`, one message; none for an empty prompt.
         """
-        reply = self._reply(messages, generation_kwargs)
+        reply, pieces = self._reply(messages, generation_kwargs)
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
-        if callback is not None and reply is not None:
-            await callback(_chunk(reply))
+        if callback is not None:
+            for chunk in _chunks(pieces):
+                await callback(chunk)
         return {"replies": [reply] if reply else []}
 
     def _reply(
         self,
         messages: list[ChatMessage] | str,
         generation_kwargs: dict[str, Any] | None,  # noqa: ARG002
-    ) -> ChatMessage | None:
+    ) -> tuple[ChatMessage | None, list[str]]:
+        """Give the reply and the pieces that it consists of."""
         if isinstance(messages, str):
             messages = [ChatMessage.from_user(messages)]
         asked = [message for message in messages if message.is_from("user") and message.text]
         if not asked:
-            return None
+            return None, []
         prompt = asked[-1].text or ""
         question = parse_question(prompt)
         sources = parse_sources(prompt) or []
         language = detect_language(question)
         if language == "und":
             language = str(asked[-1].meta.get("language", "en"))
-        text = self._answer(question, sources) or not_found_sentence(self.mode, language)
+        pieces = self._answer(question, sources) or [not_found_sentence(self.mode, language)]
         usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         meta = {"model": MODEL_NAME, "index": 0, "finish_reason": "stop", "usage": usage}
-        return ChatMessage.from_assistant(text, meta=meta)
+        return ChatMessage.from_assistant("".join(pieces), meta=meta), pieces
 
-    def _answer(self, question: str, sources: Sequence[SourceBlock]) -> str:
+    def _answer(self, question: str, sources: Sequence[SourceBlock]) -> list[str]:
         found = sorted(candidates(question, sources), key=lambda candidate: -candidate.score)
         if not found:
-            return ""
+            return []
         value = answerability(question, sources, found[0])
         logger.debug("Best sentence {value} against {threshold}", value=value, threshold=self.threshold)
         if value < self.threshold:
-            return ""
+            return []
         return _quoted(_chosen(found, self.max_sentences), question)
 
 
@@ -159,18 +162,18 @@ def _chosen(found: Sequence[Candidate], limit: int) -> list[Candidate]:
     return sorted(chosen, key=lambda candidate: (order[candidate.number], candidate.position))
 
 
-def _quoted(chosen: Sequence[Candidate], question: str) -> str:
-    answer = ""
+def _quoted(chosen: Sequence[Candidate], question: str) -> list[str]:
+    pieces: list[str] = []
     for candidate in chosen:
         text = _one_line(_shortened(candidate.text, question))
         if not _ENDED.search(text):
             # A heading, a verse or a row of a table has no stop; without one it would run into the next sentence.
             text += "。" if _HAN.search(text[-1:]) else "."
         # Han text is set without spaces; between it and Latin text one stands.
-        before = "" if not answer or _HAN.search(text[:3]) else " "
+        before = "" if not pieces or _HAN.search(text[:3]) else " "
         mark = f"[{candidate.number}]" if _WIDE_END.search(text) else f" [{candidate.number}]"
-        answer += before + text + mark
-    return answer
+        pieces.append(before + text + mark)
+    return pieces
 
 
 def _shortened(text: str, question: str) -> str:
@@ -199,7 +202,15 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _chunk(reply: ChatMessage) -> StreamingChunk:
-    return StreamingChunk(
-        content=reply.text or "", meta={"model": MODEL_NAME}, finish_reason="stop", index=0, start=True
-    )
+def _chunks(pieces: Sequence[str]) -> list[StreamingChunk]:
+    last = len(pieces) - 1
+    return [
+        StreamingChunk(
+            content=piece,
+            meta={"model": MODEL_NAME},
+            finish_reason="stop" if place == last else None,
+            index=0,
+            start=place == 0,
+        )
+        for place, piece in enumerate(pieces)
+    ]

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -49,8 +50,9 @@ class RunWatch:
     """
     What is known of one run while it goes on.
 
-    `StageTimer` reports the beginning and the end of every stage. A stage that is about to begin after `stop` was
-    called does not: whoever asked has gone, and what can be saved is the work that has not begun.
+    `times` has the milliseconds of each stage and `visits` how often it ran; `StageTimer` reports the beginning and the
+    end of every stage. A stage that is about to begin after `stop` was called does not: whoever asked has gone, and
+    what can be saved is the work that has not begun.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class RunWatch:
         """
         self.limits = limits or TimeLimits()
         self.times: dict[str, float] = {}
+        self.visits: Counter[str] = Counter()
         self.overran = ""
         self._limited = frozenset(limited)
         self._on_begin = on_begin
@@ -113,6 +116,7 @@ class RunWatch:
         finally:
             _stage.reset(token)
             del self._running[key]
+            self.visits[name] += 1
             timer = self._timers.pop(key, None)
             if timer is not None:
                 timer.cancel()

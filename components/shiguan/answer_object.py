@@ -1,0 +1,86 @@
+"""The plain object in which every answer leaves the engine, and how it is read out of a pipeline's outputs."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from haystack import Document, GeneratedAnswer
+
+from shiguan.support.llm_tally import LlmTally
+
+Results = dict[str, dict[str, Any]]
+"""The outputs of a run: by component, then by socket."""
+
+
+def value_at(results: Results, target: str) -> Any:
+    """
+    Read one output.
+
+    :param results: The outputs of a run.
+    :param target: `component.socket`.
+    :returns: The value; None if the component did not run or the socket stayed silent.
+    """
+    component, socket = target.split(".")
+    return results.get(component, {}).get(socket)
+
+
+def warnings_of(results: Results) -> list[str]:
+    """
+    Collect what the stages warn of.
+
+    :param results: The outputs of a run.
+    :returns: Each warning once, in the order of the stages.
+    """
+    return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
+
+
+def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
+    """
+    Name the passages that an answer was written from.
+
+    :param documents: The passages, numbered.
+    :returns: For each its `number`, `id`, `source`, `section`, `score` and `record_id`; no text.
+    """
+    return [
+        {
+            "number": document.meta.get("number"),
+            "id": document.id,
+            "source": document.meta.get("source"),
+            "section": document.meta.get("section", []),
+            "score": document.score,
+            "record_id": document.meta.get("record_id"),
+        }
+        for document in documents
+    ]
+
+
+def answer_object(
+    answer: GeneratedAnswer, *, mode: str, times: dict[str, float], tally: LlmTally, results: Results
+) -> dict[str, Any]:
+    """
+    Write an answer as the command line and the server print it.
+
+    :param answer: What the mode's last stage gave.
+    :param mode: The mode.
+    :param times: Milliseconds by stage, and `total`.
+    :param tally: The calls of language models.
+    :param results: The outputs of the run, for its warnings.
+    :returns: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
+    """
+    meta = answer.meta
+    return {
+        "answer": answer.data,
+        "query": answer.query,
+        "mode": mode,
+        "status": meta.get("status", "answered"),
+        "citations": meta.get("citations", []),
+        "documents": listed(answer.documents),
+        "metadata": {
+            "model": meta.get("model"),
+            "llm_calls": tally.calls,
+            "timings_ms": {stage: round(value, 2) for stage, value in times.items()},
+            "usage": tally.usage or meta.get("usage", {}),
+            "warnings": warnings_of(results),
+            "language": meta.get("language"),
+            "claims": meta.get("claims", []),
+        },
+    }

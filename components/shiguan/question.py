@@ -1,0 +1,56 @@
+"""What may be asked: a question that passes the first check, and what it may come with."""
+
+from typing import Any, TypedDict
+
+from shiguan.errors import RefusedError
+from shiguan.support.run_watch import TimeLimits
+
+MAX_QUESTION = 2000
+"""The longest question that is answered, in characters."""
+
+
+class AskOptions(TypedDict, total=False):
+    """
+    What a question may come with; what is left out, or None, is as the mode's file says.
+
+    - `top_k`: how many passages to read at most
+    - `filters`: further conditions in Haystack's filter format
+    - `history`: the turns before the question, `ChatMessage`s or `{"role", "content"}`; modes that do not read them
+      answer the question as it stands
+    - `temperature`: of the model that writes the answer, 0 to 2
+    - `task`: what is asked for, a layer of `prompts/layers/task/` such as `compare`
+    - `profile`: a field's demands on every answer, a file of `prompts/profiles/` such as `history`
+    - `language`: the language of the prompt and of the not-found sentence, `en` or `zh`
+    - `limits`: how long the parts of the run may take
+    """
+
+    top_k: int | None
+    filters: dict[str, Any] | None
+    history: list[Any] | None
+    temperature: float | None
+    task: str | None
+    profile: str | None
+    language: str | None
+    limits: TimeLimits | None
+
+
+def checked_question(query: str) -> str:
+    """
+    Check a question before anything runs.
+
+    :param query: What the person typed.
+    :returns: The question without surrounding white space and without characters that no text has.
+    :raises RefusedError: If nothing is left, or it is longer than 2,000 characters.
+    """
+    # Lone surrogates come from bytes that are no UTF-8, control characters from a paste; neither can be searched for.
+    clean = "".join(
+        " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query
+    ).strip()
+    if not clean:
+        raise RefusedError("The question is empty. Type a question of 1 to 2,000 characters.")
+    if len(clean) > MAX_QUESTION:
+        raise RefusedError(
+            f"The question has {len(clean):,} characters, the limit is {MAX_QUESTION:,}. Shorten it, or ingest the "
+            "long text as a document and ask about it."
+        )
+    return clean
