@@ -1,13 +1,14 @@
 """What a tenant has in the library: putting sources in, listing them, taking them out."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from haystack import logging
 from haystack.core.errors import PipelineRuntimeError
+from haystack.dataclasses import ByteStream
 
 from shiguan.errors import RefusedError, ShiguanError
 from shiguan.loading import load_pipeline, load_stores
@@ -32,7 +33,8 @@ class IngestedFile:
     :param children: How many retrieval units.
     :param new: How many of the children were not in the library before.
     :param removed: How many passages and units of an older version were taken out.
-    :param skipped: What was left out, each with `source`, `cause` and `next_step`.
+    :param skipped: What was left out, each with `source`, `cause` and `next_step`, and with `stage` where it is the
+        pipeline that failed and not the file.
     :param warnings: What went in with a reservation.
     """
 
@@ -59,11 +61,16 @@ class Library:
         self.data_dir = data_dir
         self.stores = load_stores(deployment, data_dir=data_dir)
 
-    def ingest(self, files: list[Path], *, tenant_id: str, progress: Progress | None = None) -> Iterator[IngestedFile]:
+    def ingest(
+        self, files: Sequence[Path | ByteStream], *, tenant_id: str, progress: Progress | None = None
+    ) -> Iterator[IngestedFile]:
         """
         Put files in, one after the other; each is whole in the library before the next begins.
 
-        :param files: Files, as `find_files` gives them.
+        A file on disk is known again by its path, a byte stream by its name: what came before under the same path or
+        name of the tenant is replaced.
+
+        :param files: Files, as `find_files` gives them, or byte streams with `file_name` in their meta.
         :param tenant_id: Whose library they go into.
         :param progress: A plain function told how far the current file is.
         :yields: What became of each file, in order. A file that fails is reported and the next one goes on.
@@ -84,7 +91,7 @@ class Library:
             try:
                 results = pipeline.run(data, include_outputs_from=stages)
             except PipelineRuntimeError as error:
-                yield IngestedFile(file=str(file), skipped=[_failure(file, error)])
+                yield IngestedFile(file=_name(file), skipped=[_failure(file, error)])
                 continue
             yield _ingested(file, results, outputs)
 
@@ -179,7 +186,11 @@ def _of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
     return {"operator": "AND", "conditions": [tenant, *conditions]}
 
 
-def _failure(file: Path, error: PipelineRuntimeError) -> dict[str, str]:
+def _name(file: Path | ByteStream) -> str:
+    return str(file.meta.get("file_name", "")) if isinstance(file, ByteStream) else str(file)
+
+
+def _failure(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ShiguanError):
@@ -187,20 +198,21 @@ def _failure(file: Path, error: PipelineRuntimeError) -> dict[str, str]:
         cause = cause.__cause__
     reason = error.__cause__ or error
     return {
-        "source": file.name,
+        "source": Path(_name(file)).name,
+        "stage": error.component_name or "unknown",
         "cause": f"the stage `{error.component_name}` failed: {type(reason).__name__}: {reason}",
         "next_step": "Run again; nothing that was in the library is lost",
     }
 
 
-def _ingested(file: Path, results: dict[str, Any], outputs: dict[str, str]) -> IngestedFile:
+def _ingested(file: Path | ByteStream, results: dict[str, Any], outputs: dict[str, str]) -> IngestedFile:
     def value(name: str, default: Any) -> Any:
         component, socket = outputs[name].split(".")
         return results.get(component, {}).get(socket, default)
 
     parents = value("parents", [])
     return IngestedFile(
-        file=str(file),
+        file=_name(file),
         sources=len({parent.meta["source_id"] for parent in parents}),
         parents=len(parents),
         children=len(value("children", [])),

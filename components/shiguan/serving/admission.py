@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from shiguan.serving import metrics
 from shiguan.serving.error_replies import ApiError
@@ -14,7 +14,7 @@ _RETRY_AFTER = {"Retry-After": "1"}
 
 class Admission:
     """
-    Counts requests, and turns away at once what would only wait.
+    Counts requests, turns away at once what would only wait, and ends all of them when the server shuts down.
 
     At most `max_in_flight` are in the server; of these `max_running` run and the others wait in the order in which they
     came, so the queue is bounded by the difference. A tenant may have `max_per_tenant` of them.
@@ -31,8 +31,29 @@ class Admission:
         self.max_in_flight = settings.max_in_flight
         self.max_per_tenant = settings.max_per_tenant
         self.in_flight = 0
+        self.stopping = False
+        self._ends: set[Callable[[str], None]] = set()
         self._of_tenant: Counter[str] = Counter()
         self._turns = asyncio.Semaphore(settings.max_running)
+
+    def stop(self) -> None:
+        """Cut off everything that runs, and let nothing new in: the server shuts down."""
+        self.stopping = True
+        for end in list(self._ends):
+            end("shutdown")
+
+    @contextlib.contextmanager
+    def stoppable(self, end: Callable[[str], None]) -> Iterator[None]:
+        """
+        Be ended by `stop`.
+
+        :param end: Called with the reason.
+        """
+        self._ends.add(end)
+        try:
+            yield
+        finally:
+            self._ends.discard(end)
 
     @contextlib.contextmanager
     def admitted(self, tenant_id: str, *, limited: bool = True) -> Iterator[None]:
@@ -41,8 +62,11 @@ class Admission:
 
         :param tenant_id: Whose request it is.
         :param limited: Whether the tenant's own limit counts; not where there is only one tenant.
-        :raises ApiError: 503 with `Retry-After` if the server is full, 429 if the tenant has its share.
+        :raises ApiError: 503 with `Retry-After` if the server is full or shuts down, 429 if the tenant has its share.
         """
+        if self.stopping:
+            metrics.REJECTED.labels("shutting_down").inc()
+            raise ApiError("shutting_down", headers={"Retry-After": "5", "Connection": "close"})
         if self.in_flight >= self.max_in_flight:
             metrics.REJECTED.labels("overloaded").inc()
             raise ApiError(

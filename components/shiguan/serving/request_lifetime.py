@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -43,14 +42,6 @@ class RequestLifetime:
         self.app = app
         self.settings = settings
         self.admission = admission
-        self.stopping = False
-        self._ends: set[Callable[[str], None]] = set()
-
-    def stop(self) -> None:
-        """Cut off everything that runs, and take nothing new: the server shuts down."""
-        self.stopping = True
-        for end in list(self._ends):
-            end("shutdown")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """
@@ -73,8 +64,6 @@ class RequestLifetime:
         seconds = self.settings.upload_timeout if upload else self.settings.request_timeout
         principal: Principal = scope["state"]["principal"]
         try:
-            if self.stopping:
-                raise ApiError("shutting_down", headers={"Retry-After": "5", "Connection": "close"})
             with self.admission.admitted(principal.tenant_id, limited=principal.key_id != "keyless"):
                 check_length(scope, limit)
                 await self._run(scope, body, reply, seconds)
@@ -98,18 +87,17 @@ class RequestLifetime:
 
         timers = [loop.call_later(seconds, time_is_over)]
         scope["state"]["deadline"] = loop.time() + seconds
-        self._ends.add(end)
         work = asyncio.create_task(self._work(scope, body, reply))
         watch = asyncio.create_task(body.watch(lambda: end("disconnect")))
         try:
-            await asyncio.wait({work, ended}, return_when=asyncio.FIRST_COMPLETED)
+            with self.admission.stoppable(end):
+                await asyncio.wait({work, ended}, return_when=asyncio.FIRST_COMPLETED)
             if ended.done() and not work.done() and not reply.complete:
                 await self._cut_off(work, ended.result(), reply, scope)
             else:
                 await asyncio.wait({work})
             await self._conclude(work, reply, scope)
         finally:
-            self._ends.discard(end)
             for timer in timers:
                 timer.cancel()
             watch.cancel()

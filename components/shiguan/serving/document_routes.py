@@ -1,0 +1,102 @@
+"""/api/v1/documents: a tenant's sources put in, listed and taken out."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
+
+from shiguan.serving.error_replies import ApiError
+from shiguan.serving.ingest_jobs import IngestJobs
+from shiguan.serving.principal import Principal, check_tenant, current_principal, writing_principal
+from shiguan.serving.upload_names import source_name
+
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
+
+Reader = Annotated[Principal, Depends(current_principal)]
+Writer = Annotated[Principal, Depends(writing_principal)]
+
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            }
+        },
+    }
+}
+
+
+def _jobs(request: Request) -> IngestJobs:
+    jobs: IngestJobs = request.app.state.ingest_jobs
+    return jobs
+
+
+@router.post("", status_code=202, openapi_extra=_FORM)
+async def upload(request: Request, principal: Writer) -> JSONResponse:
+    """
+    Take a file on; it is ingested in the background.
+
+    The reply comes when the file is safe on disk. The same name again replaces what came under it.
+    """
+    jobs = _jobs(request)
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise _wrong_file("send the file as multipart/form-data")
+    try:
+        async with request.form(max_files=1, max_fields=4, max_part_size=64 * 1024) as form:
+            tenant = form.get("tenant_id")
+            check_tenant(principal, tenant if isinstance(tenant, str) else None)
+            file = form.get("file")
+            if not isinstance(file, UploadFile):
+                raise _wrong_file("there is no part `file` with a file in it")
+            name = source_name(file.filename)
+            record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
+    except MultiPartException as error:
+        raise _wrong_file("the multipart body cannot be read, or has more than one file") from error
+    return JSONResponse(
+        jobs.shown(record), status_code=202, headers={"Location": f"/api/v1/documents/jobs/{record.id}"}
+    )
+
+
+@router.get("/jobs/{job_id}")
+async def job(request: Request, job_id: str, principal: Reader) -> dict[str, Any]:
+    """Tell how far an upload is, and what became of it."""
+    found = await asyncio.to_thread(_jobs(request).find, principal.tenant_id, job_id)
+    if found is None:
+        raise ApiError("not_found", message="There is no such job.", next_step="Check the id that the upload gave.")
+    return found
+
+
+@router.get("")
+async def documents(request: Request, principal: Reader) -> dict[str, Any]:
+    """List the tenant's sources."""
+    sources = await asyncio.to_thread(_jobs(request).library.sources, tenant_id=principal.tenant_id)
+    return {"sources": sources}
+
+
+@router.delete("/{source:path}")
+async def delete(request: Request, source: str, principal: Writer) -> dict[str, Any]:
+    """Take a source out, by the name, record id or source id that the list shows; uploads of it that wait, too."""
+    jobs = _jobs(request)
+
+    def remove() -> tuple[int, int]:
+        cancelled = jobs.cancel(principal.tenant_id, source)
+        return jobs.library.delete(source, tenant_id=principal.tenant_id), cancelled
+
+    deleted, cancelled = await asyncio.to_thread(remove)
+    if not deleted and not cancelled:
+        raise ApiError("not_found", message="There is no such source.", next_step="GET /api/v1/documents lists them.")
+    return {"source": source, "deleted": deleted, "cancelled_jobs": cancelled}
+
+
+def _wrong_file(problem: str) -> ApiError:
+    return ApiError(
+        "invalid_request", message=f"The upload was refused: {problem}.", fields=[{"field": "file", "problem": problem}]
+    )

@@ -1,0 +1,249 @@
+"""Puts uploads into the library in the background, one at a time."""
+
+import contextlib
+import threading
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from filelock import FileLock, Timeout
+from haystack import logging
+from haystack.dataclasses import ByteStream
+
+from shiguan.errors import ShiguanError
+from shiguan.library import IngestedFile, Library
+from shiguan.serving import metrics
+from shiguan.serving.error_replies import ApiError, as_api_error
+from shiguan.serving.job_folder import JobFolder, JobRecord
+
+logger = logging.getLogger(__name__)
+
+_MOST_ATTEMPTS = 8
+_FIRST_PAUSE = 5.0
+_LONGEST_PAUSE = 300.0
+# How often a process looks for uploads that another one took on in the same folder.
+_LOOK_SECONDS = 2.0
+_STOP_SECONDS = 1.0
+
+
+class _IngestStoppedError(ShiguanError):
+    """The server shuts down, or the upload was deleted while it went in."""
+
+
+class IngestJobs:
+    """
+    The queue of uploads of one server.
+
+    An upload is on disk before it is acknowledged, and leaves the queue only when it is in the library, or cannot ever
+    be. So a process that dies in between is followed by one that begins again, which changes nothing that is already
+    in. Where stores fail, an upload is tried again after growing pauses; where a file is no good, it has failed.
+
+    Several processes may share the folder: one of them works, the others take over should it end.
+    """
+
+    def __init__(self, library: Library, path: Path, *, max_pending: int = 100) -> None:
+        """
+        Name the folder.
+
+        :param library: Where the uploads go.
+        :param path: Where they wait.
+        :param max_pending: How many of one tenant may wait.
+        """
+        self.library = library
+        self.folder = JobFolder(path)
+        self.max_pending = max_pending
+        self._lock = FileLock(path / "worker.lock", thread_local=False)
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._progress: dict[str, tuple[str, int, int]] = {}
+        self._submitting = threading.Lock()
+
+    def start(self) -> None:
+        """Begin to work, first on what an earlier process left."""
+        self.folder.prepare()
+        # A daemon: a library that hangs must not keep the server from ending. What it had not finished stays queued.
+        self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the work at its next step; what is unfinished begins again with the next server."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(_STOP_SECONDS)
+
+    def submit(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
+        """
+        Take an upload on.
+
+        :param tenant_id: Whose it is.
+        :param source: Its name.
+        :param content: Its bytes.
+        :returns: Its record; from here on it is not lost.
+        :raises ApiError: 429 if the tenant has too many waiting, 503 if it cannot be written.
+        """
+        with self._submitting:
+            waiting = [record for record in self.folder.waiting() if record.tenant_id == tenant_id]
+            if len(waiting) >= self.max_pending:
+                raise ApiError(
+                    "too_many_requests",
+                    message=f"{len(waiting)} uploads of this tenant wait to be ingested, the limit.",
+                    headers={"Retry-After": "30"},
+                )
+            try:
+                record = self.folder.add(tenant_id, source, content)
+            except OSError as error:
+                raise as_api_error(error) from error
+            for earlier in waiting:
+                if earlier.source == source and earlier.state == "queued":
+                    self._finish(replace(earlier, state="superseded"))
+        self._wake.set()
+        return record
+
+    def cancel(self, tenant_id: str, source: str) -> int:
+        """
+        Take out of the queue what is to be deleted; an ingest that is at work on it ends at its next step.
+
+        :param tenant_id: Whose it is.
+        :param source: Its name.
+        :returns: How many uploads were cancelled.
+        """
+        named = [r for r in self.folder.waiting() if r.tenant_id == tenant_id and r.source == source]
+        return sum(self._finish(replace(record, state="cancelled")) for record in named)
+
+    def find(self, tenant_id: str, job_id: str) -> dict[str, Any] | None:
+        """
+        Tell how far an upload is.
+
+        :param tenant_id: Who asks.
+        :param job_id: Its id.
+        :returns: What a caller may see of it; None if this tenant has no such upload.
+        """
+        record = self.folder.find(job_id)
+        if record is None or record.tenant_id != tenant_id:
+            return None
+        return self.shown(record)
+
+    def shown(self, record: JobRecord) -> dict[str, Any]:
+        """
+        Tell of an upload what its owner may see.
+
+        :param record: Its record.
+        :returns: `id`, `source`, `state`, `bytes`, times, `attempts`, `progress`, `result`, `error`.
+        """
+        stage, done, total = self._progress.get(record.id, (None, 0, 0))
+        return {
+            "id": record.id,
+            "source": record.source,
+            "state": record.state,
+            "bytes": record.size,
+            "submitted": record.submitted,
+            "started": record.started,
+            "finished": record.finished,
+            "attempts": record.attempts,
+            "progress": {"stage": stage, "done": done, "total": total},
+            "result": record.result,
+            "error": record.error,
+        }
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                with self._lock.acquire(timeout=_LOOK_SECONDS):
+                    self._work_alone()
+            except Timeout:
+                continue
+            except Exception as error:
+                # A full disk may refuse even the record of a failure; the queue outlives that.
+                logger.error("Uploads wait: {kind}. Trying again.", kind=type(error).__name__)
+                self._stopping.wait(_LOOK_SECONDS)
+
+    def _work_alone(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.clear()
+            waiting = list(self.folder.waiting())
+            metrics.JOBS_WAITING.set(len(waiting))
+            due = next((record for record in waiting if record.not_before <= time.time()), None)
+            if due is None:
+                self._wake.wait(_LOOK_SECONDS)
+                continue
+            self._ingest(due)
+
+    def _ingest(self, record: JobRecord) -> None:
+        if record.attempts >= _MOST_ATTEMPTS:
+            # It ended the process each time, or nobody could write down how it ended.
+            self._finish(replace(record, state="failed", error=_told(ApiError("internal"))))
+            return
+        record = replace(record, state="running", attempts=record.attempts + 1, started=time.time())
+        self.folder.save(record)
+        try:
+            stream = ByteStream(self.folder.content(record.id), meta={"file_name": record.source})
+            [done] = self.library.ingest([stream], tenant_id=record.tenant_id, progress=self._listener(record.id))
+        except _IngestStoppedError:
+            self._after_stop(record)
+        except Exception as error:
+            logger.warning("Upload {job} failed: {kind}", job=record.id, kind=type(error).__name__)
+            self._again(record, as_api_error(error))
+        else:
+            self._conclude(record, done)
+        finally:
+            self._progress.pop(record.id, None)
+
+    def _conclude(self, record: JobRecord, done: IngestedFile) -> None:
+        broken = next((entry["stage"] for entry in done.skipped if "stage" in entry), None)
+        if broken is not None:
+            self._again(
+                record,
+                ApiError("store_unavailable", message=f"The stage `{broken}` failed.", stage=broken),
+            )
+            return
+        result = {name: value for name, value in asdict(done).items() if name != "file"}
+        if done.skipped and not done.sources:
+            entry = done.skipped[0]
+            error = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
+            ended = self._finish(replace(record, state="failed", result=result, error=_told(error)))
+        else:
+            ended = self._finish(replace(record, state="done", result=result))
+        if not ended:
+            self._after_stop(record)
+
+    def _again(self, record: JobRecord, error: ApiError) -> None:
+        newer = any(
+            (other.tenant_id, other.source) == (record.tenant_id, record.source) and other.id > record.id
+            for other in self.folder.waiting()
+        )
+        if newer:
+            self._finish(replace(record, state="superseded"))
+        elif record.attempts >= _MOST_ATTEMPTS:
+            self._finish(replace(record, state="failed", error=_told(error)))
+        elif self.folder.is_pending(record.id):
+            pause = min(_FIRST_PAUSE * 2 ** (record.attempts - 1), _LONGEST_PAUSE)
+            self.folder.save(replace(record, state="queued", not_before=time.time() + pause, error=_told(error)))
+
+    def _after_stop(self, record: JobRecord) -> None:
+        """Finish a deletion that came while its source went in."""
+        if not self.folder.is_pending(record.id):
+            with contextlib.suppress(ShiguanError):
+                self.library.delete(record.source, tenant_id=record.tenant_id)
+
+    def _finish(self, record: JobRecord) -> bool:
+        ended = self.folder.is_pending(record.id) and self.folder.finish(record)
+        if ended:
+            metrics.JOBS.labels(record.state).inc()
+            self.folder.prune()
+        return ended
+
+    def _listener(self, job_id: str) -> Any:
+        def listen(stage: str, done: int, total: int) -> None:
+            self._progress[job_id] = (stage, done, total)
+            if self._stopping.is_set() or not self.folder.is_pending(job_id):
+                raise _IngestStoppedError("The ingest was stopped.")
+
+        return listen
+
+
+def _told(error: ApiError) -> dict[str, Any]:
+    body: dict[str, Any] = error.body(None)["error"]
+    return {name: body[name] for name in ("type", "stage", "message", "next_step")}

@@ -1,0 +1,207 @@
+"""Uploads on disk: what was taken on is kept until it is in the library, whatever happens to the process."""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+_ID = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
+_KEPT_FINISHED = 1000
+_CHUNK = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """
+    One upload on its way into the library.
+
+    :param id: Its id; ids sort by the time of the upload.
+    :param tenant_id: Whose it is.
+    :param source: The name of the file, by which it is listed, replaced and deleted.
+    :param size: Its length in bytes.
+    :param state: `queued`, `running`, `done`, `failed`, `cancelled` (deleted before it was in) or `superseded` (the
+        same name was uploaded again before).
+    :param submitted: Seconds since 1970.
+    :param started: When the last attempt began.
+    :param finished: When it ended for good.
+    :param attempts: How often it was begun.
+    :param not_before: When the next attempt may begin.
+    :param result: What went in: `sources`, `parents`, `children`, `new`, `removed`, `warnings`, `skipped`.
+    :param error: Why not: `type`, `stage`, `message`, `next_step`.
+    """
+
+    id: str
+    tenant_id: str
+    source: str
+    size: int
+    state: str
+    submitted: float
+    started: float | None = None
+    finished: float | None = None
+    attempts: int = 0
+    not_before: float = 0.0
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    version: int = field(default=1)
+
+
+class JobFolder:
+    """
+    The folder of uploads.
+
+    `pending/` has each upload twice: its bytes and, written after them, its record. An upload counts as taken on from
+    its record on; bytes without a record are leftovers of a crash. `finished/` keeps the records of the last ones.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """
+        Name the folder.
+
+        :param path: Where it is.
+        """
+        self.pending = path / "pending"
+        self.finished = path / "finished"
+        self._last = 0
+        self._numbering = threading.Lock()
+
+    def prepare(self) -> None:
+        """Make the folders and sweep what a crash left."""
+        for folder in (self.pending, self.finished):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        hour_ago = time.time() - 3600
+        for path in self.pending.iterdir():
+            orphaned = path.suffix == ".bin" and not path.with_suffix(".json").exists()
+            # Another process may be writing here at this moment.
+            with contextlib.suppress(FileNotFoundError):
+                if (orphaned or path.suffix == ".part") and path.stat().st_mtime < hour_ago:
+                    path.unlink()
+
+    def add(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
+        """
+        Take an upload on; when this returns, a crash does not lose it.
+
+        :param tenant_id: Whose it is.
+        :param source: Its name.
+        :param content: Its bytes.
+        :returns: Its record.
+        :raises OSError: If it cannot be written; then nothing of it is left.
+        """
+        job_id = self._new_id()
+        data = self.pending / f"{job_id}.bin"
+        try:
+            with data.open("xb") as file:
+                shutil.copyfileobj(content, file, _CHUNK)
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.tell()
+            record = JobRecord(job_id, tenant_id, source, size, "queued", submitted=time.time())
+            self.save(record)
+        except BaseException:
+            data.unlink(missing_ok=True)
+            raise
+        return record
+
+    def save(self, record: JobRecord) -> None:
+        """
+        Write down the state of an upload that is not in yet.
+
+        :param record: Its record.
+        """
+        self._write(self.pending / f"{record.id}.json", record)
+
+    def finish(self, record: JobRecord) -> bool:
+        """
+        Write down how an upload ended, and let its bytes go.
+
+        :param record: Its record.
+        :returns: Whether it was pending until now; False if someone else ended it before.
+        """
+        self._write(self.finished / f"{record.id}.json", replace(record, finished=time.time()))
+        (self.pending / f"{record.id}.bin").unlink(missing_ok=True)
+        try:
+            (self.pending / f"{record.id}.json").unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def is_pending(self, job_id: str) -> bool:
+        """
+        Tell whether an upload is still to go in.
+
+        :param job_id: Its id.
+        :returns: False once it is done, failed, cancelled or superseded.
+        """
+        return (self.pending / f"{job_id}.json").exists()
+
+    def content(self, job_id: str) -> bytes:
+        """
+        Read an upload.
+
+        :param job_id: Its id.
+        :returns: Its bytes.
+        """
+        return (self.pending / f"{job_id}.bin").read_bytes()
+
+    def find(self, job_id: str) -> JobRecord | None:
+        """
+        Find an upload.
+
+        :param job_id: What a caller gave as its id.
+        :returns: Its record; None if there is none, or no longer.
+        """
+        if not _ID.fullmatch(job_id):
+            return None
+        return _read(self.pending / f"{job_id}.json") or _read(self.finished / f"{job_id}.json")
+
+    def waiting(self) -> Iterator[JobRecord]:
+        """
+        List what is to go in, oldest first.
+
+        :yields: Records.
+        """
+        for path in sorted(self.pending.glob("*.json")):
+            record = _read(path)
+            if record is not None:
+                yield record
+
+    def prune(self) -> None:
+        """Forget the oldest of the finished uploads."""
+        for path in sorted(self.finished.glob("*.json"))[:-_KEPT_FINISHED]:
+            path.unlink(missing_ok=True)
+
+    def _new_id(self) -> str:
+        with self._numbering:
+            self._last = max(self._last + 1, time.time_ns())
+            return f"{self._last:016x}-{secrets.token_hex(8)}"
+
+    def _write(self, path: Path, record: JobRecord) -> None:
+        part = path.with_suffix(f".{secrets.token_hex(4)}.part")
+        try:
+            with part.open("x", encoding="utf-8") as file:
+                json.dump(asdict(record), file, ensure_ascii=False)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _read(path: Path) -> JobRecord | None:
+    try:
+        return JobRecord(**json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
