@@ -1,0 +1,166 @@
+"""A server's address, and its errors as a person can use them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+from elastic_transport import ConnectionError as ElasticConnectionError
+from elastic_transport import ConnectionTimeout, TransportError
+from elasticsearch import ApiError
+from haystack.document_stores.errors import DocumentStoreError
+from haystack.utils import Secret
+from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
+
+from shiguan.errors import ConfigurationError, ShiguanError, StoreError, StoreUnavailableError
+
+_BUSY = (429, 502, 503, 504)
+
+
+@dataclass(frozen=True)
+class Server:
+    """
+    One server as a person knows it.
+
+    :param name: Its product's name.
+    :param address: Where it is: one URL, or several with commas between them.
+    :param variable: The environment variable that the address stands in.
+    :param key_variable: The one for its API key.
+    """
+
+    name: str
+    address: Secret
+    variable: str
+    key_variable: str
+
+    def urls(self) -> list[str]:
+        """
+        Read the address.
+
+        :returns: One or more URLs, as they were written; they may hold a password.
+        :raises ConfigurationError: If there is none, or it is no HTTP address.
+        """
+        try:
+            value = self.address.resolve_value()
+        except ValueError:
+            value = None
+        urls = [url.strip().rstrip("/") for url in str(value or "").split(",") if url.strip()]
+        if not urls:
+            raise ConfigurationError(
+                f"{self.variable} is not set: the deployment `elasticsearch_qdrant` does not know where {self.name} "
+                f"is. Set it to an address such as {self.example}."
+            )
+        for url in urls:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ConfigurationError(
+                    f"{self.variable} holds {bare_url(url)!r}, which is no HTTP address. Set it to one such as "
+                    f"{self.example}."
+                )
+        return urls
+
+    @property
+    def example(self) -> str:
+        """An address as it usually is."""
+        return "http://localhost:9200" if self.name == "Elasticsearch" else "http://localhost:6333"
+
+    @property
+    def place(self) -> str:
+        """The server and its address without user name, password and query, for messages."""
+        return f"{self.name} at {', '.join(bare_url(url) for url in self.urls())}"
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """
+        Turn what the client libraries raise into errors that name the server and the next step.
+
+        :yields: Nothing; use as `with server.reporting():`.
+        :raises StoreUnavailableError: If the server cannot be reached or is overloaded.
+        :raises StoreError: If it refuses the credentials or the request.
+        """
+        try:
+            yield
+        except ShiguanError:
+            raise
+        except Exception as error:
+            known = _known(error)
+            if known is None:
+                raise
+            raise self._translated(known) from error
+
+    def _translated(self, error: BaseException) -> StoreError:
+        if isinstance(error, ConnectionTimeout) or "timed out" in str(error).lower():
+            return StoreUnavailableError(
+                f"{self.place} did not answer in time. See how it does with `shiguan stores status` and in its own "
+                "log, then try again."
+            )
+        status = error.meta.status if isinstance(error, ApiError) else getattr(error, "status_code", None)
+        if status is None:
+            return StoreUnavailableError(
+                f"{self.place} cannot be reached ({_reason(error)}). Start it, or correct {self.variable}; "
+                "`shiguan stores status` looks again."
+            )
+        if status in (401, 403):
+            return StoreError(
+                f"{self.place} refuses our credentials (status {status}). Correct {self.key_variable}, and see in "
+                "docs/deploy.md what the key must be allowed to do."
+            )
+        if status in _BUSY:
+            return StoreUnavailableError(
+                f"{self.place} takes no more for now (status {status}: {_reason(error)}). Try again later, or give it "
+                "more memory or nodes."
+            )
+        if status == 404:
+            return StoreError(
+                f"{self.place} does not have what was asked for ({_reason(error)}). Run `shiguan stores init` and try "
+                "again."
+            )
+        return StoreError(
+            f"{self.place} refused a request (status {status}: {_reason(error)}). `shiguan stores status` shows "
+            "whether its indexes are as they should be."
+        )
+
+
+def bare_url(url: str) -> str:
+    """
+    Take the secrets out of an address.
+
+    :param url: A URL, with or without user name and password.
+    :returns: Scheme, host, port and path.
+    """
+    parts = urlsplit(url)
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        port = ""
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    return f"{parts.scheme}://{host}{port}{parts.path}" if parts.scheme else host or "an address without a scheme"
+
+
+def _known(error: BaseException | None) -> BaseException | None:
+    """Find the client library's own error behind Haystack's."""
+    first = error
+    while error is not None:
+        if isinstance(error, ApiError | TransportError | ApiException | httpx.HTTPError):
+            return error
+        error = error.__cause__
+    return first if isinstance(first, DocumentStoreError) else None
+
+
+def _reason(error: BaseException) -> str:
+    """Say in one short clause what the server or the connection said."""
+    if isinstance(error, ApiError):
+        body = error.body
+        details = body.get("error") if isinstance(body, dict) else None
+        if isinstance(details, dict):
+            roots = details.get("root_cause") or [details]
+            return f"{roots[0].get('type')}: {roots[0].get('reason')}"
+        return str(error.message)
+    if isinstance(error, UnexpectedResponse):
+        return error.content.decode("utf-8", "replace")[:300]
+    if isinstance(error, ResponseHandlingException):
+        return str(error.source)
+    if isinstance(error, ElasticConnectionError):
+        return str(error.message).rsplit(": ", 1)[-1].strip("() ")
+    return str(error)
