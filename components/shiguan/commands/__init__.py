@@ -16,6 +16,7 @@ COMMANDS = (
     "sources",
     "delete",
     "modes",
+    "check",
 )
 """The files of this folder that hold commands, in the order of `shiguan --help`."""
 

@@ -1,0 +1,144 @@
+"""Parameters that hold code, or make something else run it."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from shiguan.checking.annotations import mentions
+from shiguan.checking.definition import Component, Definition, inner_components, nodes
+from shiguan.checking.finding import Finding, Place, shortened
+
+_SWITCHES = {
+    "unsafe": "lets a template run code",
+    "trust_remote_code": "runs code that comes with a model",
+    "custom_generate": "runs code that comes with a model",
+}
+# Haystack imports the module that a callable's path names. These are all its names for callables, and what others
+# would be called.
+_CALLABLES = re.compile(
+    r"tools|toolset|custom_filters|azure_ad_token_provider|.*(callback|callable|hook|handler|_fn|_func)s?"
+    r"|(splitting|tool_parsing|parsing|embedding|tokenizer|filter)_function"
+)
+_CALLABLE_TYPES = ("Callable", "StreamingCallbackT", "Tool", "Toolset", "ToolsType")
+# So are the modules of types.
+_TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})
+_TYPE_WORD = re.compile(r"[\w.]+")
+_PLAIN_TYPES = frozenset(
+    "str int float bool bytes dict list set tuple None NoneType Any Optional Union List Dict Set Tuple Literal "
+    "typing.Any typing.Optional typing.Union typing.List typing.Dict typing.Set typing.Tuple typing.Literal "
+    "pathlib.Path haystack.Document haystack.dataclasses.Document haystack.dataclasses.document.Document "
+    "haystack.dataclasses.ChatMessage haystack.dataclasses.chat_message.ChatMessage haystack.dataclasses.ByteStream "
+    "haystack.dataclasses.byte_stream.ByteStream haystack.GeneratedAnswer haystack.dataclasses.GeneratedAnswer "
+    "haystack.dataclasses.answer.GeneratedAnswer".split()
+)
+_SECRETS = frozenset({"api_key", "basic_auth", "bearer_auth", "password", "token"})
+_KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USER)|OPENAI_\w+|HF_\w+|SHIGUAN_\w+")
+
+
+def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
+    """
+    Find parameters with which a file would run code of its own, or carry secrets elsewhere.
+
+    :param definition: The file.
+    :returns: The findings.
+    """
+    for component in definition.components.values():
+        for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
+            if isinstance(value, dict):
+                for key, inner in value.items():
+                    yield from _parameter((*place, key), key, inner)
+                yield from _secret(place, value)
+        for one in (component, *inner_components(component)):
+            yield from _by_signature(one)
+
+
+def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
+    if key in _SWITCHES and value not in (False, None):
+        yield Finding(
+            place,
+            f"`{key}: {shortened(value)}` {_SWITCHES[key]}.",
+            f"Expected a file without `{key}`.",
+            "Remove it.",
+        )
+    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}):
+        yield _callable(place, key, value)
+    elif key in _SECRETS and isinstance(value, str | list):
+        yield _open_secret(place)
+    elif key in _TYPE_PARAMETERS:
+        for text in value if isinstance(value, list) else [value]:
+            unknown = [word for word in _TYPE_WORD.findall(str(text)) if word not in _PLAIN_TYPES]
+            if unknown:
+                yield Finding(
+                    place,
+                    f"`{key}` names the type `{shortened(unknown[0])}`, whose module would be imported.",
+                    "Expected plain types such as `str`, `list[str]`, `dict[str, typing.Any]` or "
+                    "`list[haystack.dataclasses.ChatMessage]`.",
+                    "Use one of these.",
+                )
+    elif key == "filter_policy" and value != "replace":
+        yield Finding(
+            place,
+            f"`filter_policy: {shortened(value)}` joins a caller's filter with the tenant's, and an OR or a second "
+            "condition on the same field drops the tenant's.",
+            "Expected `replace`, which is the default.",
+            "Remove it.",
+        )
+
+
+def _by_signature(component: Component) -> Iterator[Finding]:
+    signature = component.signature
+    if signature.state != "read":
+        return
+    place = (*component.place, "init_parameters")
+    for name, value in component.parameters.items():
+        known = signature.parameters.get(name)
+        if known is None and not signature.open_parameters:
+            yield Finding(
+                (*place, name),
+                f"`{component.type.rpartition('.')[2]}` has no parameter `{shortened(name)}`.",
+                f"Expected {', '.join(signature.parameters) or 'no parameters at all'}.",
+                "Correct the name, or remove it.",
+                unsafe=False,
+            )
+        elif known is not None and isinstance(value, str) and _takes_only_code(name, known.annotation):
+            yield _callable((*place, name), name, value)
+
+
+def _takes_only_code(name: str, annotation: str) -> bool:
+    if not annotation or _CALLABLES.fullmatch(name):
+        return False
+    return mentions(annotation, *_CALLABLE_TYPES) and not mentions(annotation, "str", "Any")
+
+
+def _callable(place: Place, key: str, value: Any) -> Finding:
+    return Finding(
+        place,
+        f"`{shortened(key)}: {shortened(value)}` names code to be imported and called.",
+        "Expected data: a pipeline file holds no functions, tools or callbacks.",
+        "Remove it; a program passes callbacks when it runs the pipeline.",
+    )
+
+
+def _secret(place: Place, value: dict[str, Any]) -> Iterator[Finding]:
+    if value.get("type") == "token":
+        yield _open_secret(place)
+    if value.get("type") == "env_var":
+        names = value.get("env_vars")
+        for name in names if isinstance(names, list) else [names]:
+            if not isinstance(name, str) or not _KEY_NAME.fullmatch(name):
+                yield Finding(
+                    (*place, "env_vars"),
+                    f"`{shortened(name)}` is no name of a key.",
+                    "Expected a variable that ends in _API_KEY, _TOKEN, _PASSWORD or the like, so that a file cannot "
+                    "send any other secret of the server to an address of its own.",
+                    "Name the variable so, or remove it.",
+                )
+
+
+def _open_secret(place: Place) -> Finding:
+    return Finding(
+        place,
+        "A secret stands in the file.",
+        "Expected the name of an environment variable.",
+        "Write `{type: env_var, env_vars: [OPENAI_API_KEY]}`, and change the secret: it has been in a file.",
+    )

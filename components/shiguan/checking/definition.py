@@ -1,0 +1,165 @@
+"""A pipeline file as components and connections, the way the checks look at it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from shiguan.checking.finding import Place
+from shiguan.checking.reading import PipelineFile
+from shiguan.checking.signatures import Signature, read_signature
+
+Socket = tuple[str, str]
+"""A component's name and the name of one of its sockets."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """
+    One component of a pipeline, or one that stands inside another.
+
+    :param name: Its name; for one inside another its place, such as `retriever.bm25_retriever`.
+    :param type: The full path of its class.
+    :param parameters: Its `init_parameters`.
+    :param place: Where it stands in the file.
+    """
+
+    name: str
+    type: str
+    parameters: Mapping[str, Any]
+    place: Place
+
+    @property
+    def signature(self) -> Signature:
+        """What its class takes and gives, as far as its source tells."""
+        return read_signature(self.type)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """
+    One connection.
+
+    :param sender: From where.
+    :param receiver: To where.
+    :param place: Where it stands in the file.
+    """
+
+    sender: Socket
+    receiver: Socket
+    place: Place
+
+
+@dataclass(frozen=True)
+class Definition:
+    """
+    A file whose shape is sound.
+
+    :param file: The file.
+    :param allowed_types: Prefixes of types that are allowed beyond Shiguan's own list.
+    """
+
+    file: PipelineFile
+    allowed_types: tuple[str, ...] = ()
+
+    @cached_property
+    def components(self) -> dict[str, Component]:
+        """The components by name."""
+        return {
+            name: Component(name, spec["type"], spec.get("init_parameters") or {}, ("components", name))
+            for name, spec in self.file.content["components"].items()
+        }
+
+    @cached_property
+    def connections(self) -> list[Connection]:
+        """All connections, in the order of the file."""
+        return [
+            Connection(as_socket(edge["sender"]), as_socket(edge["receiver"]), ("connections", position))
+            for position, edge in enumerate(self.file.content.get("connections") or [])
+        ]
+
+    @cached_property
+    def inputs(self) -> dict[str, list[Socket]]:
+        """What a caller may pass, and where it goes."""
+        declared = self.file.content.get("inputs") or {}
+        return {name: [as_socket(target) for target in targets] for name, targets in declared.items()}
+
+    def senders(self, receiver: Socket) -> list[Connection]:
+        """
+        Find what is connected to an input.
+
+        :param receiver: The input.
+        :returns: The connections that end there.
+        """
+        return [edge for edge in self.connections if edge.receiver == receiver]
+
+    def input_names(self, receiver: Socket) -> list[str]:
+        """
+        Find the declared inputs of the pipeline that go to an input of a component.
+
+        :param receiver: The component's input.
+        :returns: Their names.
+        """
+        return [name for name, targets in self.inputs.items() if receiver in targets]
+
+    def input_place(self, name: str, receiver: Socket) -> Place:
+        """
+        Tell where a declared input names a component's input.
+
+        :param name: The declared input.
+        :param receiver: The component's input.
+        :returns: The place.
+        """
+        return ("inputs", name, self.inputs[name].index(receiver))
+
+
+def as_socket(text: str) -> Socket:
+    """
+    Read `component.socket`; a socket's own name may have dots, as a file type has.
+
+    :param text: The text.
+    :returns: Both names.
+    """
+    component, _, socket = text.partition(".")
+    return component, socket
+
+
+def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """
+    Walk through all values below a value; what stands behind an anchor is met at each place that uses it.
+
+    :param value: The value.
+    :param place: Where it stands.
+    :returns: Places and values, the value itself first.
+    """
+    yield place, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from nodes(inner, (*place, key))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from nodes(inner, (*place, position))
+
+
+def inner_components(component: Component) -> Iterator[Component]:
+    """
+    Find what a component is built with: everything among its parameters that has a class for a type.
+
+    :param component: The component.
+    :returns: The components, stores and others inside, at any depth.
+    """
+    for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
+        if isinstance(value, dict) and is_class_path(value.get("type")):
+            name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
+            parameters = value.get("init_parameters")
+            yield Component(name, value["type"], parameters if isinstance(parameters, dict) else {}, place)
+
+
+def is_class_path(value: Any) -> bool:
+    """
+    Tell whether Haystack would take a `type` for a class and import it.
+
+    :param value: What stands as `type`.
+    :returns: Whether it is a text with a dot; `env_var` or `object` are not.
+    """
+    return isinstance(value, str) and "." in value

@@ -1,0 +1,78 @@
+"""One reason why a pipeline file is refused."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Place = tuple[str | int, ...]
+"""The keys and list positions that lead to a value in a file."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """
+    Says where something is wrong, what it is, what was expected and what to do.
+
+    :param place: Where in the file; empty for the file as a whole.
+    :param problem: What is wrong, with the values, a sentence.
+    :param expected: What would have been right, a sentence.
+    :param next_step: What to do, a sentence.
+    :param check: Which check found it; filled in by the caller of the checks.
+    :param line: The line of the file, from 1; None where it is unknown.
+    :param unsafe: Whether building the file could run code or show a tenant's documents to another.
+    """
+
+    place: Place
+    problem: str
+    expected: str
+    next_step: str
+    check: str = ""
+    line: int | None = None
+    unsafe: bool = True
+
+    @property
+    def where(self) -> str:
+        """The place as a person reads it, such as `components.retriever.type`; empty for the file as a whole."""
+        return place_text(self.place)
+
+    def __str__(self) -> str:
+        line = f"line {self.line}" if self.line is not None else ""
+        where = ", ".join(part for part in (line, self.where) if part)
+        return " ".join(part for part in (where and f"{where}:", self.problem, self.expected, self.next_step) if part)
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Give the finding as plain data, for programs.
+
+        :returns: `check`, `line`, `where`, `problem`, `expected`, `next_step` and `unsafe`.
+        """
+        plain = asdict(self)
+        del plain["place"]
+        return {"check": plain.pop("check"), "line": plain.pop("line"), "where": self.where, **plain}
+
+
+def place_text(place: Place) -> str:
+    """
+    Write a place as a person reads it.
+
+    :param place: Keys and list positions.
+    :returns: Such as `inputs.query[0]`; long keys are shortened.
+    """
+    text = ""
+    for step in place:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += ("." if text else "") + shortened(step)
+    return text
+
+
+def shortened(value: object, most: int = 80) -> str:
+    """
+    Write a value from a file into a message, which a hostile file must not flood or colour.
+
+    :param value: Any value.
+    :param most: How many characters at most.
+    :returns: Its text on one line, without control characters.
+    """
+    text = "".join(letter if letter.isprintable() else "�" for letter in str(value)[: most + 1])
+    return text if len(text) <= most else f"{text[: most - 1]}…"

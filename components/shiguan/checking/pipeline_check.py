@@ -1,0 +1,135 @@
+"""Asks every check about a file and gathers what they find."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shiguan.checking.allowlist import SETTING, extensions
+from shiguan.checking.checks.allowed_types import check_allowed_types
+from shiguan.checking.checks.code_in_parameters import check_code_in_parameters
+from shiguan.checking.checks.connections import check_connections
+from shiguan.checking.checks.known_prompts import check_known_prompts
+from shiguan.checking.checks.starvation import check_starvation
+from shiguan.checking.checks.structure import check_structure
+from shiguan.checking.checks.templates import check_templates
+from shiguan.checking.checks.tenant_reads import check_tenant_reads
+from shiguan.checking.checks.tenant_writes import check_tenant_writes
+from shiguan.checking.definition import Definition, inner_components
+from shiguan.checking.finding import Finding
+from shiguan.checking.reading import PipelineFile, UnreadableFile, read_pipeline_file
+from shiguan.errors import ConfigurationError, UnsafePipelineError
+
+CHECKS = (
+    check_allowed_types,
+    check_code_in_parameters,
+    check_templates,
+    check_known_prompts,
+    check_connections,
+    check_starvation,
+    check_tenant_reads,
+    check_tenant_writes,
+)
+
+_UNSAFE_HAYSTACK = "HAYSTACK_UNSAFE_DESERIALIZATION"
+
+
+@dataclass(frozen=True)
+class Report:
+    """
+    What became of a file.
+
+    :param name: What the file is called.
+    :param findings: Why it is refused, in the order of the file; empty if it may be built.
+    :param notes: What a person should know although nothing is wrong.
+    :param content: The file's data; None if it could not be read.
+    """
+
+    name: str
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    content: dict[str, Any] | None = None
+
+    @property
+    def error(self) -> ConfigurationError | None:
+        """The findings as an error; None if there are none."""
+        if not self.findings:
+            return None
+        kind = UnsafePipelineError if any(finding.unsafe for finding in self.findings) else ConfigurationError
+        if len(self.findings) == 1:
+            return kind(f"{self.name} is refused. {self.findings[0]}")
+        lines = "\n".join(f"- {finding}" for finding in self.findings)
+        return kind(f"{self.name} is refused for {len(self.findings)} reasons:\n{lines}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Give the report as plain data, for programs.
+
+        :returns: `file`, `ok`, `findings` and `notes`.
+        """
+        return {
+            "file": self.name,
+            "ok": not self.findings,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "notes": self.notes,
+        }
+
+
+def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None) -> Report:
+    """
+    Decide whether a pipeline file may be built, without building or importing anything of it.
+
+    :param path: Where the file is.
+    :param name: What to call it in messages.
+    :param allow_types: Types to allow beyond Shiguan's list, with those of $SHIGUAN_ALLOWED_TYPES.
+    :returns: The report.
+    :raises UnsafePipelineError: If the environment switches Haystack's own protection off.
+    """
+    refuse_unsafe_environment()
+    try:
+        file = read_pipeline_file(path, name)
+    except UnreadableFile as unreadable:
+        return Report(name, [replace(finding, check="reading") for finding in unreadable.findings])
+    shape = [_placed(file, finding, "structure") for finding in check_structure(file.content)]
+    if shape:
+        return Report(name, shape, content=file.content)
+    definition = Definition(file, extensions(allow_types))
+    findings = [
+        _placed(file, finding, check.__name__.removeprefix("check_"))
+        for check in CHECKS
+        for finding in check(definition)
+    ]
+    # A store behind an anchor stands in several places and is wrong once.
+    once = {(finding.line, finding.problem): finding for finding in reversed(findings)}
+    ordered = sorted(once.values(), key=lambda finding: finding.line or 0)
+    return Report(name, ordered, list(dict.fromkeys(_notes(definition))), file.content)
+
+
+def refuse_unsafe_environment() -> None:
+    """
+    Refuse to go on where Haystack is told to load anything.
+
+    :raises UnsafePipelineError: If HAYSTACK_UNSAFE_DESERIALIZATION is set.
+    """
+    if os.environ.get(_UNSAFE_HAYSTACK):
+        raise UnsafePipelineError(
+            f"{_UNSAFE_HAYSTACK} is set to `{os.environ[_UNSAFE_HAYSTACK]}`, which lets a pipeline file load any code. "
+            "Expected an environment without it. Unset it and try again."
+        )
+
+
+def _placed(file: PipelineFile, finding: Finding, check: str) -> Finding:
+    return replace(finding, check=check, line=finding.line if finding.line is not None else file.line(finding.place))
+
+
+def _notes(definition: Definition) -> Iterator[str]:
+    if definition.allowed_types:
+        yield (
+            f"Types below {', '.join(definition.allowed_types)} are allowed beyond Shiguan's own list, by "
+            f"`--allow-type` or ${SETTING}."
+        )
+    for component in definition.components.values():
+        for one in (component, *inner_components(component)):
+            if one.signature.state == "absent":
+                yield f"`{one.type}` is not installed here, so that its parameters and sockets were not checked."

@@ -1,0 +1,116 @@
+"""`shiguan check`: tell whether pipeline files are safe and sound, without building them."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shiguan.commands import AddCommand
+from shiguan.commands.printing import print_json, say
+from shiguan.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from shiguan.checking.pipeline_check import Report
+
+
+def register(add: AddCommand) -> None:
+    """
+    Declare the command.
+
+    :param add: Adds it to the program.
+    """
+    parser = add(
+        "check",
+        _check,
+        "check pipeline files: allowed types, no code, every tenant apart",
+        deployment=False,
+        library=False,
+    )
+    parser.add_argument(
+        "pipelines",
+        nargs="*",
+        metavar="FILE",
+        help="a YAML file, a mode such as embedded/simple, or a deployment (default: all that ship with Shiguan)",
+    )
+    parser.add_argument(
+        "--allow-type",
+        action="append",
+        default=[],
+        metavar="PREFIX",
+        help="a package, module or class to allow beyond the list, such as mycompany.retrievers",
+    )
+
+
+def _check(options: argparse.Namespace) -> int:
+    from shiguan.checking.pipeline_check import check_pipeline
+
+    reports: list[Report] = []
+    for name, path in _files(options.pipelines):
+        reports.append(check_pipeline(path, name, allow_types=options.allow_type))
+        if not options.json:
+            _print(reports[-1])
+    refused = sum(bool(report.findings) for report in reports)
+    if options.json:
+        print_json({"ok": not refused, "files": [report.as_dict() for report in reports]})
+    elif len(reports) > 1:
+        say(f"{len(reports) - refused} of {len(reports)} files may be built.")
+    return 2 if refused else 0
+
+
+def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
+    """Find what is meant: a path that exists before a name of Shiguan's own."""
+    from shiguan.loading import list_modes, pipeline_path
+    from shiguan.resources import resource_folder
+
+    shipped = {
+        f"{deployment}/{mode}": pipeline_path(deployment, mode)
+        for deployment, modes in list_modes().items()
+        for mode in ("index", *modes)
+        if mode != "index" or (resource_folder("pipelines") / deployment / "index.yml").is_file()
+    }
+    if not given:
+        yield from shipped.items()
+    for text in given:
+        path = Path(text)
+        below = {name: file for name, file in shipped.items() if name.startswith(f"{text.rstrip('/')}/")}
+        if path.is_file() or path.suffix in {".yml", ".yaml"}:
+            yield text, path
+        elif text in shipped:
+            yield text, shipped[text]
+        elif below:
+            yield from below.items()
+        else:
+            raise ConfigurationError(
+                f"There is no pipeline file `{text}`. Expected a path, or one of {', '.join(shipped)}. Check the name."
+            )
+
+
+def _print(report: "Report") -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=100, no_color=True)
+    count = len(report.findings)
+    verdict = f"refused for {count} reason{'' if count == 1 else 's'}" if count else "fine"
+    console.print(
+        Text.assemble((report.name, "bold"), ": ", (verdict, "bold red" if count else "green")), soft_wrap=True
+    )
+    for finding in report.findings:
+        line = f"line {finding.line}" if finding.line is not None else ""
+        console.print()
+        console.print(
+            Text("  " + "  ".join(part for part in (line, finding.where) if part), style="cyan"), soft_wrap=True
+        )
+        for text, style in ((finding.problem, ""), (finding.expected, "dim"), (finding.next_step, "")):
+            for row in Text(text, style=style).wrap(console, console.width - 6):
+                row.rstrip()
+                console.print(Padding(row, (0, 0, 0, 4), expand=False))
+    for note in report.notes:
+        for row in Text(f"Note: {note}", style="yellow").wrap(console, console.width - 4):
+            row.rstrip()
+            console.print(Padding(row, (0, 0, 0, 2), expand=False))
+    if count:
+        console.print()
