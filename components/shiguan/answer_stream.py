@@ -144,7 +144,7 @@ class AnswerStream:
             if not self._streamed:
                 self._emit_accepted(found)
             if self._first_token is not None:
-                found["metadata"]["timings_ms"]["first_token"] = round(self._first_token, 2)
+                found["metadata"]["time_to_first_token_ms"] = round(self._first_token, 2)
             self._emit(events.GENERATION_COMPLETE, found)
         except Exception as error:
             self._emit(events.ERROR, {"message": str(error)}, error)

@@ -97,7 +97,7 @@ class PipelineRun:
         final: Results = {}
         told: Counter[str] = Counter()
         outputs_as_they_come = cast(
-            AsyncGenerator[Results, None],
+            "AsyncGenerator[Results, None]",
             self._pipeline.run_async_generator(self._data, include_outputs_from=self._wanted),
         )
         async with aclosing(outputs_as_they_come):

@@ -1,0 +1,128 @@
+"""What a caller may send with a question, and what is refused before anything runs."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.prompts import list_layers, load_prompt_data
+from shiguan.question import MAX_QUESTION, AskOptions, checked_question
+from shiguan.support.run_watch import TimeLimits
+
+MAX_BATCH = 50
+"""The most questions of one batch."""
+
+_MOST_TURNS = 100
+_DEEPEST_FILTER = 10
+_MOST_CONDITIONS = 200
+
+
+class Turn(BaseModel):
+    """One turn of a conversation, as the caller kept it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Annotated[str, Field(max_length=20, description="`user` or `assistant`; other roles are left out.")]
+    content: Annotated[str, Field(max_length=20_000)]
+
+
+class AnswerRequest(BaseModel):
+    """A question with what it may come with. What is left out is as the mode's YAML says."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question.")]
+    mode: Annotated[str, Field(max_length=40, description="`simple`, `advanced` or `precise`.")] = "simple"
+    top_k: Annotated[int | None, Field(ge=1, le=50, description="How many passages to read at most.")] = None
+    temperature: Annotated[float | None, Field(ge=0, le=2, description="Of the model that answers.")] = None
+    filters: Annotated[dict[str, Any] | None, Field(description="Further conditions in Haystack's filter format.")] = (
+        None
+    )
+    conversation_id: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[\w.:-]{1,128}$",
+            description="Comes back with the answer. The server remembers no conversation: send its `history` along.",
+        ),
+    ] = None
+    history: Annotated[list[Turn] | None, Field(max_length=_MOST_TURNS, description="The turns before.")] = None
+    include_sources: Annotated[bool, Field(description="Whether `documents` lists the passages that were read.")] = True
+    task: Annotated[str | None, Field(max_length=40, description="A layer of prompts/layers/task.")] = None
+    profile: Annotated[str | None, Field(max_length=40, description="A file of prompts/profiles.")] = None
+    language: Annotated[
+        Literal["en", "zh"] | None, Field(description="Of the prompt; by default that of the question.")
+    ] = None
+    tenant_id: Annotated[
+        str | None, Field(max_length=200, description="May be left out: the key says it. Another one is refused.")
+    ] = None
+
+    @field_validator("query")
+    @classmethod
+    def _is_a_question(cls, query: str) -> str:
+        try:
+            return checked_question(query)
+        except RefusedError as error:
+            raise ValueError(str(error)) from error
+
+    @field_validator("task")
+    @classmethod
+    def _is_a_task(cls, task: str | None) -> str | None:
+        known = list_layers("task")
+        if task is not None and task not in known:
+            raise ValueError(f"Known tasks: {', '.join(known)}.")
+        return task
+
+    @field_validator("profile")
+    @classmethod
+    def _is_a_profile(cls, profile: str | None) -> str | None:
+        if profile is not None:
+            try:
+                load_prompt_data("profiles", profile)
+            except ConfigurationError as error:
+                raise ValueError(str(error)) from error
+        return profile
+
+    @field_validator("filters")
+    @classmethod
+    def _is_bounded(cls, filters: dict[str, Any] | None) -> dict[str, Any] | None:
+        level, count = [filters] if filters is not None else [], 0
+        for _ in range(_DEEPEST_FILTER):
+            level = [
+                condition
+                for node in level
+                if isinstance(node, dict) and isinstance(node.get("conditions"), list)
+                for condition in node["conditions"]
+            ]
+            count += len(level)
+        if level or count > _MOST_CONDITIONS:
+            raise ValueError(
+                f"A filter has at most {_MOST_CONDITIONS} conditions, nested at most {_DEEPEST_FILTER} deep."
+            )
+        return filters
+
+    def options(self, limits: TimeLimits) -> AskOptions:
+        """
+        Give what the engine's runner takes beside the question.
+
+        :param limits: How long the answer may take.
+        :returns: The options.
+        """
+        return AskOptions(
+            top_k=self.top_k,
+            filters=self.filters,
+            history=[turn.model_dump() for turn in self.history] if self.history else None,
+            temperature=self.temperature,
+            task=self.task,
+            profile=self.profile,
+            language=self.language,
+            limits=limits,
+        )
+
+
+class BatchRequest(BaseModel):
+    """Several questions at once; each is an `AnswerRequest` and is checked by itself."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    requests: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_BATCH)]
+    tenant_id: Annotated[str | None, Field(max_length=200)] = None

@@ -1,0 +1,206 @@
+"""The modes of one deployment, loaded once and asked by everybody who serves them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from haystack import Document, logging
+from pydantic import ValidationError
+
+from shiguan.answer_events import GENERATION_COMPLETE, AnswerEvent
+from shiguan.errors import ConfigurationError
+from shiguan.loading import list_modes
+from shiguan.runner import Runner
+from shiguan.serving import metrics
+from shiguan.serving.answer_request import AnswerRequest
+from shiguan.serving.error_replies import ApiError, as_api_error
+from shiguan.serving.invalid_fields import invalid_fields
+from shiguan.serving.settings import ServingSettings
+from shiguan.support.claim_stream import ClaimStream
+from shiguan.support.run_watch import TimeLimits
+
+logger = logging.getLogger(__name__)
+
+_WARM_UP_TENANT = "shiguan:warm-up"
+_WARM_UP_TEXTS = ("Guo Ziyi retook Chang'an in 757.", "郭子儀收復長安。")
+# The engine says a little before the gate does that the time is over: it knows which stage was at work.
+_AHEAD = 0.15
+_LEAST = 0.05
+
+
+class Engine:
+    """
+    Answers for one deployment.
+
+    All modes are loaded when it is made and warmed up by `warm_up`, before the first question. Whoever awaits an answer
+    and is cancelled, or closes a stream, ends the work behind it. The tenant is an argument of every call and is never
+    read from a request's body.
+    """
+
+    def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
+        """
+        Load the modes.
+
+        :param settings: The deployment, its folder and its limits.
+        :param modes: Which modes; None for all that the deployment has.
+        :raises ConfigurationError: If the deployment does not exist or a mode cannot be built.
+        """
+        self.settings = settings
+        self.deployment = settings.deployment
+        known = list_modes()
+        if self.deployment not in known:
+            raise ConfigurationError(
+                f"There is no deployment `{self.deployment}`. Known deployments: {', '.join(known)}. Name one of these."
+            )
+        names = known[self.deployment] if modes is None else modes
+        self._runners = {mode: Runner(self.deployment, mode, data_dir=settings.data_dir) for mode in names}
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The modes that can be asked."""
+        return tuple(self._runners)
+
+    def runner(self, mode: str) -> Runner:
+        """
+        Give the runner of a mode.
+
+        :param mode: The mode.
+        :returns: Its runner.
+        :raises ApiError: 422 if there is no such mode.
+        """
+        if mode not in self._runners:
+            problem = f"There is no mode `{mode[:40]}`. Known: {', '.join(self.modes)}."
+            raise ApiError("invalid_request", message=problem, fields=[{"field": "mode", "problem": problem}])
+        return self._runners[mode]
+
+    def warm_up(self) -> None:
+        """Load models, open stores and go through a search of each mode, so that no question pays for it."""
+        for mode, runner in self._runners.items():
+            runner.warm_up()
+            # A second, smaller pipeline on the same stores and weights: no language model is asked.
+            with Runner(self.deployment, mode, data_dir=self.settings.data_dir, retrieval_only=True) as search:
+                search.search(_WARM_UP_TEXTS[0], tenant_id=_WARM_UP_TENANT)
+        for text in _WARM_UP_TEXTS:
+            claims = ClaimStream([Document(content=text)])
+            claims.add(text)
+            claims.finished(last=True)
+
+    async def ask(self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None) -> dict[str, Any]:
+        """
+        Answer a question.
+
+        :param request: The question.
+        :param tenant_id: Whose documents may be seen.
+        :param deadline: The event loop's time at which the caller stops waiting; None for the settings' own limit.
+        :returns: The answer object of `shiguan ask --json`, with `conversation_id` where the request has one.
+        :raises ShiguanError: If a stage fails or takes too long.
+        """
+        runner = self.runner(request.mode)
+        options = request.options(self._limits(deadline))
+        answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
+        metrics.record_answer(answer)
+        return _for_caller(answer, request)
+
+    async def stream(
+        self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """
+        Answer a question and tell how the answer comes about.
+
+        :param request: The question.
+        :param tenant_id: Whose documents may be seen.
+        :param deadline: As for `ask`.
+        :yields: The events of `shiguan.answer_events`; exactly one terminal event, the last.
+        :raises ApiError: 422 if there is no such mode, before the first event.
+        """
+        runner = self.runner(request.mode)
+        options = request.options(self._limits(deadline))
+        async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
+            async for event in events:
+                if event.name == GENERATION_COMPLETE:
+                    first = event.data["metadata"].get("time_to_first_token_ms")
+                    metrics.record_answer(event.data, first_token_seconds=None if first is None else first / 1000)
+                    _for_caller(event.data, request)
+                yield event
+
+    async def batch(
+        self, requests: Sequence[Mapping[str, Any]], tenant_id: str, *, deadline: float | None = None
+    ) -> list[dict[str, Any]]:
+        """
+        Answer several questions, some at a time.
+
+        :param requests: Bodies of `AnswerRequest`; one that is not valid fails alone.
+        :param tenant_id: Whose documents may be seen, for all of them.
+        :param deadline: As for `ask`.
+        :returns: In the order of the requests, `{"index", "answer"}` or `{"index", "error"}`.
+        """
+        free = asyncio.Semaphore(self.settings.batch_concurrency)
+
+        async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
+            try:
+                request = AnswerRequest.model_validate(body)
+                async with free:
+                    return {"index": index, "answer": await self.ask(request, tenant_id, deadline=deadline)}
+            except ValidationError as error:
+                told = invalid_fields(error)
+            except Exception as error:
+                logger.debug("A question of a batch failed: {kind}", kind=type(error).__name__)
+                told = as_api_error(error)
+            metrics.record_failure(told.kind)
+            return {"index": index, **told.body(None)}
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(index, body)) for index, body in enumerate(requests)]
+        return [task.result() for task in tasks]
+
+    def close(self) -> None:
+        """Let go of the runners; stores close with the process."""
+        for runner in self._runners.values():
+            runner.close()
+
+    def _limits(self, deadline: float | None) -> TimeLimits:
+        left = self.settings.request_timeout
+        if deadline is not None:
+            left = deadline - asyncio.get_running_loop().time()
+        return TimeLimits(
+            request=max(left - _AHEAD, _LEAST),
+            llm=self.settings.llm_timeout,
+            helper=self.settings.rewriting_timeout,
+            retrieval=self.settings.retrieval_timeout,
+        )
+
+
+def _for_caller(answer: dict[str, Any], request: AnswerRequest) -> dict[str, Any]:
+    if not request.include_sources:
+        answer["documents"] = []
+    if request.conversation_id is not None:
+        answer["conversation_id"] = request.conversation_id
+    return answer
+
+
+_current: list[Engine] = []
+
+
+def use_engine(engine: Engine | None) -> None:
+    """
+    Say which engine the process serves; Hayhooks makes its wrappers itself and hands them nothing.
+
+    :param engine: The engine; None when it is closed.
+    """
+    _current[:] = [engine] if engine is not None else []
+
+
+def current_engine() -> Engine:
+    """
+    Give the engine of the process.
+
+    :returns: The engine.
+    :raises ConfigurationError: If there is none yet.
+    """
+    if not _current:
+        raise ConfigurationError(
+            "The server has no engine. Start it with `shiguan serve` or `uvicorn --app-dir hayhooks app:app`, which "
+            "load one before the first request."
+        )
+    return _current[0]

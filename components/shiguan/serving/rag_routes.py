@@ -1,0 +1,111 @@
+"""The routes that answer questions: at once, as a stream of events, and several together."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import JSONResponse
+
+from shiguan.answer_events import EVENTS, AnswerEvent
+from shiguan.serving import metrics
+from shiguan.serving.answer_request import AnswerRequest, BatchRequest
+from shiguan.serving.engine import current_engine
+from shiguan.serving.error_replies import as_api_error, log_failure
+from shiguan.serving.principal import Principal, check_tenant, current_principal
+from shiguan.serving.sse import DONE, EventStreamResponse, sse
+
+router = APIRouter(prefix="/api/v1/rag", tags=["rag"])
+
+Asker = Annotated[Principal, Depends(current_principal)]
+
+
+@router.post("/query", summary="Answer a question", response_class=JSONResponse)
+async def query(body: AnswerRequest, request: Request, asker: Asker) -> JSONResponse:
+    """
+    Answer a question from the caller's documents.
+
+    The reply is the object that `shiguan ask --json` prints, with `request_id`.
+    """
+    check_tenant(asker, body.tenant_id)
+    answer = await current_engine().ask(body, asker.tenant_id, deadline=deadline_of(request))
+    return JSONResponse({**answer, "request_id": request_id_of(request)})
+
+
+@router.post(
+    "/query-stream",
+    summary="Answer a question and tell how the answer comes about",
+    response_class=EventStreamResponse,
+    responses={
+        200: {
+            "content": {"text/event-stream": {}},
+            "description": "\n".join(f"- `{name}`: {about}" for name, about in EVENTS.items()),
+        }
+    },
+)
+async def query_stream(body: AnswerRequest, request: Request, asker: Asker) -> EventStreamResponse:
+    """
+    Answer a question as server-sent events, numbered from 1.
+
+    Exactly one of them is terminal, `generation_complete` or `error`; `[DONE]` follows it.
+    """
+    check_tenant(asker, body.tenant_id)
+    engine = current_engine()
+    engine.runner(body.mode)  # an unknown mode is 422 and no stream
+    events = engine.stream(body, asker.tenant_id, deadline=deadline_of(request))
+    return EventStreamResponse(_written(events, request_id_of(request)))
+
+
+@router.post("/batch", summary="Answer several questions", response_class=JSONResponse)
+async def batch(body: BatchRequest, request: Request, asker: Asker) -> JSONResponse:
+    """
+    Answer up to 50 questions, some of them side by side.
+
+    `results` has the order of `requests`; each entry has its `index` and either the `answer` or its own `error`.
+    """
+    for tenant_id in (body.tenant_id, *(one.get("tenant_id") for one in body.requests)):
+        check_tenant(asker, tenant_id)
+    results = await current_engine().batch(body.requests, asker.tenant_id, deadline=deadline_of(request))
+    return JSONResponse({"results": results, "request_id": request_id_of(request)})
+
+
+def request_id_of(request: Request) -> str | None:
+    """
+    Give the id that the log knows a request by.
+
+    :param request: The request.
+    :returns: The id; None outside the gate.
+    """
+    request_id: str | None = getattr(request.state, "request_id", None)
+    return request_id
+
+
+def deadline_of(request: Request) -> float | None:
+    """
+    Give the time at which the gate ends a request.
+
+    :param request: The request.
+    :returns: The event loop's time; None outside the gate.
+    """
+    deadline: float | None = getattr(request.state, "deadline", None)
+    return deadline
+
+
+async def _written(events: AsyncGenerator[AnswerEvent, None], request_id: str | None) -> AsyncGenerator[bytes, None]:
+    async with aclosing(events):
+        async for event in events:
+            yield sse(_told(event, request_id), event=event.name, id=event.id)
+            # A long answer that comes in one go must not keep the others waiting.
+            await asyncio.sleep(0)
+    yield DONE
+
+
+def _told(event: AnswerEvent, request_id: str | None) -> dict[str, Any]:
+    if event.error is None:
+        return {**event.data, "request_id": request_id} if event.is_terminal else event.data
+    told = as_api_error(event.error)
+    metrics.record_failure(told.kind)
+    if told.kind == "internal":
+        log_failure(event.error, request_id)
+    return told.body(request_id)
