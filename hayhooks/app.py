@@ -1,1 +1,102 @@
-"""The ASGI application that is served: Hayhooks with the three modes, behind Shiguan's gate."""
+"""
+The ASGI application that is served: Hayhooks with the three modes, behind Shiguan's gate.
+
+    shiguan serve                                   # the usual way
+    uvicorn --app-dir hayhooks app:app --port 1416  # the same by hand, from a checkout
+
+`app` is built when it is asked for: importing this file reads no environment and loads nothing.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from shiguan.resources import resource_folder
+from shiguan.serving.keyless import check_open_host, host_of_command
+from shiguan.serving.routes import include_routes, only_routes
+from shiguan.serving.service import Service
+from shiguan.serving.settings import ServingSettings
+from shiguan.serving.startup_failure import PlainStartupFailure
+
+
+def create(settings: ServingSettings) -> Any:
+    """
+    Build the application of one deployment; its models are loaded when it starts.
+
+    :param settings: The settings of the server.
+    :returns: The ASGI application.
+    :raises ConfigurationError: If the settings cannot work.
+    """
+    service = Service(settings)
+    wrappers = resource_folder("hayhooks") / "wrappers"
+    _set_hayhooks_up(wrappers)
+    # Hayhooks reads its settings when it is imported.
+    from hayhooks.server import app as hayhooks_server  # noqa: PLC0415
+    from hayhooks.server.pipelines.registry import registry  # noqa: PLC0415
+    from hayhooks.server.routers import draw_router, status_router  # noqa: PLC0415
+
+    _log_without_values()
+
+    def deploy(application: FastAPI) -> list[str]:
+        hayhooks_server.deploy_pipelines(application, wrappers)
+        return list(registry.get_names())
+
+    application = hayhooks_server.create_app()
+    # Deploying, undeploying, uploads of code, traces: what is not put back cannot be reached.
+    only_routes(application)
+    include_routes(application, status_router)
+    include_routes(application, draw_router)
+    service.install(application, deploy=deploy)
+    return PlainStartupFailure(application)
+
+
+def __getattr__(name: str) -> Any:
+    """Build `app` for a server that is given `app:app`."""
+    if name != "app":
+        raise AttributeError(name)
+    settings = ServingSettings.from_environment()
+    application = create(settings)
+    host = host_of_command(sys.argv) or os.environ.get("UVICORN_HOST", "127.0.0.1")
+    check_open_host(host, keyless=application.state.keys.keyless)
+    globals()["app"] = application
+    return application
+
+
+def _set_hayhooks_up(wrappers: Path) -> None:
+    os.environ.update(
+        {
+            "HAYHOOKS_PIPELINES_DIR": str(wrappers),
+            # Parallel deployment has dropped a wrapper before.
+            "HAYHOOKS_STARTUP_DEPLOY_STRATEGY": "sequential",
+            "HAYHOOKS_CORS_ALLOW_ORIGINS": "[]",
+            "HAYHOOKS_SHOW_TRACEBACKS": "false",
+            "HAYHOOKS_DURABLE_MODE": "false",
+            "HAYHOOKS_CHAINLIT_ENABLED": "false",
+            "HAYHOOKS_MONITORING_ENABLED": "false",
+            "HAYHOOKS_TRACING_ENABLED": "false",
+            "HAYHOOKS_TRACING_INCLUDE_HAYSTACK_SPANS": "false",
+            "HAYHOOKS_TRACING_INCLUDE_PAYLOAD_VALUES": "false",
+            "HAYHOOKS_ADDITIONAL_PYTHON_PATH": "",
+            # Hayhooks would read any .env that lies around in or above the current folder.
+            "PYTHON_DOTENV_DISABLED": "1",
+        }
+    )
+    os.environ.setdefault("HAYHOOKS_LOG_LEVEL", "WARNING")
+    os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
+
+
+def _log_without_values() -> None:
+    """Print where something failed, and never the values of variables, which hold questions and keys."""
+    from loguru import logger  # noqa: PLC0415
+
+    def line(record: Any) -> str:
+        error = record["exception"]
+        if error is None:
+            return "{time:YYYY-MM-DD HH:mm:ss} | {level: <8} | {message}\n"
+        return "{time:YYYY-MM-DD HH:mm:ss} | {level: <8} | {name}:{line} " + error.type.__name__ + "\n"
+
+    logger.remove()
+    logger.add(sys.stderr, level=os.environ["HAYHOOKS_LOG_LEVEL"].upper(), format=line, diagnose=False, backtrace=False)

@@ -16,6 +16,8 @@ COMMANDS = (
     "sources",
     "delete",
     "modes",
+    "serve",
+    "keys",
     "check",
 )
 """The files of this folder that hold commands, in the order of `shiguan --help`."""

@@ -67,6 +67,11 @@ class IngestJobs:
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._thread.start()
 
+    @property
+    def alive(self) -> bool:
+        """Whether uploads are being worked on, or would be."""
+        return self._thread is not None and self._thread.is_alive()
+
     def stop(self) -> None:
         """End the work at its next step; what is unfinished begins again with the next server."""
         self._stopping.set()

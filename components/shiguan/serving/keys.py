@@ -16,7 +16,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.serving.principal import ROLES
+
+ROLES = ("read", "write", "metrics")
+"""`read` asks and lists, `write` also uploads and deletes, `metrics` reads /metrics and nothing else."""
+
+NO_TENANT = "*"
+"""Stands for the tenant of a key that opens no library."""
 
 _PREFIX = "sg_"
 _SHOWN = 7
@@ -37,7 +42,7 @@ class KeyRecord:
     :param id: The first characters of the hash, by which people name the key.
     :param hash: SHA-256 of the key, in hexadecimal.
     :param tenant: Whose library it opens; `*` for the role `metrics`, which opens none.
-    :param role: One of `principal.ROLES`.
+    :param role: One of `ROLES`.
     :param name: A note for people.
     :param prefix: How the key begins, so that its owner recognises it.
     :param created: When it was made, ISO 8601.
@@ -103,22 +108,12 @@ class KeyFile:
         Make a key.
 
         :param tenant: Whose library it opens.
-        :param role: One of `principal.ROLES`.
+        :param role: One of `ROLES`.
         :param name: A note for people.
         :returns: The key, which is shown once and kept nowhere, and its record.
         :raises RefusedError: If the tenant, the role or the name cannot be used.
         """
-        key = _PREFIX + secrets.token_urlsafe(32)
-        digest = hash_of(key)
-        record = KeyRecord(
-            id=digest[:_ID_LENGTH],
-            hash=digest,
-            tenant="*" if role == "metrics" else checked_tenant(tenant),
-            role=_checked_role(role),
-            name=_checked_name(name),
-            prefix=key[:_SHOWN],
-            created=_now(),
-        )
+        key, record = new_key(tenant, role, name)
         with self._locked():
             self._write([*self.read(), record])
         return key, record
@@ -169,6 +164,30 @@ class KeyFile:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
+
+
+def new_key(tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
+    """
+    Make a key without keeping it.
+
+    :param tenant: Whose library it opens.
+    :param role: One of `ROLES`.
+    :param name: A note for people.
+    :returns: The key and its record.
+    :raises RefusedError: If the tenant, the role or the name cannot be used.
+    """
+    key = _PREFIX + secrets.token_urlsafe(32)
+    digest = hash_of(key)
+    record = KeyRecord(
+        id=digest[:_ID_LENGTH],
+        hash=digest,
+        tenant=NO_TENANT if role == "metrics" else checked_tenant(tenant),
+        role=_checked_role(role),
+        name=_checked_name(name),
+        prefix=key[:_SHOWN],
+        created=_now(),
+    )
+    return key, record
 
 
 def keys_of_environment(text: str) -> list[KeyRecord]:

@@ -7,9 +7,6 @@ from starlette.requests import Request
 
 from shiguan.serving.error_replies import ApiError
 
-ROLES = ("read", "write", "metrics")
-"""`read` asks and lists, `write` also uploads and deletes, `metrics` reads /metrics and nothing else."""
-
 DEFAULT_TENANT = "default"
 """Whose library it is where no keys are configured."""
 
@@ -23,7 +20,7 @@ class Principal:
     Who asks.
 
     :param tenant_id: Whose documents may be seen. It comes from the key and from nowhere else.
-    :param role: One of `ROLES`.
+    :param role: One of `keys.ROLES`.
     :param key_id: The public id of the key; `keyless` where no keys are configured.
     """
 

@@ -1,0 +1,100 @@
+"""`shiguan keys`: make, list and revoke the API keys of the server."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shiguan.commands import AddCommand
+from shiguan.commands.printing import print_json, say
+from shiguan.errors import ConfigurationError, RefusedError
+
+if TYPE_CHECKING:
+    from shiguan.serving.keys import KeyFile
+
+
+def register(add: AddCommand) -> None:
+    """
+    Declare the commands.
+
+    :param add: Adds them to the program.
+    """
+    new = _command(add, "keys add", _add, "make a key for a tenant")
+    new.add_argument("--tenant", default="", help="whose library it opens; not for the role metrics")
+    new.add_argument(
+        "--role", choices=("read", "write", "metrics"), required=True,
+        help="read asks and lists, write also uploads and deletes, metrics reads /metrics and nothing else",
+    )  # fmt: skip
+    new.add_argument("--name", default="", help="a note for people")
+    new.add_argument(
+        "--print-hash", action="store_true", help="write no file: print the entry for SHIGUAN_API_KEYS beside the key"
+    )
+    _command(add, "keys list", _list, "list the keys, without what would let anybody in")
+    _command(add, "keys revoke", _revoke, "revoke a key").add_argument("id", metavar="ID", help="as `keys list` shows")
+
+
+def _command(add: AddCommand, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser = add(name, run, text, deployment=False, library=False)
+    parser.add_argument(
+        "--keys-file", type=Path, help="the file (default: $SHIGUAN_KEYS_FILE, else keys.json in the data folder)"
+    )
+    return parser
+
+
+def _add(options: argparse.Namespace) -> int:
+    file = _file(options)
+    if not options.tenant and options.role != "metrics":
+        raise RefusedError("`--tenant` is missing. Say whose library the key opens: `--tenant NAME`.")
+    from shiguan.serving.keys import new_key, shown
+
+    if options.print_hash:
+        key, record = new_key(options.tenant, options.role, options.name)
+    else:
+        key, record = file.add(options.tenant, options.role, options.name)
+    entry = f"{record.tenant}:{record.role}:{record.hash}"
+    if options.json:
+        print_json({"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})})
+        return 0
+    say(key)
+    if options.print_hash:
+        say(f"Entry for SHIGUAN_API_KEYS: {entry}")
+    else:
+        say(f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now.")
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from shiguan.serving.keys import shown
+
+    records = _file(options).read()
+    if options.json:
+        print_json({"keys": [shown(record) for record in records]})
+        return 0
+    if not records:
+        say("There are no keys. Make one with `shiguan keys add --tenant NAME --role write`.")
+    for record in records:
+        state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
+        name = f"  {record.name}" if record.name else ""
+        say(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
+    return 0
+
+
+def _revoke(options: argparse.Namespace) -> int:
+    from shiguan.serving.keys import shown
+
+    record = _file(options).revoke(options.id)
+    if options.json:
+        print_json(shown(record))
+    else:
+        say(f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request.")
+    return 0
+
+
+def _file(options: argparse.Namespace) -> "KeyFile":
+    try:
+        from shiguan.serving.keys import KeyFile
+        from shiguan.serving.settings import ServingSettings
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f'Keys need `{error.name}`, which is not installed. Install it with: pip install "shiguan[serve]"'
+        ) from error
+    return KeyFile(options.keys_file or ServingSettings.from_environment().keys_path)

@@ -1,0 +1,99 @@
+"""`shiguan serve`: answer questions over HTTP."""
+
+import argparse
+import os
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from shiguan.commands import AddCommand
+from shiguan.commands.printing import print_json, say
+from shiguan.errors import ConfigurationError
+
+_GRACE_SECONDS = 5
+
+
+def register(add: AddCommand) -> None:
+    """
+    Declare the command.
+
+    :param add: Adds it to the program.
+    """
+    parser = add("serve", _serve, "answer questions over HTTP", deployment=False, library=False)
+    parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
+    parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=_port, default=1416, help="the port, 0 for a free one (default: 1416)")
+
+
+def _port(text: str) -> int:
+    value = int(text) if text.isdigit() else -1
+    if not 0 <= value <= 65535:
+        raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text}")
+    return value
+
+
+def _serve(options: argparse.Namespace) -> int:
+    # What the options say is said to every part, also to the stores that YAML describes.
+    if options.data_dir is not None:
+        os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
+    if options.deployment is not None:
+        os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
+    try:
+        import uvicorn
+
+        from shiguan.serving.keyless import check_open_host
+        from shiguan.serving.settings import ServingSettings
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f'The server needs `{error.name}`, which is not installed. Install it with: pip install "shiguan[serve]"'
+        ) from error
+    settings = ServingSettings.from_environment()
+    application = _application_module().create(settings)
+    keyless = application.state.keys.keyless
+    check_open_host(options.host, keyless=keyless)
+
+    class Server(uvicorn.Server):
+        """Says where it listens, once it can answer."""
+
+        async def startup(self, sockets: list[Any] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                address = self.servers[0].sockets[0].getsockname()
+                _say_ready(options, settings.deployment, str(address[0]), int(address[1]), keyless=keyless)
+
+    config = uvicorn.Config(
+        application,
+        host=options.host,
+        port=options.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    server = Server(config)
+    server.run()
+    return 0 if server.started else 1
+
+
+def _application_module() -> Any:
+    from shiguan.resources import resource_folder
+
+    path = resource_folder("hayhooks") / "app.py"
+    spec = spec_from_file_location("shiguan_hayhooks_app", path)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{path} cannot be loaded. Install Shiguan again.")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _say_ready(options: argparse.Namespace, deployment: str, host: str, port: int, *, keyless: bool) -> None:
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    if options.json:
+        print_json({"url": url, "deployment": deployment, "keyless": keyless})
+        return
+    say(f"Serving {deployment} at {url}. Stop with Ctrl-C.")
+    if keyless:
+        say("No API keys: only this machine may ask. Make one with `shiguan keys add --tenant NAME --role write`.")
