@@ -29,6 +29,11 @@ class RetrievalSet:
     unjudged: list[str]
     hashes: dict[str, str]
 
+    @property
+    def name(self) -> str:
+        """What to call the set: the folder of its corpus."""
+        return self.corpus.resolve().parent.name
+
 
 def read_retrieval_set(
     corpus: Path,

@@ -1,0 +1,123 @@
+"""One measurement of retrieval from beginning to end: ingest, search, score, write down."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shiguan.evaluation.ingested_corpus import corpus_stamp, ingest_corpus
+from shiguan.evaluation.provenance import describe_circumstances, describe_configuration
+from shiguan.evaluation.question import Question
+from shiguan.evaluation.results import Results, write_results
+from shiguan.evaluation.retrieval_run import RetrievalRun, Track, ask_all, score_all
+from shiguan.evaluation.retrieval_set import RetrievalSet
+from shiguan.evaluation.run_store import RunStore, fingerprint
+
+DEFAULT_ROOT = Path(".data") / "eval"
+"""Where runs are kept that name no folder."""
+
+Ingest = Callable[[list[Path], str, Path], list[str]]
+"""Puts files into the data folder of a deployment, and shows how far it is."""
+
+
+def _ingest_silently(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
+    return ingest_corpus(files, deployment=deployment, data_dir=data_dir)
+
+
+def _track_silently(questions: list[Question]) -> list[Question]:
+    return questions
+
+
+@dataclass(frozen=True)
+class RetrievalPlan:
+    """
+    What is measured and where it is kept.
+
+    :param questions: The set.
+    :param deployment: A folder of `pipelines/`.
+    :param mode: A file of that folder, or a pipeline file of one's own.
+    :param output: The run's folder; None for one below `.data/eval` that is named after what is measured.
+    :param data_dir: Where the corpus is ingested; None for a folder beside the run's, shared by all runs on this corpus.
+    :param context: Whether the context is built and scored too.
+    :param seed: For the draws of the intervals.
+    """
+
+    questions: RetrievalSet
+    deployment: str = "embedded"
+    mode: str | Path = "simple"
+    output: Path | None = None
+    data_dir: Path | None = None
+    context: bool = True
+    seed: int = 0
+
+    def configuration(self) -> dict[str, Any]:
+        """
+        Name what the numbers hang on.
+
+        :returns: JSON; a run's folder belongs to one of these.
+        """
+        options = {
+            "context": self.context,
+            "questions": fingerprint([question.id for question in self.questions.questions]),
+            "count": len(self.questions.questions),
+            "unjudged": len(self.questions.unjudged),
+        }
+        described = describe_configuration(self.deployment, self.mode, data=self.questions.hashes, options=options)
+        return {"kind": "retrieval", **described}
+
+    def folders(self, configuration: dict[str, Any]) -> tuple[Path, Path]:
+        """
+        Say where the run and the corpus are kept.
+
+        :param configuration: What `configuration` gave.
+        :returns: The run's folder and the data folder.
+        """
+        name = f"retrieval-{self.questions.name}-{configuration['mode']}-{fingerprint(configuration)[:8]}"
+        output = self.output or DEFAULT_ROOT / name
+        stamp = fingerprint(corpus_stamp([self.questions.corpus], self.deployment))[:8]
+        return output, self.data_dir or output.resolve().parent / f"library-{stamp}"
+
+
+def measure_retrieval(
+    plan: RetrievalPlan, *, track: Track = _track_silently, ingest: Ingest = _ingest_silently
+) -> tuple[Results, Path]:
+    """
+    Measure how well a mode finds passages; a run that was stopped goes on where it was.
+
+    :param plan: What is measured.
+    :param track: Shows the progress of the questions.
+    :param ingest: Puts the corpus in, and shows the progress.
+    :returns: The results and the run's folder, where `results.json` has them.
+    :raises RefusedError: If the folder holds something else, or a question cannot be asked.
+    :raises ConfigurationError: If the mode cannot be loaded.
+    """
+    configuration = plan.configuration()
+    output, data_dir = plan.folders(configuration)
+    questions = plan.questions.questions
+    with RunStore(output, configuration) as store:
+        notes: list[str] = []
+        if any(question.id not in store.records for question in questions):
+            notes = ingest([plan.questions.corpus], plan.deployment, data_dir)
+            with closing(RetrievalRun(plan.deployment, plan.mode, data_dir=data_dir, context=plan.context)) as run:
+                ask_all(run, questions, store, track)
+        results = Results(
+            kind="retrieval",
+            run={
+                **configuration,
+                **describe_circumstances(),
+                "seed": plan.seed,
+                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                "notes": [*notes, *_left_out(plan.questions)],
+            },
+            questions=list(score_all(questions, store.records)),
+        )
+        write_results(results, output)
+    return results, output
+
+
+def _left_out(questions: RetrievalSet) -> list[str]:
+    if not questions.unjudged:
+        return []
+    return [f"{len(questions.unjudged):,} questions without a relevant document were left out."]

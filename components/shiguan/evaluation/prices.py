@@ -1,0 +1,66 @@
+"""What calls to a language model cost, by a table that the person measuring gives."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from shiguan.errors import RefusedError
+
+_PER = 1_000_000
+
+
+@dataclass(frozen=True)
+class Prices:
+    """
+    A price table.
+
+    :param models: Model to the price of a million tokens read (`input`) and written (`output`), in one currency.
+    """
+
+    models: dict[str, tuple[float, float]]
+
+    def cost(self, model: str, usage: dict[str, Any], calls: int) -> float | None:
+        """
+        Price the calls of one question.
+
+        :param model: The model that answered.
+        :param usage: `prompt_tokens` and `completion_tokens`.
+        :param calls: How many calls there were; none cost nothing.
+        :returns: The cost in the table's currency; None where the table does not know the model, or nobody said how
+            many tokens were used: an unknown cost is no cost of zero.
+        """
+        if not calls:
+            return 0.0
+        price = self.models.get(model)
+        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if price is None or not isinstance(read, int) or not isinstance(written, int) or not read + written:
+            return None
+        return (read * price[0] + written * price[1]) / _PER
+
+
+def read_prices(path: Path) -> Prices:
+    """
+    Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens.
+
+    :param path: The file.
+    :returns: The table.
+    :raises RefusedError: If the file is missing or malformed.
+    """
+    try:
+        table = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RefusedError(f"{path} cannot be read as YAML: {error}. Correct the path or the file.") from error
+    models: dict[str, tuple[float, float]] = {}
+    for model, price in table.items() if isinstance(table, dict) else ():
+        values = [price.get(kind) for kind in ("input", "output")] if isinstance(price, dict) else [None]
+        numbers = [value for value in values if type(value) in (int, float) and value >= 0]
+        if len(numbers) != 2:
+            raise RefusedError(
+                f"{path} prices `{model}` as {price!r}; expected {{input: 0.4, output: 1.6}}, per million tokens."
+            )
+        models[str(model)] = (float(numbers[0]), float(numbers[1]))
+    if not models:
+        raise RefusedError(f"{path} has no prices. Expected `model: {{input: 0.4, output: 1.6}}`, per million tokens.")
+    return Prices(models)

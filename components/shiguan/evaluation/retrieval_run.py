@@ -1,0 +1,149 @@
+"""Searches every question of a set, keeps what was found, and scores it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.ingested_corpus import TENANT
+from shiguan.evaluation.passage import Passage, passages_of
+from shiguan.evaluation.question import Question
+from shiguan.evaluation.results import QuestionResult
+from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, context_metrics, ranking_metrics
+from shiguan.evaluation.run_store import RunStore
+from shiguan.loading import read_definition
+from shiguan.runner import Runner
+from shiguan.support.token_counter import TokenCounter
+
+DEPTH = max(RECALL_DEPTHS)
+"""How many passages are asked for."""
+
+_CONTEXT_OUTPUTS = ["passages", "context"]
+_FOUND_SHOWN = 5
+
+Track = Callable[[list[Question]], Iterable[Question]]
+"""Goes through the questions and shows how far it is."""
+
+
+class RetrievalRun:
+    """
+    The retrieval of one mode over one data folder.
+
+    Ranking looks 20 passages deep, deeper than a mode reads; a mode that is asked for 20 would also read 20. So each
+    question is asked twice: for 20 passages, and for the context as the mode builds it by itself. Latency and calls are
+    those of the second. A pipeline file without the outputs `passages` and `context` is measured by its ranking alone.
+    """
+
+    def __init__(self, deployment: str, mode: str | Path, *, data_dir: Path, context: bool = True) -> None:
+        """
+        Load the mode.
+
+        :param deployment: A folder of `pipelines/`.
+        :param mode: A file of that folder, or a pipeline file of one's own.
+        :param data_dir: Where the corpus is.
+        :param context: Whether the context is built too.
+        :raises ConfigurationError: If the mode cannot be loaded.
+        """
+        declared = read_definition(deployment, mode).get("outputs", {})
+        self.reads_context = context and all(name in declared for name in _CONTEXT_OUTPUTS)
+        self._search = Runner(deployment, mode, data_dir=data_dir, outputs=["documents"])
+        self._read = (
+            Runner(deployment, mode, data_dir=data_dir, outputs=_CONTEXT_OUTPUTS) if self.reads_context else None
+        )
+        self._counter = TokenCounter()
+
+    def warm_up(self) -> None:
+        """Load models and open stores, so that the first question is as fast as the others."""
+        for runner in (self._search, self._read):
+            if runner is not None:
+                runner.warm_up()
+        self._counter.warm_up()
+
+    def close(self) -> None:
+        """End the event loops."""
+        for runner in (self._search, self._read):
+            if runner is not None:
+                runner.close()
+
+    def ask(self, question: Question) -> dict[str, Any]:
+        """
+        Search one question.
+
+        :param question: The question.
+        :returns: JSON: `found`, the passages, best first; `read` and `tokens`, the context's passages and length, None
+            where it was not built; `timings_ms`, `llm_calls` and `warnings`.
+        :raises RefusedError: If the question is empty or too long; the message names it.
+        :raises AnswerError: If a stage fails.
+        """
+        asked: dict[str, Any] = {"tenant_id": TENANT, "history": question.history or None}
+        try:
+            found = self._search.trace(question.text, outputs=["documents"], top_k=DEPTH, **asked)
+            told, read, tokens = found, None, None
+            if self._read is not None:
+                told = self._read.trace(question.text, outputs=_CONTEXT_OUTPUTS, **asked)
+                read = _written(told["outputs"]["passages"])
+                tokens = self._counter.count(told["outputs"]["context"] or "") if read else 0
+        except RefusedError as error:
+            raise RefusedError(f"The question `{question.id}` cannot be asked: {error}") from error
+        return {
+            "found": _written(found["outputs"]["documents"])[:DEPTH],
+            "read": read,
+            "tokens": tokens,
+            "timings_ms": told["timings_ms"],
+            "llm_calls": told["llm_calls"],
+            "warnings": told["warnings"],
+        }
+
+
+def ask_all(run: RetrievalRun, questions: list[Question], store: RunStore, track: Track) -> None:
+    """
+    Search every question that the store does not have yet.
+
+    :param run: The mode.
+    :param questions: All questions of the set.
+    :param store: Keeps each one as soon as it is there.
+    :param track: Shows the progress.
+    """
+    missing = [question for question in questions if question.id not in store.records]
+    if missing:
+        run.warm_up()
+    for question in track(missing):
+        store.add(question.id, run.ask(question))
+
+
+def score_all(questions: list[Question], records: dict[str, dict[str, Any]]) -> Iterator[QuestionResult]:
+    """
+    Score what the questions found.
+
+    :param questions: All questions of the set.
+    :param records: Question id to what `RetrievalRun.ask` gave.
+    :yields: One result per question, in their order.
+    :raises RefusedError: If a question has no record.
+    """
+    for question in questions:
+        record = records.get(question.id)
+        if record is None:
+            raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to go on.")
+        found = [Passage.from_json(value) for value in record["found"]]
+        metrics = ranking_metrics(question, found)
+        if record["read"] is not None:
+            read = [Passage.from_json(value) for value in record["read"]]
+            metrics |= context_metrics(question, read, record["tokens"])
+        yield QuestionResult(
+            id=question.id,
+            metrics=metrics,
+            stratum=question.stratum,
+            language=question.language,
+            timings_ms=record["timings_ms"],
+            llm_calls=record["llm_calls"],
+            details={
+                "question": question.text,
+                "gold": sorted(question.gold),
+                "found": [passage.record_id for passage in found[:_FOUND_SHOWN]],
+                **({"warnings": record["warnings"]} if record["warnings"] else {}),
+            },
+        )
+
+
+def _written(documents: Any) -> list[list[Any]]:
+    return [passage.to_json() for passage in passages_of(documents or [])]
