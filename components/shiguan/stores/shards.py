@@ -27,6 +27,7 @@ from shiguan.stores.shard_format import (
     read_record,
     write_record,
 )
+from shiguan.stores.token_vector_file import TokenVectorFile
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class Shard:
             ) from error
         try:
             self._edge: EdgeShard | None = self._open(keyword_fields)
+            self.token_vectors = TokenVectorFile(folder, self._stored)
         except BaseException:
             self._lock.release()
             raise
@@ -137,6 +139,7 @@ class Shard:
         :param edge: The engine.
         :param point_ids: Their ids.
         """
+        self.token_vectors.delete(point_ids)
         edge.update(UpdateOperation.delete_points([*point_ids]))
         self.stale_statistics = True
         if self._builder is not None:
@@ -164,6 +167,7 @@ class Shard:
             self._readers.wait_for(lambda: not self._reading)
             if self._edge is not None:
                 edge, self._edge = self._edge, None
+                self.token_vectors.close()
                 self._save_record()
                 edge.close()
                 self._lock.release()
@@ -264,6 +268,10 @@ class Shard:
                 continue
             if found.get(name) != value:
                 raise mismatch(self.folder, name, found.get(name), value)
+
+    def _stored(self, point_ids: list[str]) -> set[str]:
+        records = self._engine().retrieve([*point_ids], with_payload=False, with_vector=False)
+        return {str(record.id) for record in records}
 
     def _engine(self) -> EdgeShard:
         if self._edge is None:

@@ -1,6 +1,6 @@
 """What the embedded document store does, synchronously."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 from haystack.dataclasses import Document
@@ -13,8 +13,7 @@ from shiguan.stores import metadata, points
 from shiguan.stores.point_writer import PointWriter
 from shiguan.stores.reading import existing_ids, resolve, scroll, search_terms, search_vectors
 from shiguan.stores.shard_format import ShardFormat
-from shiguan.stores.shards import Shard
-from shiguan.support.token_vectors import TokenVectors
+from shiguan.stores.token_vector_operations import TokenVectorOperations
 
 _BATCH = 256
 _DELETED = 10_000
@@ -22,17 +21,12 @@ _IDS_ONLY = PayloadSelector.Include([points.ID])
 _META_ONLY = PayloadSelector.Include([points.ID, points.META])
 
 
-class StoreOperations(ABC):
+class StoreOperations(TokenVectorOperations):
     """The synchronous methods of `QdrantEdgeDocumentStore`, which says where the data are and what is baked in."""
 
     name: str
     embedding_dim: int | None
     return_embedding: bool
-
-    @property
-    @abstractmethod
-    def _shard(self) -> Shard:
-        """The open folder."""
 
     @abstractmethod
     def _format(self) -> ShardFormat:
@@ -60,6 +54,7 @@ class StoreOperations(ABC):
                 batch = documents[start : start + _BATCH]
                 rows = zip(batch, orders[start:], strict=False)
                 self._shard.upsert(edge, [writer.point(document, order) for document, order in rows])
+                self._shard.token_vectors.publish([points.point_id(document.id) for document in batch])
         return len(documents)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
@@ -297,18 +292,6 @@ class StoreOperations(ABC):
             return search_vectors(
                 edge, vector, filters, top_k=top_k, meta_fields=meta_fields, return_content=return_content
             )
-
-    def token_vectors(self, child_ids: list[str], model: str) -> TokenVectors | None:
-        """
-        Give the token vectors of documents, for ranking by late interaction.
-
-        :param child_ids: Ids of documents; those without vectors are left out of the answer.
-        :param model: The embedder that the question is encoded with.
-        :returns: Their vectors; `None` if the folder has none at all, because it was filled without them.
-        :raises StoreFormatError: If the vectors are those of another model.
-        :raises StoreError: If the file that keeps them is damaged.
-        """
-        raise NotImplementedError
 
     def _metas(self, filters: dict[str, Any]) -> list[dict[str, Any]]:
         with self._shard.read() as edge:
