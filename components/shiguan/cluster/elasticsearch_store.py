@@ -128,12 +128,15 @@ class ElasticsearchStore(ElasticsearchOperations):
         """
         Tell how the index does.
 
-        :returns: One entry with `server`, `name`, `version`, `health`, `documents` and `problems`.
-        :raises StoreUnavailableError: If the server cannot be reached.
+        :returns: One entry with `server`, `name`, `version`, `health` (`unreachable` where nobody answers),
+            `documents` and `problems`.
         """
-        with self.server.reporting(), self._connect() as client:
-            found = inspect_index(client, self.index, self.schema)
-        return [{"server": self.server.place, "name": self.index, **found}]
+        entry = {"server": self.server.place, "name": self.index}
+        try:
+            with self.server.reporting(), self._connect() as client:
+                return [{**entry, **inspect_index(client, self.index, self.schema)}]
+        except StoreError as error:
+            return [{**entry, "version": None, "health": "unreachable", "documents": None, "problems": [str(error)]}]
 
     def _connect(self) -> Elasticsearch:
         return Elasticsearch(

@@ -135,16 +135,18 @@ class QdrantStore(QdrantOperations):
         """
         Tell how the collection does.
 
-        :returns: One entry with `server`, `name`, `version`, `health`, `documents`, `indexed` and `problems`.
-        :raises StoreUnavailableError: If the server cannot be reached.
+        :returns: One entry with `server`, `name`, `version`, `health` (`unreachable` where nobody answers),
+            `documents`, `indexed` and `problems`.
         """
+        entry = {"server": self.server.place, "name": self.index}
         client = self._connect()
         try:
             with self.server.reporting():
-                found = inspect_collection(client, self.index, self._config(), self._payload_indexes())
+                return [{**entry, **inspect_collection(client, self.index, self._config(), self._payload_indexes())}]
+        except StoreError as error:
+            return [{**entry, "version": None, "health": "unreachable", "documents": None, "problems": [str(error)]}]
         finally:
             client.close()
-        return [{"server": self.server.place, "name": self.index, **found}]
 
     def _config(self) -> dict[str, Any]:
         vectors, _ = self._prepare_collection_config(self.embedding_dim, self.get_distance(self.similarity))

@@ -19,6 +19,7 @@ COMMANDS = (
     "serve",
     "keys",
     "check",
+    "stores",
 )
 """The files of this folder that hold commands, in the order of `shiguan --help`."""
 
