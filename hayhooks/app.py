@@ -36,7 +36,7 @@ def create(settings: ServingSettings) -> Any:
     # Hayhooks reads its settings when it is imported.
     from hayhooks.server import app as hayhooks_server  # noqa: PLC0415
     from hayhooks.server.pipelines.registry import registry  # noqa: PLC0415
-    from hayhooks.server.routers import draw_router, status_router  # noqa: PLC0415
+    from hayhooks.server.routers import status_router  # noqa: PLC0415
 
     _log_without_values()
 
@@ -45,10 +45,10 @@ def create(settings: ServingSettings) -> Any:
         return list(registry.get_names())
 
     application = hayhooks_server.create_app()
-    # Deploying, undeploying, uploads of code, traces: what is not put back cannot be reached.
+    # Deploying, undeploying, uploads of code, traces, a drawing made by a public server: what is not put back cannot
+    # be reached.
     only_routes(application)
     include_routes(application, status_router)
-    include_routes(application, draw_router)
     service.install(application, deploy=deploy)
     return PlainStartupFailure(application)
 

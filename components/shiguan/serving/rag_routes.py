@@ -35,6 +35,7 @@ async def query(body: AnswerRequest, request: Request, asker: Asker) -> JSONResp
 
 @router.post(
     "/query-stream",
+    status_code=200,
     summary="Answer a question and tell how the answer comes about",
     response_class=EventStreamResponse,
     responses={

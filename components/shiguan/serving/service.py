@@ -14,6 +14,7 @@ from shiguan.library import Library
 from shiguan.loading import list_modes
 from shiguan.serving.admission import Admission
 from shiguan.serving.document_routes import router as document_router
+from shiguan.serving.draw_routes import router as draw_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.health_routes import router as health_router
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 Deploy = Callable[[FastAPI], list[str]]
 """Deploys the modes into an application and names them."""
 
-_ROUTERS = (health_router, rag_router, document_router, openai_router)
+_ROUTERS = (health_router, rag_router, document_router, openai_router, draw_router)
 
 
 class Service:
