@@ -141,7 +141,7 @@ def _check_events(text: str) -> None:
     """Refuse tags and floods before any of it becomes an object; the parser itself works without recursion."""
     depth = documents = 0
     for count, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader), start=1):
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 0
         if count > MAX_EVENTS:
             raise UnreadableFile(_flood(f"more than {MAX_EVENTS:,} values and keys", line))
         if isinstance(event, yaml.CollectionStartEvent):

@@ -98,5 +98,7 @@ def _prompt_inputs(prompt: str) -> dict[str, Socket] | None:
     needed = (variables - _FILLED) | ({"language"} if variables & _FILLED else set())
     inputs = {name: Socket("", mandatory=name != "feedback") for name in needed}
     chosen = {"task", "scope"} & set(used.kinds)
-    optional = {name: Socket("str | None") for name in chosen} | ({"analysis": Socket("dict | None")} if chosen else {})
+    named = {"profile"} & used.variables
+    optional = {name: Socket("str | None") for name in chosen | named}
+    optional |= {"analysis": Socket("dict | None")} if chosen else {}
     return {**inputs, **optional}

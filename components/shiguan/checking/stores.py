@@ -12,8 +12,6 @@ WRITERS: Final = {
 }
 """Components that change a store or compare with it, and the input that must come from a `SourceStamper`."""
 
-_STORE_KEY = "document_store"
-_STORE_WORDS = ("_store",)
 _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_stores.")
 
 
@@ -24,9 +22,8 @@ def is_store(component: Component) -> bool:
     :param component: What stands there.
     :returns: Whether it is one.
     """
-    key = str(component.place[-1])
-    named = key == _STORE_KEY or key.endswith(_STORE_WORDS)
-    return named or component.type.startswith(_STORE_PACKAGES) or component.type.endswith("DocumentStore")
+    named = _names_store(component.place[-1])
+    return named or component.type.startswith(_STORE_PACKAGES) or component.type.endswith("Store")
 
 
 def holds_store(component: Component) -> bool:
@@ -37,7 +34,7 @@ def holds_store(component: Component) -> bool:
     :returns: Whether a store stands among its parameters at any depth, or its class takes one, or it is a retriever by
         its package: some open a database of their own.
     """
-    if ".retrievers." in component.type or any(map(_takes_store, [component.signature.parameters])):
+    if ".retrievers." in component.type or any(map(_names_store, component.signature.parameters)):
         return True
     return any(is_store(inner) or ".retrievers." in inner.type for inner in inner_components(component))
 
@@ -54,5 +51,5 @@ def readers(definition: Definition) -> Iterator[Component]:
             yield component
 
 
-def _takes_store(parameters: dict[str, object] | object) -> bool:
-    return any(key == _STORE_KEY or key.endswith(_STORE_WORDS) for key in parameters)  # type: ignore[union-attr, attr-defined]
+def _names_store(key: str | int) -> bool:
+    return str(key) == "document_store" or str(key).endswith("_store")

@@ -1,7 +1,5 @@
 """Parses templates the way Haystack's builders do, without importing Haystack and without rendering anything."""
 
-from typing import Any
-
 from jinja2 import Environment, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
@@ -43,5 +41,4 @@ def template_environment() -> Environment:
 
     :returns: An environment that knows Haystack's tags; it is never used to render.
     """
-    environment: Any = Environment(extensions=[_MessageTag, _NowTag])  # noqa: S701 - nothing is rendered
-    return environment
+    return Environment(extensions=[_MessageTag, _NowTag])  # noqa: S701 - nothing is rendered

@@ -29,8 +29,9 @@ def _check(component: Component, allowed: tuple[str, ...]) -> Iterator[Finding]:
         yield Finding(
             place,
             f"The type `{type_}` is not allowed: {reason}.",
-            "Expected a class of Shiguan's stages, of Haystack's builders, classifiers, converters, embedders, generators, "
-            "joiners, preprocessors, rankers, retrievers, routers or writers, or a store; docs/security.md has the list.",
+            "Expected a class of Shiguan's stages, of Haystack's builders, classifiers, converters, embedders, "
+            "generators, joiners, preprocessors, rankers, retrievers, routers or writers, or a store; docs/security.md "
+            "has the list.",
             f"Use one of these. If you trust this one, allow it with `--allow-type` or ${SETTING}.",
         )
     elif component.signature.state == "unknown":

@@ -13,8 +13,8 @@ _MARKS = ("{{", "{%", "{#")
 _MAX_TEMPLATE = 20_000
 _BUILDER = "shiguan.answer.prompt_file_builder.PromptFileBuilder"
 _EXPECTED = (
-    "Expected text, variables and their attributes, `if`, `for`, `set`, and the filters and methods that docs/security.md "
-    "lists."
+    "Expected text, variables and their attributes, `if`, `for`, `set`, and the filters and methods that "
+    "docs/security.md lists."
 )
 
 

@@ -121,7 +121,7 @@ def _inner(reader: Component) -> Iterator[Finding]:
     for inner in inner_components(reader):
         steps = inner.place[len(start) :]
         if is_store(inner):
-            if not _is_own(steps) and not _is_handed(steps, handed):
+            if not _is_own(reader, steps) and not _is_handed(steps, handed):
                 yield _hidden(inner.place, reader, inner)
         elif _holds(inner):
             if not _is_handed(steps, handed):
@@ -135,8 +135,9 @@ def _inner(reader: Component) -> Iterator[Finding]:
                 )
 
 
-def _is_own(steps: Place) -> bool:
-    return len(steps) == 1
+def _is_own(reader: Component, steps: Place) -> bool:
+    """Whether a store is a parameter of the reader itself, or a part of such a store."""
+    return any(is_store(inner) and inner.place[-1] == steps[0] for inner in inner_components(reader))
 
 
 def _is_handed(steps: Place, handed: tuple[str, ...]) -> bool:
