@@ -3,16 +3,20 @@
 import json
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from haystack import Document, component, logging
 from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker
 
 from shiguan.support.languages import detect_language
+from shiguan.support.ranking import as_found, ranking_of, stamped
 from shiguan.support.sentences import sentence_spans
 
 logger = logging.getLogger(__name__)
+
+RANKED_BY = "cross_encoder"
+"""What passages say in `meta.ranked_by` that this ranker has put in their place."""
 
 # One entry per model and its settings: rankers load their weights once per pipeline, and a process has one per mode.
 _loaded: dict[str, TransformersSimilarityRanker] = {}
@@ -38,8 +42,8 @@ class BestWindowRanker:
     with Contextual Neural Language Modeling", SIGIR 2019). Windows go to the model sorted by length, so that a batch is
     padded little.
 
-    It is skipped, with a warning and the order as it came, for questions in a language that the model does not know
-    and where the model cannot be loaded; loading is tried again after `retry_seconds`.
+    The order stays as it came for questions in a language that the model does not know and where the model cannot be
+    loaded (tried again after `retry_seconds`); `skipped` says why, so that a `FallbackRanker` can ask another one.
     """
 
     def __init__(
@@ -96,13 +100,14 @@ class BestWindowRanker:
                 except Exception as error:  # a missing file, a hub out of reach, broken weights: all mean "no ranker"
                     self._failed_at = time.monotonic()
                     self._failure = _in_words(error)
-                    logger.warning("The ranker could not be loaded: {error}", error=self._failure)
+                    # No warning: whoever is answered without it hears of it, and another ranker may stand behind.
+                    logger.info("The ranker could not be loaded: {error}", error=self._failure)
                     return
                 _loaded[key] = self.ranker
             self.ranker = _loaded[key]
         self._failed_at = None
 
-    @component.output_types(documents=list[Document], ranking=list[dict[str, Any]], warnings=list[str])
+    @component.output_types(documents=list[Document], ranking=list[dict[str, Any]], skipped=str, warnings=list[str])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
         """
         Rank passages by their best window.
@@ -111,32 +116,27 @@ class BestWindowRanker:
         :param documents: Parents in fused order, with `meta.matches` where children matched.
         :param top_k: How many to return, for this call.
         :returns: `documents`, the best first, scores from the model (0 to 1) where it ran and as they came where not;
-            `ranking`, for each returned passage its `id`, `rank_before` and `rank` (from 1) and `score`; `warnings`.
+            `ranking`, for each its `id`, `rank_before` and `rank` (from 1), `score` and `ranked_by`; `skipped`, why the
+            order was left as it came, empty where it was not; `warnings`, the same as a sentence.
         """
         limit = self.top_k if top_k is None else top_k
-        reason = self._reason_to_skip(query) if documents else None
-        if reason or not documents:
-            kept = documents[:limit]
-            return {"documents": kept, "ranking": _ranking(documents, kept), "warnings": [reason] if reason else []}
+        if not documents:
+            return as_found(documents, limit)
+        skipped = self._reason_to_skip(query)
+        if skipped:
+            return as_found(documents, limit, skipped)
         scores = self._score(query, documents)
-        order = sorted(range(len(documents)), key=lambda index: (-scores[index], index))[:limit]
-        ranked = [replace(documents[index], score=scores[index]) for index in order]
-        return {"documents": ranked, "ranking": _ranking(documents, ranked), "warnings": []}
+        order = sorted(range(len(documents)), key=lambda index: (-scores[index], index))[: max(0, limit)]
+        ranked = [stamped(documents[index], scores[index], RANKED_BY) for index in order]
+        return {"documents": ranked, "ranking": ranking_of(documents, ranked), "skipped": "", "warnings": []}
 
-    def _reason_to_skip(self, query: str) -> str | None:
+    def _reason_to_skip(self, query: str) -> str:
+        name = f"the cross-encoder `{self.ranker.model_name_or_path}`"
         language = detect_language(query)
         if self.languages is not None and language not in self.languages:
-            return (
-                f"The ranker knows {', '.join(self.languages)}, the question is in {language}: passages stand in the "
-                "order of the fusion."
-            )
+            return f"{name} knows {', '.join(self.languages)}, the question is in {language}"
         self.warm_up()
-        if self.ranker.model is None:
-            return (
-                f"The ranker `{self.ranker.model_name_or_path}` is left out, {self._failure}: passages stand in the "
-                "order of the fusion."
-            )
-        return None
+        return f"{name} is left out, {self._failure}" if self.ranker.model is None else ""
 
     def _score(self, query: str, documents: list[Document]) -> list[float]:
         windows = [
@@ -184,11 +184,3 @@ def _windows(index: int, document: Document, characters: int, most: int) -> list
     ]
     chosen = [*matched, *(piece for piece in pieces if piece not in matched)][:most]
     return [_Window(index, text[start:end]) for start, end in chosen] or [_Window(index, text)]
-
-
-def _ranking(before: list[Document], after: list[Document]) -> list[dict[str, Any]]:
-    places = {document.id: place for place, document in enumerate(before, start=1)}
-    return [
-        {"id": document.id, "rank_before": places[document.id], "rank": place, "score": document.score}
-        for place, document in enumerate(after, start=1)
-    ]

@@ -1,0 +1,62 @@
+"""What a ranker reports of its work: which passage stood where before and after, and what put it there."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from haystack import Document
+
+FUSION = "fusion"
+"""What `meta.ranked_by` says where no ranker could rank: passages stand in the order in which they were fused."""
+
+
+def ranking_of(before: Sequence[Document], after: Sequence[Document]) -> list[dict[str, Any]]:
+    """
+    List the passages that a ranker returns.
+
+    :param before: The passages as the ranker got them.
+    :param after: As it returns them, each with `meta.ranked_by`.
+    :returns: For each its `id`, `rank_before` and `rank` (from 1), `score` and `ranked_by`.
+    """
+    places = {document.id: place for place, document in enumerate(before, start=1)}
+    return [
+        {
+            "id": document.id,
+            "rank_before": places[document.id],
+            "rank": place,
+            "score": document.score,
+            "ranked_by": document.meta["ranked_by"],
+        }
+        for place, document in enumerate(after, start=1)
+    ]
+
+
+def as_found(documents: Sequence[Document], top_k: int, skipped: str = "") -> dict[str, Any]:
+    """
+    Give what a ranker returns that leaves the passages as they came.
+
+    :param documents: The passages.
+    :param top_k: How many to return.
+    :param skipped: Why the ranker could not rank, a clause without a period; empty where there was nothing to rank.
+    :returns: The sockets of a ranker: `documents`, `ranking`, `skipped` and `warnings`.
+    """
+    kept = [stamped(document, document.score, FUSION) for document in documents[: max(0, top_k)]]
+    return {
+        "documents": kept,
+        "ranking": ranking_of(documents, kept),
+        "skipped": skipped,
+        "warnings": [f"Passages stand in the order of the fusion: {skipped}."] if skipped else [],
+    }
+
+
+def stamped(document: Document, score: float | None, ranked_by: str, **meta: Any) -> Document:
+    """
+    Write on a passage what ranked it.
+
+    :param document: The passage, which is not changed.
+    :param score: Its new score.
+    :param ranked_by: What gave it its place.
+    :param meta: Further metadata.
+    :returns: A copy.
+    """
+    return replace(document, score=score, meta={**document.meta, "ranked_by": ranked_by, **meta})
