@@ -43,9 +43,9 @@ class PromptFileBuilder:
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
     and `{% include rules %}` take the layers named here; `{% include task %}` and `{% include scope %}` take those
     that the run asks for, by the inputs `task` and `scope` or by an `analysis` with these keys. A profile adds what a
-    field asks of every answer, examples show its form. All of these come before the sources and do not change from
-    question to question, so that a provider's prefix cache hits. `goal` and `feedback`, which models write, are made
-    harmless like passages.
+    field asks of every answer, and a run may name another one; examples show its form. All of these come before the
+    sources and do not change from question to question, so that a provider's prefix cache hits. `goal` and `feedback`,
+    which models write, are made harmless like passages.
 
     Each message's meta carries `prompt` (its name, or `template`), `prompt_hash`, `prompt_layers` (the hash of every
     layer, profile and set of examples in it) and, where the template has a `language`, that language, so that an
@@ -151,6 +151,9 @@ class PromptFileBuilder:
         if "feedback" in variables:
             self._optional["feedback"] = ""
             component.set_input_type(self, "feedback", str, "")
+        if "profile" in layered:
+            self._optional["profile"] = None
+            component.set_input_type(self, "profile", str | None, None)
         for kind in _CHOSEN_BY_RUN:
             if kind in self._use.kinds:
                 self._optional.update({kind: None, "analysis": None})
@@ -163,12 +166,13 @@ class PromptFileBuilder:
         Render the prompt.
 
         :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `task`,
-            `scope` and `analysis` (a dict that may have `task` and `scope`) may be left out; what `task` and `scope`
-            say goes before the analysis.
+            `scope`, `analysis` (a dict that may have `task` and `scope`) and `profile` (a file's stem in
+            `prompts/profiles/`, instead of the builder's own) may be left out; what `task` and `scope` say goes before
+            the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
-        :raises ConfigurationError: If there is no such task or scope, or the template asks for something that its
-            variables do not have.
+        :raises ConfigurationError: If there is no such task, scope or profile, or the template asks for something that
+            its variables do not have.
         """
         missing = [name for name in self._variables if name not in kwargs]
         if missing:
@@ -181,15 +185,17 @@ class PromptFileBuilder:
             variables["feedback"] = neutral_text(kwargs.get("feedback") or "").strip()
         if "goal" in variables:
             variables["goal"] = _goal(variables["goal"], variables.get("query"))
-        layers = self._chosen_layers(kwargs)
+        named = kwargs.get("profile") if "profile" in self._optional else None
+        profile = self._profile if named is None else read_profile(named)
+        layers = self._chosen_layers(kwargs, profile)
         variables.update({kind: layer_path(kind, name) for kind, name in layers.items()})
         marks: dict[str, Any] = {"prompt": self._name, "prompt_hash": self._hash}
-        hashes = self._layer_hashes(layers)
+        hashes = self._layer_hashes(layers, self.profile if named is None else named)
         if hashes:
             marks["prompt_layers"] = hashes
         if "language" in variables:
             marks["language"] = str(variables["language"])
-        variables.update(self._filled_values(marks.get("language", "en")))
+        variables.update(self._filled_values(marks.get("language", "en"), profile))
         try:
             messages = self._builder.run(template_variables=variables)["prompt"]
         except (TemplateError, SecurityError) as error:
@@ -203,31 +209,34 @@ class PromptFileBuilder:
             )
         return {"prompt": [replace(message, _meta={**message.meta, **marks}) for message in messages]}
 
-    def _chosen_layers(self, kwargs: dict[str, Any]) -> dict[str, str]:
+    def _chosen_layers(self, kwargs: dict[str, Any], profile: dict[str, Any]) -> dict[str, str]:
         analysis = kwargs.get("analysis") or {}
         layers = {kind: self._layers[kind] for kind in self._use.kinds}
+        if "persona" in layers and self.persona is None:
+            layers["persona"] = profile["persona"] or _DEFAULT_PERSONA
+            check_layer("persona", layers["persona"])
         for kind in _CHOSEN_BY_RUN:
             if kind in layers:
                 layers[kind] = kwargs.get(kind) or analysis.get(kind) or layers[kind]
                 check_layer(kind, layers[kind])
         return layers
 
-    def _layer_hashes(self, layers: dict[str, str]) -> dict[str, str]:
+    def _layer_hashes(self, layers: dict[str, str], profile: str | dict[str, Any] | None) -> dict[str, str]:
         names = [*(f"{kind}/{name}" for kind, name in layers.items()), *self._use.fixed]
         hashes = {name: prompt_hash(load_layer(name)) for name in names}
-        for folder, given in (("profiles", self.profile), ("examples", self.examples)):
+        for folder, given in (("profiles", profile), ("examples", self.examples)):
             if isinstance(given, str):
                 hashes[f"{folder}/{given}"] = prompt_hash(load_prompt_data(folder, given))
             elif given is not None:
                 hashes[folder] = prompt_hash(json.dumps(given, ensure_ascii=False, sort_keys=True))
         return hashes
 
-    def _filled_values(self, language: str) -> dict[str, Any]:
+    def _filled_values(self, language: str, profile: dict[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = {}
         if "not_found" in self._filled:
             values["not_found"] = not_found_sentence(self._mode, language)
         if "profile" in self._filled:
-            values["profile"] = {key: in_language(self._profile[key], language) for key in ("rules", "sections")}
+            values["profile"] = {key: in_language(profile[key], language) for key in ("rules", "sections")}
         if "examples" in self._filled:
             values["examples"] = in_language(self._examples, language)
         return values

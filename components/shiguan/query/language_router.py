@@ -36,20 +36,22 @@ class LanguageRouter:
         self.languages = languages
 
     @component.output_types(language=str, text=str, warnings=list[str])
-    def run(self, query: str) -> dict[str, Any]:
+    def run(self, query: str, language: str | None = None) -> dict[str, Any]:
         """
         Name the question's language and let it through to the embedder or not.
 
         :param query: The question.
+        :param language: The language in which to answer, if it is another one; what the embedder knows is not asked of
+            it but of the question.
         :returns: `language`, an ISO 639-1 code (`und` without letters); `text`, the question, only where the embedder
             knows the language; `warnings`, a sentence where it does not.
         """
-        language = detect_language(query)
+        wanted, language = language, detect_language(query)
         if self.languages is None or language in self.languages:
-            return {"language": language, "text": query, "warnings": []}
+            return {"language": wanted or language, "text": query, "warnings": []}
         known = ", ".join(self.languages)
         return {
-            "language": language,
+            "language": wanted or language,
             "warnings": [
                 f"The embedder knows {known}, the question is in {language}: passages were found by their words (BM25) "
                 "alone."

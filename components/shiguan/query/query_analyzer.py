@@ -1,6 +1,7 @@
 """Says what kind of question was asked, so that the stages after it spend no more on it than it needs."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from haystack import component
@@ -86,45 +87,63 @@ class QueryAnalyzer:
     @component.output_types(
         analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str], llm_calls=int
     )
-    def run(self, query: str, history: list[Any] | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        query: str,
+        history: list[Any] | None = None,
+        task: str | None = None,
+        language: str | None = None,
+    ) -> dict[str, Any]:
         """
         Analyse a question.
 
         :param query: The question.
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
+        :param task: What the person asks for, if they said so; it goes before what the question sounds like.
+        :param language: The language in which to answer, if they said so.
         :returns: `analysis`, a plain dict; `use_hyde`, `language`, `task` and `scope` once more on their own, for the
             components that need only these; `warnings`; `llm_calls`, 0 or 1.
         """
         analysis, turns, warnings = self._by_rules(query, history)
+        said = {name: value for name, value in (("task", task), ("language", language)) if value}
         if self.chat_generator is None or not query.strip():
-            return self._result(analysis, query, turns, warnings, 0)
+            return self._result(replace(analysis, **said), query, turns, warnings, 0)
         if not is_available(self.chat_generator):
-            return self._result(analysis, query, turns, [*warnings, _NO_LLM], 0)
+            return self._result(replace(analysis, **said), query, turns, [*warnings, _NO_LLM], 0)
         reply = ask_llm(self.chat_generator, self._prompt(query, analysis), raise_on_failure=self.raise_on_failure)
         analysis, more = _merged(analysis, reply)
-        return self._result(analysis, query, turns, warnings + more, 1)
+        return self._result(replace(analysis, **said), query, turns, warnings + more, 1)
 
     @component.output_types(
         analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str], llm_calls=int
     )
-    async def run_async(self, query: str, history: list[Any] | None = None) -> dict[str, Any]:
+    async def run_async(
+        self,
+        query: str,
+        history: list[Any] | None = None,
+        task: str | None = None,
+        language: str | None = None,
+    ) -> dict[str, Any]:
         """
         Analyse a question without blocking the event loop.
 
         :param query: The question.
         :param history: The turns before it.
+        :param task: What the person asks for, if they said so.
+        :param language: The language in which to answer, if they said so.
         :returns: As `run`.
         """
         analysis, turns, warnings = self._by_rules(query, history)
+        said = {name: value for name, value in (("task", task), ("language", language)) if value}
         if self.chat_generator is None or not query.strip():
-            return self._result(analysis, query, turns, warnings, 0)
+            return self._result(replace(analysis, **said), query, turns, warnings, 0)
         if not is_available(self.chat_generator):
-            return self._result(analysis, query, turns, [*warnings, _NO_LLM], 0)
+            return self._result(replace(analysis, **said), query, turns, [*warnings, _NO_LLM], 0)
         reply = await ask_llm_async(
             self.chat_generator, self._prompt(query, analysis), raise_on_failure=self.raise_on_failure
         )
         analysis, more = _merged(analysis, reply)
-        return self._result(analysis, query, turns, warnings + more, 1)
+        return self._result(replace(analysis, **said), query, turns, warnings + more, 1)
 
     @staticmethod
     def _by_rules(query: str, history: list[Any] | None) -> tuple[QuestionAnalysis, list[ChatMessage], list[str]]:

@@ -59,9 +59,9 @@ def test_messages_carry_the_prompts_name_hash_and_language():
 
 def test_sockets_are_the_templates_variables():
     inputs = PromptFileBuilder(prompt="simple").__haystack_input__._sockets_dict
-    assert sorted(inputs) == ["context", "language", "query"]
+    assert sorted(inputs) == ["analysis", "context", "language", "profile", "query", "task"]
     assert inputs["query"].type is str
-    assert all(socket.is_mandatory for socket in inputs.values())
+    assert [name for name in sorted(inputs) if inputs[name].is_mandatory] == ["context", "language", "query"]
 
 
 def test_missing_variable_is_an_error_naming_it():

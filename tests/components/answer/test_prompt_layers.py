@@ -198,6 +198,31 @@ def test_a_profile_and_examples_may_be_given_as_data():
     assert layers["profiles"] != layers["examples"]
 
 
+def test_a_run_may_name_another_profile_than_the_builders_own():
+    builder = PromptFileBuilder(prompt="simple", profile="legal")
+    variables = {"context": "", "query": "Who?", "language": "en"}
+    named = builder.run(**variables, profile="history")["prompt"][0]
+    own = PromptFileBuilder(prompt="simple", profile="history").run(**variables)["prompt"][0]
+    assert (named.text, named.meta["prompt_layers"]) == (own.text, own.meta["prompt_layers"])
+    assert builder.run(**variables)["prompt"][0].text != named.text
+    with pytest.raises(ConfigurationError, match="no `alchemy`"):
+        builder.run(**variables, profile="alchemy")
+
+
+def test_a_persona_that_the_yaml_names_stays_whatever_profile_a_run_names():
+    builder = PromptFileBuilder(prompt="simple", persona="teacher")
+    layers = builder.run(context="", query="Who?", language="en", profile="history")["prompt"][0].meta["prompt_layers"]
+    assert "persona/teacher" in layers
+    assert "persona/historian" not in layers
+
+
+def test_a_run_of_simple_may_name_a_task():
+    builder = PromptFileBuilder(prompt="simple")
+    prompt = builder.run(context="", query="Salt and silk", language="en", task="compare")["prompt"][-1].text
+    assert "point by point" in prompt
+    assert "point by point" not in builder.run(context="", query="Salt and silk", language="en")["prompt"][-1].text
+
+
 def test_sockets_are_the_same_whatever_the_layers():
     sockets = PromptFileBuilder(prompt="precise", profile="legal").__haystack_input__._sockets_dict
     assert sorted(name for name, socket in sockets.items() if socket.is_mandatory) == [
@@ -209,6 +234,7 @@ def test_sockets_are_the_same_whatever_the_layers():
     assert sorted(name for name, socket in sockets.items() if not socket.is_mandatory) == [
         "analysis",
         "feedback",
+        "profile",
         "scope",
         "task",
     ]

@@ -27,3 +27,15 @@ def test_an_embedder_without_stated_languages_gets_every_question():
 def test_an_empty_list_of_languages_is_refused():
     with pytest.raises(ValueError, match="`languages` must name at least one language"):
         LanguageRouter(languages=[])
+
+
+def test_the_language_asked_for_does_not_change_what_the_embedder_gets():
+    router = LanguageRouter(languages=["en"])
+    assert router.run(query="Who was Guo Ziyi?", language="zh") == {
+        "language": "zh",
+        "text": "Who was Guo Ziyi?",
+        "warnings": [],
+    }
+    asked = router.run(query="誰是郭子儀？", language="en")
+    assert asked["language"] == "en"
+    assert "text" not in asked

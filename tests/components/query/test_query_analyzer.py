@@ -316,3 +316,9 @@ def test_prompt_is_the_golden_one(language):
     messages = render_prompt("query_analyzer", query="Q?", language=language)
     text = "".join(f"=== {message.role.value}\n{message.text}\n" for message in messages)
     assert text == (GOLDEN / f"query_analyzer_{language}.txt").read_text(encoding="utf-8")
+
+
+def test_what_the_person_says_goes_before_what_the_question_sounds_like():
+    found = QueryAnalyzer().run(query="Who was Guo Ziyi?", task="summarize", language="zh")
+    assert (found["task"], found["language"]) == ("summarize", "zh")
+    assert (found["analysis"]["task"], found["analysis"]["language"]) == ("summarize", "zh")
