@@ -54,10 +54,14 @@ class Library:
 
     :param deployment: A folder of `pipelines/`.
     :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data folder.
+    :param index: The file that ingests, by name; a `Path` is a pipeline file of your own.
     """
 
-    def __init__(self, deployment: str = "embedded", *, data_dir: str | Path | None = None) -> None:
+    def __init__(
+        self, deployment: str = "embedded", *, data_dir: str | Path | None = None, index: str | Path = "index"
+    ) -> None:
         self.deployment = deployment
+        self.index = index
         self.data_dir = data_dir
         self.stores = load_stores(deployment, data_dir=data_dir)
 
@@ -75,7 +79,7 @@ class Library:
         :param progress: A plain function told how far the current file is.
         :yields: What became of each file, in order. A file that fails is reported and the next one goes on.
         """
-        pipeline = load_pipeline(self.deployment, "index", data_dir=self.data_dir)
+        pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
         inputs, outputs = pipeline.metadata["inputs"], pipeline.metadata["outputs"]
         stages = {
             name
