@@ -49,14 +49,15 @@ class ExtractiveChatGenerator:
     ```
     """
 
-    def __init__(self, mode: str = "simple", *, max_sentences: int = 3, threshold: float = 2.0) -> None:
+    def __init__(self, mode: str = "simple", *, max_sentences: int = 3, threshold: float = 0.0) -> None:
         """
         Set how much to quote and when to abstain.
 
         :param mode: Whose not-found sentence to say: `simple`, `advanced` or `precise`.
         :param max_sentences: Most sentences of an answer.
-        :param threshold: Lowest score of the best sentence, after deductions for what the sources do not mention. At
-            2.0 about 95 % of answerable questions are still answered.
+        :param threshold: How likely the sources must answer the question, as log-odds: below it the answer is the
+            not-found sentence. At 0.0 about nineteen of twenty answerable questions are answered, and at least four of
+            five that another library would answer are not; docs/quality.md has the numbers.
         :raises ValueError: If `max_sentences` is not positive.
         """
         if max_sentences < 1:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from shiguan.support.answerability import Grounds, log_odds
 from shiguan.support.han_folding import fold_han
 from shiguan.support.question_shapes import Shape, has_shape, question_shapes, question_subject
 from shiguan.support.sentences import sentence_spans
@@ -66,8 +67,6 @@ WEIGHTS = (8.0, 3.6, -1.0, 1.0, 1.4, 0.1, 1.9, -2.9, 0.2, 0.5)
 _INTRODUCES, _OPENS = 2.0, 1.0
 # What a row of a table loses: a year and a name in cells cover a question well and say little.
 _ROW, _ROW_COST = re.compile(r"\S \| \S"), 1.0
-# What an unsaid part of the question costs: a share of its words, and a name.
-_UNSAID, _UNSAID_NAME = 1.8, 2.0
 # A question of so few words is answered only where most of their weight stands close together: of two words, one alone
 # says nothing. (Nearly all short questions put to a book about something else fail this, 1.5 % of the answerable do.)
 _FEW, _TOGETHER = 3, 0.55
@@ -158,17 +157,32 @@ def answerability(question: str, sources: Sequence[SourceBlock], best: Candidate
     :param question: The question.
     :param sources: The sources.
     :param best: The best candidate.
-    :returns: Its score less what the sources leave unsaid; minus infinity where a short question's few words do not
-        stand together.
+    :returns: Above 0 where they more likely do than not (`shiguan.support.answerability`); minus infinity where a short
+        question's few words do not stand together.
     """
-    said = set[str]().union(*(terms(f"{source.title} {source.section} {source.text}") for source in sources))
-    asked = set(terms(question_subject(question)))
+    asked = list(dict.fromkeys(terms(question_subject(question))))
     content = [word for word in asked if not _is_single(word)]
     if len(content) <= _FEW and best.together < _TOGETHER:
         return -math.inf
-    names = [word for name in _NAME.findall(question) for word in terms(name)]
-    unsaid = sum(word not in said for word in asked) / len(asked) if asked else 1.0
-    return best.score - _UNSAID * unsaid - _UNSAID_NAME * any(word not in said for word in names)
+    passages = {source.number: frozenset(_all_terms(source)) for source in sources}
+    source = next(source for source in sources if source.number == best.number)
+    around = _sentences(source.text)[max(0, best.position - 1) : best.position + 2]
+    near = frozenset(terms(" ".join([source.title, source.section, *(text for _, _, text in around)])))
+    return log_odds(
+        Grounds(
+            asked=asked,
+            names=[word for name in _NAME.findall(question) for word in terms(name)],
+            score=best.score,
+            phrase=best.features[FEATURES.index("phrase")],
+            near=near,
+            passage=passages[best.number],
+            others=[words for number, words in passages.items() if number != best.number],
+        )
+    )
+
+
+def _all_terms(source: SourceBlock) -> list[str]:
+    return terms(f"{source.title} {source.section} {source.text}")
 
 
 def _sentences(text: str) -> list[tuple[int, int, str]]:
