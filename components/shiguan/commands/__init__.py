@@ -20,6 +20,7 @@ COMMANDS = (
     "keys",
     "check",
     "stores",
+    "eval_retrieval",
 )
 """The files of this folder that hold commands, in the order of `shiguan --help`."""
 

@@ -57,8 +57,8 @@ def ingest_corpus(files: list[Path], *, deployment: str, data_dir: Path, progres
                 return list(earlier["notes"])
     if not begun.is_file() and data_dir.is_dir() and any(data_dir.iterdir()):
         raise RefusedError(
-            f"{data_dir} holds a library that no evaluation made; its other documents would be found too. Name an empty "
-            "`--data-dir`, or leave it out."
+            f"{data_dir} holds a library that no evaluation made; its other documents would be found too. Name an "
+            "empty `--data-dir`, or leave it out."
         )
     data_dir.mkdir(parents=True, exist_ok=True)
     begun.write_text(json.dumps(stamp), encoding="utf-8")

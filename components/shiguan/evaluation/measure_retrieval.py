@@ -1,5 +1,6 @@
 """One measurement of retrieval from beginning to end: ingest, search, score, write down."""
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from shiguan.evaluation.run_store import RunStore, fingerprint
 
 DEFAULT_ROOT = Path(".data") / "eval"
 """Where runs are kept that name no folder."""
+
+_WARNINGS_SHOWN = 10
 
 Ingest = Callable[[list[Path], str, Path], list[str]]
 """Puts files into the data folder of a deployment, and shows how far it is."""
@@ -39,7 +42,8 @@ class RetrievalPlan:
     :param deployment: A folder of `pipelines/`.
     :param mode: A file of that folder, or a pipeline file of one's own.
     :param output: The run's folder; None for one below `.data/eval` that is named after what is measured.
-    :param data_dir: Where the corpus is ingested; None for a folder beside the run's, shared by all runs on this corpus.
+    :param data_dir: Where the corpus is ingested; None for a folder beside the run's, for all runs on
+        this corpus.
     :param context: Whether the context is built and scored too.
     :param seed: For the draws of the intervals.
     """
@@ -109,7 +113,7 @@ def measure_retrieval(
                 **describe_circumstances(),
                 "seed": plan.seed,
                 "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                "notes": [*notes, *_left_out(plan.questions)],
+                "notes": [*notes, *_left_out(plan.questions), *_warnings(store.records)],
             },
             questions=list(score_all(questions, store.records)),
         )
@@ -121,3 +125,9 @@ def _left_out(questions: RetrievalSet) -> list[str]:
     if not questions.unjudged:
         return []
     return [f"{len(questions.unjudged):,} questions without a relevant document were left out."]
+
+
+def _warnings(records: dict[str, dict[str, Any]]) -> list[str]:
+    """Tell once what stages warned of: a number without a ranker is another number."""
+    counts = Counter(warning for record in records.values() for warning in record["warnings"])
+    return [f"{warning} ({count:,} questions)" for warning, count in counts.most_common(_WARNINGS_SHOWN)]

@@ -14,9 +14,6 @@ FORMAT = "shiguan-evaluation/1"
 RESULTS_FILE = "results.json"
 """Its name in a run's folder."""
 
-COSTS = ("context_tokens", "latency_ms", "llm_calls", "false_refusal", "cost")
-"""Metrics of which less is better."""
-
 
 @dataclass(frozen=True)
 class QuestionResult:

@@ -1,0 +1,124 @@
+"""What the commands of `shiguan eval` share: their options, progress, and the printing of numbers."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Item = TypeVar("Item")
+
+
+def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """
+    Let a command read a set of judged questions.
+
+    :param parser: The command's parser.
+    :param required: Whether the command needs one.
+    """
+    for name, text in (
+        ("corpus", 'JSONL (.gz too) of {"id", "title", "text"}: what is searched'),
+        ("queries", 'JSONL of {"id", "text", "gold"?}: what is asked'),
+        ("qrels", 'JSONL of {"query_id", "doc_id", "score"}: what is right'),
+    ):
+        parser.add_argument(f"--{name}", type=Path, required=required, metavar="FILE", help=text)
+    parser.add_argument(
+        "--gold-field", default="gold", metavar="NAME", help="the field that marks an answer's place (default: gold)"
+    )
+    parser.add_argument("--limit", type=positive, metavar="N", help="only N questions, spread evenly over the file")
+    parser.add_argument(
+        "--skip-unjudged",
+        action="store_true",
+        help="leave out questions without a relevant document, instead of stopping",
+    )
+    parser.add_argument("--no-context", action="store_true", help="score the ranking alone; twice as fast")
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """
+    Let a command say where a run is kept.
+
+    :param parser: The command's parser.
+    """
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="DIR", help="where the corpus is ingested (default: beside the run's folder)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="for the draws of the intervals (default: 0)")
+
+
+def mode_or_file(text: str) -> str | Path:
+    """
+    Tell a mode's name from a pipeline file.
+
+    :param text: What was typed.
+    :returns: A `Path` for what ends in .yml or .yaml, else the name.
+    """
+    return Path(text) if text.endswith((".yml", ".yaml")) else text
+
+
+def positive(text: str) -> int:
+    """
+    Read a positive number.
+
+    :param text: What was typed.
+    :returns: The number.
+    :raises ArgumentTypeError: If it is none.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
+    return int(text)
+
+
+def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
+    """
+    Make a progress bar for a loop.
+
+    :param description: What the loop does.
+    :returns: A function that goes through a list and shows how far it is.
+    """
+
+    def through(items: "list[Item]") -> "Iterable[Item]":
+        from shiguan.terminal import track
+
+        return track(items, description)
+
+    return through
+
+
+def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
+    """
+    Ingest the corpus and show how far it is.
+
+    :param files: The corpus.
+    :param deployment: A folder of `pipelines/`.
+    :param data_dir: Where it goes.
+    :returns: What went in with a reservation.
+    """
+    from shiguan.evaluation.ingested_corpus import ingest_corpus
+    from shiguan.terminal import IngestProgress
+
+    with IngestProgress(files) as progress:
+        return ingest_corpus(files, deployment=deployment, data_dir=data_dir, progress=progress.callback)
+
+
+def read_set(options: argparse.Namespace) -> "Any":
+    """
+    Read the set that the options name.
+
+    :param options: The parsed options of `add_set_options`.
+    :returns: The `RetrievalSet`.
+    """
+    from shiguan.evaluation.retrieval_set import read_retrieval_set
+
+    return read_retrieval_set(
+        options.corpus,
+        options.queries,
+        options.qrels,
+        limit=options.limit,
+        skip_unjudged=options.skip_unjudged,
+        gold_field=options.gold_field,
+    )

@@ -1,0 +1,76 @@
+"""What each metric is called, what it says, and which way is better."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["share", "tokens", "ms", "calls", "money"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """
+    How a metric is shown and read.
+
+    :param label: Its name for people.
+    :param meaning: What it says, one phrase.
+    :param unit: `share` is 0 to 1; the others are amounts.
+    :param higher_is_better: False for costs and failures.
+    :param judged: Whether a language model decided it; such a metric is reported and never gates.
+    """
+
+    label: str
+    meaning: str
+    unit: Unit = "share"
+    higher_is_better: bool = True
+    judged: bool = False
+
+    def format(self, value: float, *, signed: bool = False) -> str:
+        """
+        Write a value as people read it.
+
+        :param value: The value.
+        :param signed: Whether a plus stands before a positive one.
+        :returns: Three places for a share, whole numbers for large amounts.
+        """
+        sign = "+" if signed else ""
+        if self.unit == "share":
+            return f"{value:{sign}.3f}"
+        if self.unit == "money":
+            return f"{value:{sign}.5f}"
+        return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign},.1f}"
+
+
+KNOWN: dict[str, Metric] = {
+    **{
+        f"recall@{k}": Metric(f"Recall@{k}", f"share of the gold documents among the first {k} passages")
+        for k in (1, 5, 10, 20)
+    },
+    "ndcg@10": Metric("nDCG@10", "gain of the first 10 passages, early ones count more, against the ideal order"),
+    "mrr@10": Metric("MRR@10", "one over the rank of the first right passage"),
+    "all_gold@10": Metric("All gold@10", "share of questions with every gold document among the first 10 passages"),
+    "context_recall": Metric("Context recall", "share of the gold documents whose answer stands in the context"),
+    "context_precision": Metric("Context precision", "share of the context's passages that hold an answer"),
+    "context_tokens": Metric("Context tokens", "length of the context", "tokens", higher_is_better=False),
+    "exact_match": Metric("Exact match", "share of answers equal to a right one"),
+    "token_f1": Metric("Token F1", "overlap of the answer's words (Chinese: characters) with a right one"),
+    "correct": Metric("Correct", "share of questions answered rightly, or rightly refused"),
+    "citation_precision": Metric("Citation precision", "share of citations whose passage supports the claim"),
+    "citation_recall": Metric("Citation recall", "share of claims that their citations support"),
+    "claims_supported": Metric("Claims supported", "share of claims with the verdict `supported`"),
+    "correct_refusal": Metric("Correct refusals", "share of the unanswerable questions that were refused"),
+    "false_refusal": Metric("False refusals", "share of the answerable questions refused", higher_is_better=False),
+    "latency_ms": Metric("Latency", "from question to result", "ms", higher_is_better=False),
+    "llm_calls": Metric("LLM calls", "calls to a language model per question", "calls", higher_is_better=False),
+    "cost": Metric("Cost", "price of the calls per question", "money", higher_is_better=False),
+}
+"""The metrics that Shiguan computes."""
+
+
+def metric(name: str) -> Metric:
+    """
+    Look a metric up.
+
+    :param name: Its name in results.
+    :returns: How it is shown; one that is not known is a share called by its name.
+    """
+    return KNOWN.get(name) or Metric(name.replace("_", " "), "")
