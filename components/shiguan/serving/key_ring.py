@@ -80,7 +80,7 @@ class KeyRing:
                 self._broken = False
             except ConfigurationError as error:
                 self._broken = True
-                logger.error("{message}", message=str(error))
+                logger.error("{problem}", problem=str(error))
 
     def _current_stamp(self) -> _Stamp | None:
         try:

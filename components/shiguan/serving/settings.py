@@ -24,21 +24,27 @@ def _setting(variable: str, default: Any, about: str, parse: Callable[[str], Any
 
 
 def _number(low: float, high: float) -> Callable[[str], float]:
+    expected = f"a number from {low:g} to {high:g}"
+
     def parse(text: str) -> float:
-        value = float(text)
-        if not low <= value <= high:
-            raise ValueError(f"a number from {low:g} to {high:g}")
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(expected) from None
+        if not low <= value <= high:  # not so for `nan`, too
+            raise ValueError(expected)
         return value
 
     return parse
 
 
 def _whole(low: int, high: int = _LARGEST) -> Callable[[str], int]:
+    expected = f"a whole number from {low:,} " + ("up" if high == _LARGEST else f"to {high:,}")
+
     def parse(text: str) -> int:
-        value = int(text)
-        if not low <= value <= high:
-            raise ValueError(f"a whole number from {low:,} up" if high == _LARGEST else f"{low:,} to {high:,}")
-        return value
+        if not (text.isascii() and text.isdigit()) or not low <= int(text) <= high:
+            raise ValueError(expected)
+        return int(text)
 
     return parse
 
@@ -154,12 +160,9 @@ class ServingSettings:
             try:
                 values[setting.name] = setting.metadata["parse"](text)
             except ValueError as error:
-                expected = str(error) if " " in str(error) and "literal" not in str(error) else "a number"
                 raise ConfigurationError(
-                    f"{setting.metadata['variable']} is `{text}`. Expected {expected}. {setting.metadata['about']}"
-                    if setting.name != "api_keys"
-                    else f"{setting.metadata['variable']} cannot be read. {setting.metadata['about']}"
-                ) from error
+                    f"{setting.metadata['variable']} is `{text}`. Expected {error}. {setting.metadata['about']}"
+                ) from None
         settings = cls(**{**values, **given})
         if settings.max_running > settings.max_in_flight:
             settings = cls(**{**values, "max_running": settings.max_in_flight, **given})

@@ -1,0 +1,137 @@
+"""A small application behind the real gate."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import pytest
+from fastapi import Depends, FastAPI, Request
+from pydantic import BaseModel, Field
+from starlette.responses import StreamingResponse
+from tests.support.asgi_caller import AsgiCall
+
+from shiguan.errors import AnswerError, RefusedError, StoreLockedError
+from shiguan.serving.admission import Admission
+from shiguan.serving.gate import install_gate
+from shiguan.serving.key_ring import KeyRing
+from shiguan.serving.keys import KeyFile
+from shiguan.serving.principal import (
+    Principal,
+    check_tenant,
+    current_principal,
+    principal_of_request,
+    writing_principal,
+)
+from shiguan.serving.settings import ServingSettings
+
+
+class Question(BaseModel):
+    query: str = Field(min_length=1, max_length=10)
+    tenant_id: str | None = None
+
+
+@dataclass
+class Gated:
+    app: FastAPI
+    keys: KeyFile
+    admission: Admission
+    started: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def call(self, path: str, **more: Any) -> AsgiCall:
+        return AsgiCall(self.app, path, **more)
+
+    async def until(self, condition) -> None:
+        async with asyncio.timeout(5):
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
+
+@pytest.fixture
+def gated(tmp_path):  # noqa: C901
+    """Make an application behind the gate, with any settings."""
+
+    def make(**given: Any) -> Gated:  # noqa: C901
+        settings = ServingSettings(data_dir=tmp_path, **given)
+        app, admission = FastAPI(), Admission(settings)
+        install_gate(app, settings, keys=KeyRing(settings), admission=admission)
+        made = Gated(app, KeyFile(settings.keys_path), admission)
+
+        @app.post("/ask")
+        async def ask(question: Question, principal: Annotated[Principal, Depends(current_principal)]):
+            check_tenant(principal, question.tenant_id)
+            inside = principal_of_request.get()
+            return {"tenant": principal.tenant_id, "inside": inside.tenant_id, "role": principal.role}
+
+        @app.post("/write")
+        async def write(principal: Annotated[Principal, Depends(writing_principal)]):
+            return {"tenant": principal.tenant_id}
+
+        @app.post("/wait")
+        async def wait(request: Request):
+            made.started.append(request.state.request_id)
+            try:
+                await made.release.wait()
+            except asyncio.CancelledError:
+                made.cancelled.append(request.state.request_id)
+                raise
+            return {"waited": True}
+
+        @app.post("/stream")
+        async def stream(request: Request):
+            async def events():
+                yield b"id: 1\nevent: token\ndata: {}\n\n"
+                made.started.append("stream")
+                try:
+                    await made.release.wait()
+                except asyncio.CancelledError:
+                    made.cancelled.append("stream")
+                    raise
+                yield b"id: 2\nevent: generation_complete\ndata: {}\n\n"
+                yield b"data: [DONE]\n\n"
+
+            return StreamingResponse(events(), media_type="text/event-stream")
+
+        @app.post("/broken-stream/{after}")
+        async def broken_stream(after: int):
+            parts = [
+                b"event: token\ndata: {}\n\n",
+                b"event: generation_comp",
+                b"lete\ndata: {}\n\n",
+                b"data: [DO",
+                b"NE]\n\n",
+            ]
+
+            async def events():
+                for part in parts[:after]:
+                    yield part
+                raise RuntimeError("the text of a document")
+
+            return StreamingResponse(events(), media_type="text/event-stream; charset=utf-8")
+
+        @app.post("/fail/{kind}")
+        async def fail(kind: str):
+            raise {
+                "refused": RefusedError("The question is empty. Type one."),
+                "answer": AnswerError("The stage `generator` failed: KeyError: 'the text of a document'. Nothing."),
+                "locked": StoreLockedError("The data folder `/srv/secret` is open."),
+                "full": OSError(28, "No space left on device", "/srv/secret"),
+                "bug": RuntimeError("the text of a document"),
+            }[kind]
+
+        @app.post("/echo")
+        async def echo(request: Request):
+            return {"bytes": len(await request.body())}
+
+        @app.get("/metrics")
+        async def metrics():
+            return {"numbers": True}
+
+        @app.get("/health")
+        async def health():
+            return {"alive": True}
+
+        return made
+
+    return make

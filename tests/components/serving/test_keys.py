@@ -1,0 +1,182 @@
+"""API keys: what is kept of them, and what a running server makes of the file."""
+
+import json
+import stat
+import threading
+
+import pytest
+
+from shiguan.cli import main
+from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.serving.error_replies import ApiError
+from shiguan.serving.key_ring import KeyRing
+from shiguan.serving.keys import KeyFile, hash_of, keys_of_environment
+from shiguan.serving.principal import Principal
+from shiguan.serving.settings import ServingSettings
+
+
+@pytest.fixture
+def file(tmp_path):
+    return KeyFile(tmp_path / "keys.json")
+
+
+def ring(file, **settings):
+    return KeyRing(ServingSettings(keys_file=file.path, **settings))
+
+
+def test_the_file_holds_no_key_and_only_its_owner_reads_it(file):
+    key, record = file.add("acme", "write", "laptop")
+    text = file.path.read_text()
+    assert key not in text
+    assert key.removeprefix("sg_") not in text
+    assert hash_of(key) in text
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    assert len(key) == 3 + 43  # 256 bits in base64 without padding
+    assert record.id == hash_of(key)[:12]
+
+
+def test_a_key_opens_its_own_tenant(file):
+    key, record = file.add("acme", "read")
+    other, _ = file.add("beta", "write")
+    keys = ring(file)
+    assert keys.principal(key) == Principal("acme", "read", record.id)
+    assert keys.principal(other).tenant_id == "beta"
+    assert keys.principal(key[:-1]) is None
+    assert keys.principal("") is None
+    assert not keys.keyless
+
+
+def test_a_hash_is_no_key(file):
+    _, record = file.add("acme", "read")
+    assert ring(file).principal(record.hash) is None
+
+
+def test_a_running_server_sees_keys_added_and_revoked(file):
+    first, _ = file.add("acme", "read")
+    keys = ring(file)
+    second, record = file.add("acme", "write")
+    assert keys.principal(second) is not None
+    file.revoke(record.id)
+    assert keys.principal(second) is None
+    assert keys.principal(first) is not None
+
+
+def test_revoking_the_last_key_does_not_open_the_server(file):
+    key, record = file.add("acme", "read")
+    keys = ring(file)
+    file.revoke(record.id)
+    assert not keys.keyless
+    assert keys.principal(key) is None
+    assert not ring(file).keyless
+
+
+def test_a_file_that_disappears_leaves_the_server_closed(file):
+    key, _ = file.add("acme", "read")
+    keys = ring(file)
+    file.path.unlink()
+    assert keys.principal(key) is None
+    assert not keys.keyless
+
+
+def test_a_first_key_closes_a_server_that_had_none(file):
+    keys = ring(file)
+    assert keys.keyless
+    key, _ = file.add("acme", "read")
+    assert not keys.keyless
+    assert keys.principal(key).tenant_id == "acme"
+
+
+def test_a_spoiled_file_lets_nobody_in_and_says_so(file):
+    key, _ = file.add("acme", "read")
+    keys = ring(file)
+    file.path.write_text("{")
+    with pytest.raises(ApiError) as raised:
+        keys.principal(key)
+    assert raised.value.status_code == 503
+    assert not keys.keyless
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        ring(file)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        '{"keys": [{"id": "a"}]}',
+        '{"keys": 3}',
+        '{"keys": [{"id": "a", "hash": "zz", "tenant": "t", "role": "read"}]}',
+        '{"keys": [{"id": "a", "hash": "%s", "tenant": "t", "role": "root"}]}' % ("0" * 64),
+        '{"keys": [{"id": "a", "hash": "%s", "tenant": "", "role": "read"}]}' % ("0" * 64),
+        '{"keys": [{"id": "a", "hash": 5, "tenant": "t", "role": "read"}]}',
+    ],
+)
+def test_a_file_that_is_none_of_ours_is_refused(file, content):
+    file.path.write_text(content)
+    with pytest.raises(ConfigurationError):
+        file.read()
+
+
+def test_keys_made_at_once_are_all_kept(file):
+    threads = [threading.Thread(target=file.add, args=(f"t{n}", "read")) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {record.tenant for record in file.read()} == {f"t{n}" for n in range(12)}
+    assert not list(file.path.parent.glob(".*"))
+
+
+def test_keys_of_the_environment_work_without_a_file(file):
+    entry = f"acme:write:{hash_of('secret')}"
+    keys = ring(file, api_keys=f"{entry}, b:read:{hash_of('other').upper()}")
+    assert keys.principal("secret").tenant_id == "acme"
+    assert keys.principal("other").role == "read"
+    assert not keys.keyless
+
+
+@pytest.mark.parametrize("entry", ["acme:write", "acme:root:" + "0" * 64, "acme:read:abc", ":read:" + "0" * 64])
+def test_a_malformed_entry_is_refused_without_being_repeated(entry):
+    with pytest.raises(ConfigurationError) as raised:
+        keys_of_environment(entry)
+    assert entry.split(":")[-1] not in str(raised.value) or len(entry.split(":")[-1]) < 6
+
+
+@pytest.mark.parametrize("tenant", ["", "  ", "a,b", "a:b", "*", "x" * 101, "a\nb", "a\x00b"])
+def test_a_tenant_that_no_name_can_be_is_refused(file, tenant):
+    with pytest.raises(RefusedError, match="tenant"):
+        file.add(tenant, "read")
+    assert file.read() == []
+
+
+def test_a_key_is_made_listed_and_revoked_from_the_command_line(tmp_path, capsys):
+    place = ["--keys-file", str(tmp_path / "keys.json")]
+    assert main(["keys", "add", "--tenant", "书院", "--role", "write", "--name", "desk", "--json", *place]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["key"].startswith("sg_")
+    assert main(["keys", "list", *place]) == 0
+    listed = capsys.readouterr().out
+    assert made["id"] in listed
+    assert "书院" in listed
+    assert made["key"] not in listed
+    assert hash_of(made["key"]) not in listed
+    assert main(["keys", "revoke", made["id"], *place]) == 0
+    assert "Revoked" in capsys.readouterr().out
+    assert main(["keys", "revoke", made["id"], *place]) == 2
+    assert "no valid key" in capsys.readouterr().err
+
+
+def test_an_entry_for_the_environment_is_printed_and_no_file_written(tmp_path, capsys):
+    path = tmp_path / "keys.json"
+    assert (
+        main(["keys", "add", "--tenant", "a", "--role", "read", "--print-hash", "--json", "--keys-file", str(path)])
+        == 0
+    )
+    made = json.loads(capsys.readouterr().out)
+    [record] = keys_of_environment(made["entry"])
+    assert record.fits(made["key"])
+    assert not path.exists()
+
+
+def test_a_key_without_a_tenant_is_refused(tmp_path, capsys):
+    assert main(["keys", "add", "--role", "read", "--keys-file", str(tmp_path / "k.json")]) == 2
+    assert "--tenant" in capsys.readouterr().err

@@ -1,0 +1,207 @@
+"""When a request ends before its work does: limits, time, hang-ups and shutdown."""
+
+import asyncio
+
+import pytest
+
+from shiguan.serving import metrics
+
+JSON = {"Content-Type": "application/json"}
+
+
+def count(name, **labels):
+    return metrics.REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+async def test_a_full_server_says_so_at_once_and_takes_requests_again_when_there_is_room(gated):
+    made = gated(max_in_flight=3, max_running=2)
+    calls = [made.call("/wait") for _ in range(3)]
+    await made.until(lambda: len(made.started) == 2 and made.admission.in_flight == 3)
+    rejected = await made.call("/wait").done()
+    assert rejected.status == 503
+    assert rejected.error["type"] == "overloaded"
+    assert rejected.headers["retry-after"] == "1"
+    assert len(made.started) == 2  # the third waits its turn
+    assert (await made.call("/health", method="GET").done()).status == 200
+    made.release.set()
+    for call in calls:
+        assert (await call.done()).status == 200
+    assert (await made.call("/wait").done()).status == 200
+    assert made.admission.in_flight == 0
+
+
+async def test_two_hundred_and_one_requests_are_one_too_many(gated):
+    made = gated()
+    calls = [made.call("/wait") for _ in range(200)]
+    await made.until(lambda: made.admission.in_flight == 200)
+    assert (await made.call("/wait").done()).status == 503
+    assert len(made.started) <= 100
+    made.release.set()
+    statuses = [(await call.done()).status for call in calls]
+    assert statuses == [200] * 200
+
+
+async def test_a_tenant_that_has_its_share_is_refused_and_others_are_not(gated):
+    made = gated(max_per_tenant=2)
+    mine = {"X-API-Key": made.keys.add("acme", "read")[0]}
+    second = {"X-API-Key": made.keys.add("acme", "write")[0]}
+    other = {"X-API-Key": made.keys.add("beta", "read")[0]}
+    calls = [made.call("/wait", headers=mine), made.call("/wait", headers=second)]
+    await made.until(lambda: len(made.started) == 2)
+    refused = await made.call("/wait", headers=mine).done()
+    assert (refused.status, refused.error["type"]) == (429, "too_many_requests")
+    assert refused.headers["retry-after"] == "1"
+    calls.append(made.call("/wait", headers=other))
+    await made.until(lambda: len(made.started) == 3)
+    made.release.set()
+    for call in calls:
+        assert (await call.done()).status == 200
+    assert made.admission._of_tenant == {}
+
+
+async def test_without_keys_there_is_no_limit_for_the_only_tenant(gated):
+    made = gated(max_per_tenant=1)
+    calls = [made.call("/wait") for _ in range(5)]
+    await made.until(lambda: len(made.started) == 5)
+    made.release.set()
+    assert [(await call.done()).status for call in calls] == [200] * 5
+
+
+async def test_a_caller_who_hangs_up_ends_the_work_of_a_reply_in_one_piece(gated):
+    made = gated()
+    before = count("shiguan_cancelled_requests_total", reason="disconnect")
+    call = made.call("/wait")
+    await made.until(lambda: made.started)
+    call.hang_up()
+    await call.done()
+    assert made.cancelled == made.started
+    assert call.sent == []
+    assert made.admission.in_flight == 0
+    assert count("shiguan_cancelled_requests_total", reason="disconnect") == before + 1
+
+
+async def test_a_caller_who_hangs_up_while_waiting_for_a_turn_frees_the_place(gated):
+    made = gated(max_running=1)
+    first, second = made.call("/wait"), made.call("/wait")
+    await made.until(lambda: made.admission.in_flight == 2 and made.started)
+    second.hang_up()
+    await second.done()
+    assert made.admission.in_flight == 1
+    made.release.set()
+    assert (await first.done()).status == 200
+    assert (await made.call("/wait").done()).status == 200
+
+
+async def test_a_caller_who_hangs_up_ends_a_stream(gated):
+    made = gated()
+    call = made.call("/stream")
+    await made.until(lambda: made.started)
+    call.hang_up()
+    await call.done()
+    assert made.cancelled == ["stream"]
+    assert b"event: error" not in call.body
+
+
+async def test_a_request_that_takes_too_long_gets_504_and_its_work_ends(gated):
+    made = gated(request_timeout=0.05)
+    call = await made.call("/wait").done()
+    assert (call.status, call.error["type"]) == (504, "timeout")
+    assert made.cancelled == made.started
+
+
+async def test_a_stream_that_takes_too_long_ends_with_one_error_event(gated, monkeypatch):
+    monkeypatch.setattr("shiguan.serving.request_lifetime._STREAM_GRACE", 0.01)
+    made = gated(request_timeout=0.05)
+    call = await made.call("/stream").done()
+    assert call.status == 200
+    assert call.body.count(b"event: error") == 1
+    assert b'"type": "timeout"' in call.body
+    assert call.body.endswith(b"data: [DONE]\n\n")
+    assert made.cancelled == ["stream"]
+    assert call.sent[-1]["more_body"] is False
+
+
+async def test_a_shutdown_ends_what_runs_and_takes_nothing_new(gated):
+    made = gated(max_running=2)
+    whole, stream, queued = made.call("/wait"), made.call("/stream"), made.call("/wait")
+    await made.until(lambda: len(made.started) == 2 and made.admission.in_flight == 3)
+    made.admission.stop()
+    for call in (whole, queued):
+        assert ((await call.done()).status, call.error["type"]) == (503, "shutting_down")
+    await stream.done()
+    assert b'"type": "shutting_down"' in stream.body
+    assert stream.body.endswith(b"data: [DONE]\n\n")
+    assert len(made.cancelled) == 2
+    late = await made.call("/wait").done()
+    assert (late.status, late.error["type"]) == (503, "shutting_down")
+    assert late.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    ("after", "errors", "ends"),
+    [(0, 1, 0), (1, 1, 0), (3, 0, 1), (4, 0, 1), (5, 0, 1)],
+)
+async def test_a_stream_that_breaks_has_exactly_one_terminal_event(gated, after, errors, ends):
+    call = await gated().call(f"/broken-stream/{after}").done()
+    if call.status == 500:
+        assert call.error["type"] == "internal"  # it broke before its first byte
+        return
+    assert call.body.count(b"event: error\n") == errors
+    assert call.body.count(b"event: generation_complete\n") == ends
+    assert call.body.endswith(b"data: [DONE]\n\n")
+    assert b"text of a document" not in call.body
+
+
+async def test_a_server_that_cancels_a_request_ends_its_work(gated):
+    made = gated()
+    call = made.call("/wait")
+    await made.until(lambda: made.started)
+    call.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call.task
+    await made.until(lambda: made.cancelled)
+    assert made.admission.in_flight == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b"x" * 2000, {}, 200),
+        (b"x" * 2049, {}, 413),
+        ([b"x" * 1000] * 2, {}, 200),
+        ([b"x" * 1000] * 5, {}, 413),
+        (b"x", {"Content-Length": "2049"}, 413),
+        (b"x", {"Content-Length": "-5"}, 400),
+        (b"x", {"Content-Length": "²"}, 400),
+        (b"x", {"Content-Length": "9" * 400}, 413),
+    ],
+)
+async def test_a_body_is_bounded_with_and_without_a_length(gated, body, headers, status):
+    call = await gated(max_body_bytes=2048).call("/echo", body=body, headers=headers).done()
+    assert call.status == status
+    if status == 413:
+        assert call.error["type"] == "payload_too_large"
+        assert "2,048" in call.error["message"]
+
+
+async def test_a_json_body_that_is_too_large_in_parts_is_413(gated):
+    parts = [b'{"query": "', b"x" * 4000, b'"}']
+    call = await gated(max_body_bytes=2048).call("/ask", body=parts, headers=JSON).done()
+    assert (call.status, call.error["type"]) == (413, "payload_too_large")
+
+
+async def test_a_body_that_never_ends_is_given_up(gated):
+    call = await gated(request_timeout=0.05).call("/echo", body=[b"x"], complete=False).done()
+    assert call.status == 504
+
+
+async def test_requests_are_counted_by_route_and_never_by_path(gated):
+    made = gated()
+    before = count("shiguan_requests_total", route="unmatched", method="GET", status="404")
+    for number in range(5):
+        await made.call(f"/guess/{number}", method="GET").done()
+    assert count("shiguan_requests_total", route="unmatched", method="GET", status="404") == before + 5
+    text = metrics.exposition().decode()
+    assert "guess" not in text
+    await made.call("/ask", method="BREW").done()
+    assert "BREW" not in metrics.exposition().decode()

@@ -1,0 +1,64 @@
+"""The settings of the server, and that `.env.example` tells of all of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from shiguan.errors import ConfigurationError
+from shiguan.serving.settings import ServingSettings
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_every_setting_stands_in_the_example_file_with_its_words():
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    plain = " ".join(re.sub(r"^# ?", "", example, flags=re.MULTILINE).split())
+    for variable, default, about in ServingSettings.table():
+        assert re.search(rf"^# {variable}=", example, re.MULTILINE), variable
+        assert about in plain, about
+        if default and default != "embedded":
+            assert f"# {variable}={default}" in example, variable
+
+
+def test_without_variables_the_documented_limits_hold():
+    settings = ServingSettings.from_environment({})
+    assert settings.max_in_flight == 200
+    assert settings.request_timeout == 60
+    assert settings.llm_timeout == 30
+    assert settings.retrieval_timeout == settings.rewriting_timeout == 10
+    assert settings.cors_origins == ()
+
+
+def test_variables_are_read_and_an_empty_one_is_none():
+    settings = ServingSettings.from_environment(
+        {"SHIGUAN_MAX_IN_FLIGHT": "7", "SHIGUAN_DATA_DIR": "/srv/x", "SHIGUAN_REQUEST_TIMEOUT": "", "OTHER": "1"}
+    )
+    assert settings.max_in_flight == 7
+    assert settings.max_running == 7  # no more than are in the server
+    assert settings.keys_path == Path("/srv/x/keys.json")
+    assert settings.request_timeout == 60
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("SHIGUAN_MAX_IN_FLIGHT", "many", "whole number"),
+        ("SHIGUAN_MAX_IN_FLIGHT", "0", "1 to 100,000"),
+        ("SHIGUAN_REQUEST_TIMEOUT", "-1", "a number from 0.05"),
+        ("SHIGUAN_REQUEST_TIMEOUT", "nan", "a number from 0.05"),
+        ("SHIGUAN_CORS_ORIGINS", "*", "origins such as"),
+        ("SHIGUAN_CORS_ORIGINS", "example.org", "origins such as"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_with_what_was_expected(variable, value, expected):
+    with pytest.raises(ConfigurationError) as raised:
+        ServingSettings.from_environment({variable: value})
+    assert variable in str(raised.value)
+    assert expected in str(raised.value)
+
+
+def test_keys_are_not_printed_with_the_settings():
+    settings = ServingSettings.from_environment({"SHIGUAN_API_KEYS": "a:read:deadbeef"})
+    assert settings.api_keys == "a:read:deadbeef"
+    assert "deadbeef" not in repr(settings)

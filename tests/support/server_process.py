@@ -1,0 +1,123 @@
+"""The real server in a process of its own, on a free port of this machine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class ServerProcess:
+    """
+    `shiguan serve` with a data folder.
+
+        with ServerProcess(tmp_path) as server:
+            assert server.get("/ready").status_code == 200
+
+    :param data_dir: Its data folder.
+    :param command: Another command line than `shiguan serve`; it must print the server's URL as JSON.
+    :param environment: Further variables.
+    :param preexec: Run in the child before the server, for limits.
+    """
+
+    def __init__(self, data_dir: Path, *, preexec: Any = None, **environment: str) -> None:
+        self.data_dir = data_dir
+        self.environment = environment
+        self.preexec = preexec
+        self.url = ""
+        self.client = httpx.Client(timeout=30)
+        self.log: deque[str] = deque(maxlen=500)
+
+    def start(self) -> Self:
+        """Start and wait until it answers."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "SHIGUAN_", "HAYHOOKS_"))}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "shiguan.cli", "serve", "--port", "0", "--json"],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=self.preexec,  # noqa: PLW1509
+            env={**inherited, "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(self.data_dir),
+                 "OMP_NUM_THREADS": "1", "HAYSTACK_TELEMETRY_ENABLED": "False", **self.environment},
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait(10)
+            self._reader.join(5)
+            raise AssertionError(f"The server did not start ({self.process.returncode}):\n{self.errors}")
+        self.url = json.loads(line)["url"]
+        return self
+
+    def _read_log(self) -> None:
+        for line in self.process.stderr:
+            self.log.append(line)
+
+    @property
+    def errors(self) -> str:
+        """What it wrote to standard error."""
+        return "".join(self.log)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self._end()
+
+    def stop(self, timeout: float = 20) -> int:
+        """Tell it to end and wait."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        finally:
+            self._end()
+        return self.process.returncode
+
+    def _end(self) -> None:
+        self.process.wait()
+        self._reader.join(5)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.stop()
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        """GET a path."""
+        return self.client.get(self.url + path, **more)
+
+    def post(self, path: str, **more: Any) -> httpx.Response:
+        """POST to a path."""
+        return self.client.post(self.url + path, **more)
+
+    def delete(self, path: str, **more: Any) -> httpx.Response:
+        """DELETE a path."""
+        return self.client.delete(self.url + path, **more)
+
+    def upload(self, name: str, content: bytes, **more: Any) -> httpx.Response:
+        """Upload a file."""
+        return self.post("/api/v1/documents", files={"file": (name, content)}, **more)
+
+    def wait_for_job(self, job_id: str, *, seconds: float = 30, **more: Any) -> dict[str, Any]:
+        """Ask for a job until it is over."""
+        pause = threading.Event()
+        for _ in range(int(seconds / 0.05)):
+            job = self.get(f"/api/v1/documents/jobs/{job_id}", **more).json()
+            if job.get("state") not in ("queued", "running"):
+                return job
+            pause.wait(0.05)
+        raise AssertionError(f"The job is not over after {seconds} seconds: {job}")
