@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shiguan.checking.definition import Component, Definition, inner_components
+from shiguan.checking.definition import Component, Definition, Socket, inner_components
 
-WRITERS: Final = {
+_WRITERS: Final = {
     "haystack.components.writers.document_writer.DocumentWriter": "documents",
     "shiguan.ingest.new_document_filter.NewDocumentFilter": "documents",
     "shiguan.ingest.orphan_remover.OrphanRemover": "produced",
+    "shiguan.ingest.token_vector_document_embedder.TokenVectorDocumentEmbedder": "documents",
 }
 """Components that change a store or compare with it, and the input that must come from a `SourceStamper`."""
 
@@ -26,29 +27,54 @@ def is_store(component: Component) -> bool:
     return named or component.type.startswith(_STORE_PACKAGES) or component.type.endswith("Store")
 
 
-def holds_store(component: Component) -> bool:
+def reading_parts(component: Component) -> list[Component]:
     """
-    Tell whether a component could read documents from a store.
+    Find the parts of a component out of which any document of a store may come.
 
-    :param component: The component.
-    :returns: Whether a store stands among its parameters at any depth, or its class takes one, or it is a retriever by
-        its package: some open a database of their own.
+    :param component: A component of the pipeline.
+    :returns: Itself, components inside it, or nothing.
     """
-    if ".retrievers." in component.type or any(map(_names_store, component.signature.parameters)):
-        return True
-    return any(is_store(inner) or ".retrievers." in inner.type for inner in inner_components(component))
+    return [one for one in _holders(component) if one.type not in _WRITERS]
 
 
 def readers(definition: Definition) -> Iterator[Component]:
     """
-    Find the components out of which documents of a store may come.
+    Find the components of a pipeline out of which any document of a store may come.
 
     :param definition: The file.
-    :returns: All that hold a store and are no writers.
+    :returns: The components.
+    """
+    return (component for component in definition.components.values() if reading_parts(component))
+
+
+def writes(definition: Definition) -> Iterator[Socket]:
+    """
+    Find where documents go into a store.
+
+    :param definition: The file.
+    :returns: The inputs of the components that write them, or that hold something that does.
     """
     for component in definition.components.values():
-        if component.type not in WRITERS and holds_store(component):
-            yield component
+        names = {_WRITERS[one.type] for one in _holders(component) if one.type in _WRITERS}
+        yield from ((component.name, name) for name in sorted(names))
+
+
+def _holders(component: Component) -> list[Component]:
+    """
+    Find what reaches a store, a component or one inside it.
+
+    It holds one among its parameters, its class takes one, or it is a retriever by its package: some open a database
+    of their own.
+    """
+    inner = list(inner_components(component))
+    parts = [component, *(one for one in inner if not is_store(one))]
+    found = [one for one in parts if ".retrievers." in one.type or any(map(_names_store, one.signature.parameters))]
+    for store in filter(is_store, inner):
+        around = [one for one in parts if store.place[: len(one.place)] == one.place]
+        nearest = max(around, key=lambda one: len(one.place))
+        if nearest not in found:
+            found.append(nearest)
+    return found
 
 
 def _names_store(key: str | int) -> bool:

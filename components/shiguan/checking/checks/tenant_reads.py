@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shiguan.checking.definition import Component, Definition, Socket, inner_components
-from shiguan.checking.finding import Finding, Place
+from shiguan.checking.definition import Component, Definition, Socket
+from shiguan.checking.finding import Finding
 from shiguan.checking.loops import loops
 from shiguan.checking.sockets import sockets_of
-from shiguan.checking.stores import is_store, readers
+from shiguan.checking.stores import readers, reading_parts
 from shiguan.checking.tenant_flow import TENANT_FILTER, unfiltered
 
-_INNER_RETRIEVERS: Final = {
+_INNER_READERS: Final = {
     "shiguan.retrieval.rank_fusion_retriever.RankFusionRetriever": ("bm25_retriever", "embedding_retriever"),
+    "shiguan.retrieval.fallback_ranker.FallbackRanker": ("rankers",),
     "haystack.components.retrievers.text_embedding_retriever.TextEmbeddingRetriever": ("retriever",),
     "haystack.components.retrievers.multi_retriever.MultiRetriever": ("retrievers",),
 }
@@ -32,11 +33,10 @@ def check_tenant_reads(definition: Definition) -> Iterator[Finding]:
     :param definition: The file.
     :returns: The findings.
     """
-    found = list(readers(definition))
     for component in definition.components.values():
         if component.type == TENANT_FILTER:
             yield from _tenant_filter(definition, component)
-    for reader in found:
+    for reader in readers(definition):
         yield from _inner(reader)
         if "filters" not in sockets_of(reader).inputs and reader.signature.state == "read":
             yield Finding(
@@ -116,43 +116,23 @@ def _filters(definition: Definition, reader: Component) -> Iterator[Finding]:
 
 
 def _inner(reader: Component) -> Iterator[Finding]:
-    handed = _INNER_RETRIEVERS.get(reader.type, ())
-    start = (*reader.place, "init_parameters")
-    for inner in inner_components(reader):
-        steps = inner.place[len(start) :]
-        if is_store(inner):
-            if not _is_own(reader, steps) and not _is_handed(steps, handed):
-                yield _hidden(inner.place, reader, inner)
-        elif _holds(inner):
-            if not _is_handed(steps, handed):
-                yield _hidden(inner.place, reader, inner)
-            elif "filters" not in inner.signature.inputs and inner.signature.state == "read":
-                yield Finding(
-                    inner.place,
-                    f"`{inner.name}` reads a store and takes no `filters`: it would find every tenant's documents.",
-                    "Expected a retriever that takes `filters`.",
-                    "Use another class.",
-                )
-
-
-def _is_own(reader: Component, steps: Place) -> bool:
-    """Whether a store is a parameter of the reader itself, or a part of such a store."""
-    return any(is_store(inner) and inner.place[-1] == steps[0] for inner in inner_components(reader))
-
-
-def _is_handed(steps: Place, handed: tuple[str, ...]) -> bool:
-    return bool(steps) and steps[0] in handed
-
-
-def _holds(component: Component) -> bool:
-    return ".retrievers." in component.type or any(is_store(inner) for inner in inner_components(component))
-
-
-def _hidden(place: Place, reader: Component, inner: Component) -> Finding:
-    return Finding(
-        place,
-        f"`{reader.name}` is not known to hand its filters on to `{inner.name}`.",
-        "Expected a store as a parameter of the component itself, or a retriever inside one of "
-        f"{', '.join(type_.rpartition('.')[2] for type_ in _INNER_RETRIEVERS)}.",
-        "Give the store to a component of its own.",
-    )
+    handed = _INNER_READERS.get(reader.type, ())
+    start = len(reader.place) + 1
+    for part in reading_parts(reader):
+        if part is reader:
+            continue
+        if part.place[start] not in handed:
+            yield Finding(
+                part.place,
+                f"`{reader.name}` is not known to hand its filters on to `{part.name}`.",
+                "Expected a store as a parameter of the component itself, or a retriever inside one of "
+                f"{', '.join(type_.rpartition('.')[2] for type_ in _INNER_READERS)}.",
+                "Make it a component of its own.",
+            )
+        elif "filters" not in part.signature.inputs and part.signature.state == "read":
+            yield Finding(
+                part.place,
+                f"`{part.name}` reads a store and takes no `filters`: it would find every tenant's documents.",
+                "Expected a retriever that takes `filters`.",
+                "Use another class.",
+            )

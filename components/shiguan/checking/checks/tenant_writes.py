@@ -6,7 +6,7 @@ from shiguan.checking.annotations import mentions
 from shiguan.checking.definition import Component, Definition, Socket
 from shiguan.checking.finding import Finding
 from shiguan.checking.sockets import sockets_of
-from shiguan.checking.stores import WRITERS
+from shiguan.checking.stores import writes
 
 _STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
 _CARRIERS = ("Document", "ProducedIds")
@@ -24,11 +24,9 @@ def check_tenant_writes(definition: Definition) -> Iterator[Finding]:
     for component in definition.components.values():
         if component.type == _STAMPER:
             yield from _stamper(definition, component)
-        elif component.type in WRITERS:
-            start: Socket = (component.name, WRITERS[component.type])
-            for origin, reason in _unstamped(definition, start):
-                place = definition.components[origin].place if origin in definition.components else component.place
-                yield Finding(place, f"`{component.name}` writes {reason}.", _EXPECTED, _NEXT)
+    for start in writes(definition):
+        for origin, reason in _unstamped(definition, start):
+            yield Finding(definition.components[origin].place, f"`{start[0]}` writes {reason}.", _EXPECTED, _NEXT)
 
 
 def _stamper(definition: Definition, component: Component) -> Iterator[Finding]:
