@@ -53,11 +53,16 @@ class RecordingServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self.stop()
         if self.failures:
             raise AssertionError("The stand-in itself failed.") from self.failures[0]
+
+    def stop(self) -> None:
+        """Close the port; a second call does nothing."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
 
     @property
     def url(self) -> str:

@@ -1,0 +1,73 @@
+"""Children are in both stores or count as missing."""
+
+import pytest
+from haystack import Document
+from haystack.document_stores.types import DuplicatePolicy
+from tests.support.recording_server import Reply
+
+from shiguan.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.cluster.paired_document_store import PairedDocumentStore
+from shiguan.cluster.qdrant_store import QdrantStore
+from shiguan.errors import StoreError
+
+
+def child(number, embedding=(1.0, 0.0)):
+    return Document(
+        id=f"c{number}", content=f"text {number}", meta={"tenant_id": "a"}, embedding=embedding and [*embedding]
+    )
+
+
+@pytest.fixture
+def pair(elasticsearch, qdrant):
+    pair = PairedDocumentStore(ElasticsearchStore("children"), vectors=QdrantStore("children", embedding_dim=2))
+    pair.set_up()
+    yield pair
+    pair.close()
+
+
+def test_what_is_in_one_store_alone_is_written_again_and_can_be_left_over(pair):
+    pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    pair.words.write_documents([child(2)], policy=DuplicatePolicy.OVERWRITE)
+    pair.vectors.write_documents([child(3)], policy=DuplicatePolicy.OVERWRITE)
+    assert pair.existing_ids(["c1", "c2", "c3"]) == {"c1"}
+    assert pair.list_ids() == ["c1", "c2", "c3"]
+    pair.delete_documents(["c2", "c3"])
+    assert pair.list_ids() == ["c1"]
+
+
+def test_a_different_number_in_each_is_told(pair):
+    pair.words.write_documents([child(2)], policy=DuplicatePolicy.OVERWRITE)
+    assert "children holds 1 passages and children 0" in pair.status()[1]["problems"][0]
+
+
+def test_a_child_without_a_vector_is_refused_before_anything_is_written(pair):
+    with pytest.raises(StoreError, match="1 of 2 passages have no embedding, `c2` first"):
+        pair.write_documents([child(1), child(2, embedding=None)], policy=DuplicatePolicy.OVERWRITE)
+    assert pair.list_ids() == []
+
+
+def test_vectors_that_fail_leave_words_that_the_next_run_completes(pair, qdrant):
+    qdrant.faults.append(lambda request: Reply("full", status=507) if request.method == "PUT" else None)
+    with pytest.raises(StoreError, match=r"Qdrant at .* refused a request \(status 507"):
+        pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    assert pair.existing_ids(["c1"]) == set()
+    qdrant.faults.clear()
+    assert pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE) == 1
+    assert pair.existing_ids(["c1"]) == {"c1"}
+
+
+def test_it_reads_and_counts_in_elasticsearch(pair):
+    pair.write_documents([child(1), child(2)], policy=DuplicatePolicy.OVERWRITE)
+    tenant = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
+    assert (pair.count_documents(), pair.count_documents_by_filter(tenant)) == (2, 2)
+    assert [document.embedding for document in pair.filter_documents(tenant)] == [None, None]
+    assert [document.id for document in pair.get_documents_by_id(["c2"])] == ["c2"]
+    assert pair.delete_by_filter(tenant) == 2
+    assert pair.vectors.count_documents() == 0
+
+
+async def test_it_round_trips_and_writes_from_an_event_loop(pair):
+    again = PairedDocumentStore.from_dict(pair.to_dict())
+    assert await again.write_documents_async([child(1)], DuplicatePolicy.OVERWRITE) == 1
+    assert pair.list_ids() == ["c1"]
+    again.close()

@@ -1,0 +1,115 @@
+"""The whole path, from a file to an answer, through the deployment's own files and both servers' stand-ins."""
+
+import json
+
+import pytest
+
+from shiguan.cli import main
+from shiguan.errors import StoreError
+from shiguan.library import Library
+from shiguan.runner import Runner
+
+DEPLOYMENT = "elasticsearch_qdrant"
+ROWS = [
+    {"id": "salt", "title": "The salt tax", "text": "Liu Yan taxed salt in the year 760. The tax paid for the war."},
+    {"id": "silk", "title": "Silk", "text": "Silk was carried to the west on camels. The road crossed the desert."},
+    {"id": "book", "title": "舊書", "text": "他的書在長安。安祿山起兵於范陽。"},
+]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+def ingest(path, tenant="t"):
+    [result] = Library(DEPLOYMENT).ingest([path], tenant_id=tenant)
+    assert not result.skipped, result.skipped
+    return result
+
+
+def test_a_library_lives_on_the_two_servers(elasticsearch, qdrant, small_models, corpus, capsys):
+    """One test for the whole life, for loading a model takes most of the time."""
+    assert main(["stores", "init"]) == 0
+    assert main(["stores", "status"]) == 0
+    first = ingest(corpus)
+    assert (first.sources, first.parents, first.new) == (3, 3, first.children)
+    again = ingest(corpus)
+    assert (again.new, again.removed) == (0, 0)
+    ingest(corpus, tenant="other")
+    library = Library(DEPLOYMENT)
+    assert library.count(tenant_id="t") == 3
+    assert [source["records"] for source in library.sources(tenant_id="t")] == [3]
+
+    for mode in ("simple", "advanced", "precise"):
+        elasticsearch.requests.clear()
+        qdrant.requests.clear()
+        with Runner(DEPLOYMENT, mode) as runner:
+            answer = runner.ask("Who taxed salt?", tenant_id="t")
+            assert "Liu Yan taxed salt" in answer["answer"], mode
+            assert {document["record_id"] for document in answer["documents"][:1]} == {"salt"}
+            assert not any(" be reached" in text for text in answer["metadata"]["warnings"])
+            chinese, _ = runner.search("他的書", tenant_id="t")
+            assert chinese[0].meta["record_id"] == "book"
+        for request in elasticsearch.sent("POST", "/_search"):
+            assert {"term": {"tenant_id": "t"}} in _leaves(request.body["query"])
+        for request in qdrant.sent("POST", "/points/query"):
+            assert {"key": "meta.tenant_id", "match": {"value": "t"}} in _leaves(request.body["filter"])
+        fetched = [r for r in elasticsearch.requests if r.path == "/shiguan-parents/_search"]
+        assert len(fetched) == 2, "one request for the parents of each question"
+
+    corpus.write_text(json.dumps(ROWS[0]) + "\n", encoding="utf-8")
+    changed = ingest(corpus)
+    assert (changed.new, changed.removed) == (0, 4)
+    assert library.count(tenant_id="other") == 3
+    assert library.delete("rows.jsonl", tenant_id="t") == 1
+    assert library.count(tenant_id="t") == 0
+    capsys.readouterr()
+    assert main(["stores", "status", "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)["stores"]
+    assert [entry["documents"] for entry in status] == [3, 3, 3]
+
+
+def test_a_half_failed_write_is_told_and_mended_by_the_next_run(elasticsearch, qdrant, small_models, corpus):
+    assert main(["stores", "init"]) == 0
+    library = Library(DEPLOYMENT)
+    refused = []
+
+    def refuse_one(request):
+        if request.path == "/shiguan-children/_bulk" and not refused:
+            refused.append(request.body[0]["index"]["_id"])
+            elasticsearch.refuse[refused[0]] = {"type": "cluster_block_exception", "reason": "disk is full"}
+
+    elasticsearch.faults.append(refuse_one)
+    with pytest.raises(StoreError) as error:
+        list(library.ingest([corpus], tenant_id="t"))
+    failed = str(error.value)
+    assert "refused to write 1 of" in failed
+    assert refused[0] in failed
+    assert "disk is full" in failed
+    elasticsearch.refuse.clear()
+    mended = ingest(corpus)
+    assert mended.new == mended.children, "no child counts as stored before both servers have it"
+    assert main(["stores", "status"]) == 0
+
+
+def test_a_server_that_is_down_is_named_when_one_asks(elasticsearch, qdrant, small_models, capsys):
+    assert main(["stores", "init"]) == 0
+    elasticsearch.stop()
+    assert main(["ask", "Who taxed salt?", "--deployment", DEPLOYMENT]) != 0
+    told = capsys.readouterr().err
+    assert f"Elasticsearch at {elasticsearch.url} cannot be reached" in told
+    assert "Traceback" not in told
+
+
+def _leaves(node):
+    if isinstance(node, dict):
+        if "term" in node or "key" in node:
+            yield node
+        for value in node.values():
+            yield from _leaves(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _leaves(value)
