@@ -1,0 +1,326 @@
+"""Uploads on their way into the library: kept, in order, tried again, given up."""
+
+import io
+import threading
+from dataclasses import replace
+
+import pytest
+
+from shiguan.errors import StoreError
+from shiguan.library import IngestedFile
+from shiguan.serving import ingest_jobs
+from shiguan.serving.error_replies import ApiError
+from shiguan.serving.ingest_jobs import IngestJobs
+from shiguan.serving.job_folder import JobFolder
+
+
+class FakeLibrary:
+    """A library of names and texts; `before` runs in the middle of each ingest and may raise."""
+
+    def __init__(self):
+        self.texts = {}
+        self.before = lambda name, text: None
+
+    def ingest(self, files, *, tenant_id, progress=None):
+        for file in files:
+            name, text = file.meta["file_name"], file.data.decode()
+            progress("embedding", 1, 2)
+            outcome = self.before(name, text)
+            progress("embedding", 2, 2)
+            if outcome is not None:
+                yield outcome
+                continue
+            self.texts[tenant_id, name] = text
+            yield IngestedFile(file=name, sources=1, parents=1, children=1, new=1)
+
+    def delete(self, source, *, tenant_id):
+        return 1 if self.texts.pop((tenant_id, source), None) else 0
+
+
+@pytest.fixture
+def library():
+    return FakeLibrary()
+
+
+@pytest.fixture
+def make(library, tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest_jobs, "_LOOK_SECONDS", 0.02)
+    made = []
+
+    def make_jobs(**more):
+        jobs = IngestJobs(library, tmp_path / "uploads", **more)
+        jobs.folder.prepare()
+        made.append(jobs)
+        return jobs
+
+    yield make_jobs
+    for jobs in made:
+        jobs.stop()
+
+
+def submit(jobs, name, text, tenant="acme"):
+    return jobs.submit(tenant, name, io.BytesIO(text.encode()))
+
+
+def wait(jobs, record, tenant="acme"):
+    pause = threading.Event()
+    for _ in range(1000):
+        found = jobs.find(tenant, record.id)
+        if found["state"] not in ("queued", "running"):
+            return found
+        pause.wait(0.01)
+    raise AssertionError(f"not over: {found}")
+
+
+def test_an_upload_goes_in_and_leaves_only_its_record(make, library, tmp_path):
+    jobs = make()
+    record = submit(jobs, "a.txt", "one")
+    assert jobs.find("acme", record.id)["state"] == "queued"
+    jobs.start()
+    done = wait(jobs, record)
+    assert (done["state"], done["bytes"], done["attempts"]) == ("done", 3, 1)
+    assert done["result"] == {
+        "sources": 1, "parents": 1, "children": 1, "new": 1, "removed": 0, "skipped": [], "warnings": [],
+    }  # fmt: skip
+    assert library.texts == {("acme", "a.txt"): "one"}
+    assert list(jobs.folder.pending.iterdir()) == []
+    assert [path.name for path in jobs.folder.finished.iterdir()] == [f"{record.id}.json"]
+
+
+def test_another_tenant_does_not_see_a_job(make):
+    jobs = make()
+    record = submit(jobs, "a.txt", "one")
+    assert jobs.find("beta", record.id) is None
+    for hostile in ("", "../pending/x", record.id + "/..", record.id.upper() + "\n", "x" * 5000):
+        assert jobs.find("acme", hostile) is None
+
+
+def test_what_an_ended_process_left_goes_in_with_the_next_one(make, library):
+    first = make()
+    records = [submit(first, f"{n}.txt", str(n)) for n in range(3)]
+    # It died in the middle of the first.
+    first.folder.save(replace(records[0], state="running", attempts=1))
+    second = make()
+    second.start()
+    assert [wait(second, record)["state"] for record in records] == ["done"] * 3
+    assert library.texts == {("acme", f"{n}.txt"): str(n) for n in range(3)}
+    assert wait(second, records[0])["attempts"] == 2
+
+
+def test_bytes_without_a_record_are_no_upload(make, library):
+    jobs = make()
+    (jobs.folder.pending / "0000000000000001-0000000000000001.bin").write_bytes(b"half of an uplo")
+    (jobs.folder.pending / "0000000000000002-0000000000000002.abcd.part").write_bytes(b"{")
+    assert list(jobs.folder.waiting()) == []
+    record = submit(jobs, "a.txt", "one")
+    jobs.start()
+    assert wait(jobs, record)["state"] == "done"
+
+
+def test_the_same_name_again_replaces_an_upload_that_still_waits(make, library):
+    jobs = make()
+    old, other, new = (
+        submit(jobs, "a.txt", "old"),
+        submit(jobs, "a.txt", "beta's", "beta"),
+        submit(jobs, "a.txt", "new"),
+    )
+    jobs.start()
+    assert wait(jobs, new)["state"] == "done"
+    assert wait(jobs, old)["state"] == "superseded"
+    assert wait(jobs, other, "beta")["state"] == "done"
+    assert library.texts == {("acme", "a.txt"): "new", ("beta", "a.txt"): "beta's"}
+
+
+def test_a_store_that_fails_is_tried_again_until_it_works(make, library, monkeypatch):
+    monkeypatch.setattr(ingest_jobs, "_FIRST_PAUSE", 0.01)
+    failures = [StoreError("down"), RuntimeError("the text of a document")]
+
+    def before(name, text):
+        if failures:
+            raise failures.pop(0)
+
+    library.before = before
+    jobs = make()
+    record = submit(jobs, "a.txt", "one")
+    jobs.start()
+    done = wait(jobs, record)
+    assert (done["state"], done["attempts"]) == ("done", 3)
+
+
+def test_a_stage_that_fails_is_tried_again_and_at_last_given_up_with_its_name(make, library, monkeypatch):
+    monkeypatch.setattr(ingest_jobs, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(ingest_jobs, "_MOST_ATTEMPTS", 3)
+    entry = {"source": "a.txt", "stage": "parent_writer", "cause": "OSError: /srv/secret", "next_step": "Run again"}
+    library.before = lambda name, text: IngestedFile(file=name, skipped=[entry])
+    jobs = make()
+    record = submit(jobs, "a.txt", "one")
+    jobs.start()
+    failed = wait(jobs, record)
+    assert (failed["state"], failed["attempts"]) == ("failed", 3)
+    assert failed["error"]["stage"] == "parent_writer"
+    assert "secret" not in str(failed)
+
+
+def test_a_file_that_is_no_good_fails_at_once_and_says_why(make, library):
+    entry = {"source": "a.txt", "cause": "the file is empty", "next_step": "Check the file"}
+    library.before = lambda name, text: IngestedFile(file=name, skipped=[entry])
+    jobs = make()
+    record = submit(jobs, "a.txt", "")
+    jobs.start()
+    failed = wait(jobs, record)
+    assert (failed["state"], failed["attempts"]) == ("failed", 1)
+    assert failed["error"] == {
+        "type": "refused", "stage": None, "message": "the file is empty.", "next_step": "Check the file.",
+    }  # fmt: skip
+
+
+def test_an_old_version_that_failed_is_not_tried_after_a_newer_one(make, library, monkeypatch):
+    monkeypatch.setattr(ingest_jobs, "_FIRST_PAUSE", 0.01)
+    jobs = make()
+    newer = []
+
+    def before(name, text):
+        if text == "old":
+            newer.append(submit(jobs, "a.txt", "new"))
+            raise StoreError("down")
+
+    library.before = before
+    old = submit(jobs, "a.txt", "old")
+    jobs.start()
+    assert wait(jobs, old)["state"] == "superseded"
+    assert wait(jobs, newer[0])["state"] == "done"
+    assert library.texts == {("acme", "a.txt"): "new"}
+
+
+def test_deleting_a_source_cancels_its_uploads_that_wait(make, library):
+    jobs = make()
+    record, other = submit(jobs, "a.txt", "one"), submit(jobs, "b.txt", "two")
+    assert jobs.cancel("beta", "a.txt") == 0
+    assert jobs.cancel("acme", "a.txt") == 1
+    assert jobs.cancel("acme", "a.txt") == 0
+    jobs.start()
+    assert wait(jobs, other)["state"] == "done"
+    assert wait(jobs, record)["state"] == "cancelled"
+    assert library.texts == {("acme", "b.txt"): "two"}
+
+
+def test_deleting_a_source_stops_its_ingest_at_its_next_step(make, library):
+    jobs = make()
+
+    def before(name, text):
+        jobs.cancel("acme", name)
+
+    library.before = before
+    record, other = submit(jobs, "a.txt", "one"), submit(jobs, "b.txt", "two", "beta")
+    jobs.start()
+    assert wait(jobs, other, "beta")["state"] == "done"
+    assert wait(jobs, record)["state"] == "cancelled"
+    assert library.texts == {("beta", "b.txt"): "two"}
+
+
+def test_a_deletion_in_the_last_step_of_an_ingest_wins(make, library):
+    jobs = make()
+
+    def before(name, text):
+        library.texts["acme", name] = text
+        jobs.cancel("acme", name)
+        # What follows would be the writing: no further step is told of.
+        return IngestedFile(file=name, sources=1)
+
+    library.before = before
+    library_ingest = library.ingest
+    library.ingest = lambda files, *, tenant_id, progress: library_ingest(
+        files, tenant_id=tenant_id, progress=lambda *_: None
+    )
+    record = submit(jobs, "a.txt", "one")
+    jobs.start()
+    assert wait(jobs, record)["state"] == "cancelled"
+    jobs.stop()
+    assert library.texts == {}
+
+
+def test_a_tenant_may_not_fill_the_queue(make):
+    jobs = make(max_pending=2)
+    submit(jobs, "a.txt", "1")
+    submit(jobs, "b.txt", "2")
+    with pytest.raises(ApiError) as raised:
+        submit(jobs, "c.txt", "3")
+    assert raised.value.status_code == 429
+    submit(jobs, "c.txt", "3", "beta")
+    assert len(list(jobs.folder.waiting())) == 3
+
+
+def test_an_upload_that_cannot_be_written_leaves_nothing_and_says_so(make, monkeypatch):
+    jobs = make()
+
+    def full(*_):
+        raise OSError(28, "No space left on device", "/srv/secret")
+
+    monkeypatch.setattr("shiguan.serving.job_folder.os.fsync", full)
+    with pytest.raises(ApiError) as raised:
+        submit(jobs, "a.txt", "one")
+    assert (raised.value.status_code, raised.value.kind) == (503, "storage_full")
+    assert "secret" not in raised.value.message
+    assert list(jobs.folder.pending.iterdir()) == []
+
+
+def test_a_disk_that_is_full_for_a_while_loses_no_upload(make, library, monkeypatch):
+    jobs = make()
+    record = submit(jobs, "a.txt", "one")
+    save, failures = JobFolder.save, [1, 1]
+
+    def full_at_first(self, record):
+        if failures:
+            failures.pop()
+            raise OSError(28, "No space left on device")
+        save(self, record)
+
+    monkeypatch.setattr(JobFolder, "save", full_at_first)
+    jobs.start()
+    assert wait(jobs, record)["state"] == "done"
+    assert jobs.alive
+
+
+def test_an_upload_that_ends_the_process_each_time_is_given_up(make, library):
+    jobs = make()
+    record = submit(jobs, "a.txt", "one")
+    jobs.folder.save(replace(record, state="running", attempts=8))
+    jobs.start()
+    assert wait(jobs, record)["state"] == "failed"
+    assert library.texts == {}
+
+
+def test_stopping_leaves_an_unfinished_upload_for_the_next_process(make, library):
+    jobs = make()
+    library.before = lambda name, text: jobs._stopping.set()
+    record = submit(jobs, "a.txt", "one")
+    jobs.start()
+    jobs.stop()
+    assert not jobs.alive
+    assert jobs.folder.is_pending(record.id)
+    library.before = lambda name, text: None
+    second = make()
+    second.start()
+    assert wait(second, record)["state"] == "done"
+
+
+def test_of_two_processes_on_one_folder_one_works_and_the_other_takes_over(make, library):
+    first, second = make(), make()
+    first.start()
+    done = submit(first, "a.txt", "one")
+    assert wait(second, done)["state"] == "done"
+    second.start()
+    other = submit(second, "b.txt", "two")
+    assert wait(second, other)["state"] == "done"
+    first.stop()
+    last = submit(second, "c.txt", "three")
+    assert wait(second, last)["state"] == "done"
+
+
+def test_only_the_last_finished_uploads_are_remembered(make, monkeypatch):
+    monkeypatch.setattr("shiguan.serving.job_folder._KEPT_FINISHED", 2)
+    jobs = make()
+    records = [submit(jobs, f"{n}.txt", "x") for n in range(4)]
+    jobs.start()
+    assert wait(jobs, records[-1])["state"] == "done"
+    assert [jobs.find("acme", record.id) is not None for record in records] == [False, False, True, True]
