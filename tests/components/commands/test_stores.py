@@ -1,0 +1,179 @@
+"""`shiguan stores` as a person types it."""
+
+import json
+
+import pytest
+from haystack import Document
+from haystack.document_stores.types import DuplicatePolicy
+from tests.support.recording_server import Reply
+
+from shiguan.cli import main
+from shiguan.errors import RefusedError
+from shiguan.library_copy import LibraryCopy
+from shiguan.loading import load_stores
+
+
+class CountingEmbedder:
+    """Gives every text a vector of the deployment's length, and counts them."""
+
+    def __init__(self):
+        self.embedded = []
+
+    def run(self, documents):
+        self.embedded += [document.id for document in documents]
+        return {"documents": [Document(**{**_fields(d), "embedding": [1.0] * 1024}) for d in documents]}
+
+
+def _fields(document):
+    return {"id": document.id, "content": document.content, "meta": document.meta}
+
+
+@pytest.fixture
+def embedder(monkeypatch):
+    """The deployment's embedder, replaced: its weights are too large for a test."""
+    counting = CountingEmbedder()
+    real = LibraryCopy.__init__
+
+    def init(self, *arguments, **options):
+        real(self, *arguments, **options)
+        self.embedder = counting
+
+    monkeypatch.setattr(LibraryCopy, "__init__", init)
+    return counting
+
+
+@pytest.fixture
+def library():
+    """600 parents and as many children of two tenants in the embedded stores, and none of their models."""
+    stores = load_stores("embedded")
+    for kind in ("parents", "children"):
+        documents = [
+            Document(
+                id=f"{kind}-{number:04d}",
+                content=f"The {number}. passage",
+                meta={
+                    "tenant_id": "a" if number % 3 else "b",
+                    "source": "x.txt",
+                    "source_id": "s",
+                    "blocks": [{"start": 0}],
+                },
+                embedding=[0.5] * 384 if kind == "children" else None,
+            )
+            for number in range(600)
+        ]
+        stores[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
+        stores[kind].close()
+
+
+def test_init_says_what_it_made_and_a_second_one_that_it_was_there(elasticsearch, qdrant, capsys):
+    assert main(["stores", "init"]) == 0
+    first = capsys.readouterr().out.splitlines()
+    assert [line.split(": ", 1)[1].split(":")[0] for line in first] == [
+        "template shiguan-parents written", "index shiguan-parents made",
+        "template shiguan-children written", "index shiguan-children made",
+        "collection shiguan-children made", "payload indexes made",
+    ]  # fmt: skip
+    assert main(["stores", "init", "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)["done"]
+    assert [line.rsplit(" ", 2)[1:] for line in done if "template" not in line] == [["was", "there"]] * 3
+
+
+def test_init_of_the_embedded_deployment_has_nothing_to_make(capsys):
+    assert main(["stores", "init", "--deployment", "embedded"]) == 0
+    assert "has no servers" in capsys.readouterr().out
+    assert main(["stores", "status", "--deployment", "embedded"]) == 0
+    assert "`shiguan sources`" in capsys.readouterr().out
+
+
+def test_init_without_an_address_names_the_variable(capsys):
+    assert main(["stores", "init"]) == 2
+    assert "SHIGUAN_ELASTICSEARCH_URL is not set" in capsys.readouterr().err
+
+
+def test_status_shows_both_servers_even_if_one_is_down(qdrant, monkeypatch, capsys):
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://127.0.0.1:9")
+    assert main(["stores", "status"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Elasticsearch at http://127.0.0.1:9: shiguan-parents, unreachable"
+    assert lines[-2] == f"Qdrant at {qdrant.url} (1.15.0): shiguan-children, missing"
+    assert lines[-1] == "  ! the collection shiguan-children is missing; `shiguan stores init` makes it"
+
+
+def test_status_shows_counts_and_health(elasticsearch, qdrant, capsys):
+    main(["stores", "init"])
+    capsys.readouterr()
+    assert main(["stores", "status"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-parents, green, 0 passages",
+        f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-children, green, 0 passages",
+        f"Qdrant at {qdrant.url} (1.15.0): shiguan-children, green, 0 passages, 0 of them in the graph",
+    ]
+
+
+def test_a_copy_takes_every_tenant_and_embeds_anew(elasticsearch, qdrant, library, embedder, capsys):
+    main(["stores", "init"])
+    capsys.readouterr()
+    assert main(["stores", "copy", "--from", "embedded", "--to", "elasticsearch_qdrant", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)
+    whole = {"source": 600, "written": 600, "known": 0, "missing": 0, "target": 600}
+    assert counts == {"from": "embedded", "to": "elasticsearch_qdrant", "parents": whole, "children": whole}
+    assert len(embedder.embedded) == 600
+    copied = load_stores("elasticsearch_qdrant")["parents"].get_documents_by_id(["parents-0007"])[0]
+    assert copied.meta == {"tenant_id": "a", "source": "x.txt", "source_id": "s", "blocks": [{"start": 0}]}
+    vectors = qdrant.local.retrieve(
+        "shiguan-children", qdrant.sent("PUT", "/points")[0].body["points"][0]["id"].split()
+    )
+    assert vectors[0].payload["content"] == "The 0. passage"
+
+
+def test_a_copy_that_was_interrupted_goes_on_where_it_was(elasticsearch, qdrant, library, embedder, capsys):
+    main(["stores", "init"])
+    bulks = []
+
+    def full_after_four(request):
+        if request.path.endswith("/_bulk"):
+            bulks.append(request)
+            if len(bulks) > 4:
+                return Reply({"error": {"type": "es_rejected", "reason": "full"}, "status": 507}, status=507)
+        return None
+
+    elasticsearch.faults.append(full_after_four)
+    capsys.readouterr()
+    assert main(["stores", "copy"]) == 1
+    assert "refused a request (status 507" in capsys.readouterr().err
+    embedded = len(embedder.embedded)
+    assert 0 < qdrant.local.count("shiguan-children").count < 600
+    elasticsearch.faults.clear()
+    assert main(["stores", "copy"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out == [
+        "parents: 600 in embedded, 0 written, 600 were there, 0 missing; elasticsearch_qdrant has 600 altogether.",
+        "children: 600 in embedded, 344 written, 256 were there, 0 missing; elasticsearch_qdrant has 600 altogether.",
+    ]
+    assert len(embedder.embedded) == embedded + 344
+
+
+def test_a_copy_to_servers_that_were_not_prepared_says_so(elasticsearch, qdrant, library, embedder, capsys):
+    assert main(["stores", "copy"]) == 1
+    assert "Make it with `shiguan stores init`" in capsys.readouterr().err
+
+
+def test_a_deployment_is_not_copied_to_itself():
+    with pytest.raises(RefusedError, match="cannot be copied to itself"):
+        LibraryCopy("embedded", "embedded")
+
+
+def test_what_gets_lost_meanwhile_is_missing(elasticsearch, qdrant, library, embedder, capsys):
+    main(["stores", "init"])
+
+    def forget_one(request):
+        if request.path == "/shiguan-parents/_count":
+            elasticsearch.indexes["shiguan-children"].pop("children-0000", None)
+        return
+
+    elasticsearch.faults.append(forget_one)
+    capsys.readouterr()
+    assert main(["stores", "copy"]) == 1
+    out = capsys.readouterr().out
+    assert "600 written, 0 were there, 1 missing; elasticsearch_qdrant has 599 altogether" in out
+    assert "Run the same command again" in out
