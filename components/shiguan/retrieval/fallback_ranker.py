@@ -4,7 +4,7 @@ from typing import Any, Protocol, Self
 
 from haystack import Document, component, default_from_dict, default_to_dict, logging
 from haystack.core.serialization import component_to_dict
-from haystack.utils import deserialize_component_inplace
+from haystack.utils.deserialization import deserialize_component_inplace
 
 from shiguan.errors import ShiguanError
 from shiguan.support.ranking import as_found
@@ -12,10 +12,10 @@ from shiguan.support.ranking import as_found
 logger = logging.getLogger(__name__)
 
 
-class Ranker(Protocol):
-    """One of our rankers: it tells in `skipped` why it left the order as it came."""
+class _Ranker(Protocol):
+    """One of our rankers: it tells in `skipped` why it left the order as it came. Some take `filters` too."""
 
-    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
+    def run(self, query: str, documents: list[Document], *, top_k: int | None = None) -> dict[str, Any]:
         """Give `documents`, `ranking`, `skipped` and `warnings`."""
 
 
@@ -42,7 +42,7 @@ class FallbackRanker:
     ```
     """
 
-    def __init__(self, rankers: list[Ranker], *, top_k: int = 5) -> None:
+    def __init__(self, rankers: list[_Ranker], *, top_k: int = 5) -> None:
         """
         Name the rankers.
 
@@ -88,12 +88,19 @@ class FallbackRanker:
                 ranker.warm_up()
 
     @component.output_types(documents=list[Document], ranking=list[dict[str, Any]], skipped=str, warnings=list[str])
-    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        query: str,
+        documents: list[Document],
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+    ) -> dict[str, Any]:
         """
         Rank passages.
 
         :param query: The question.
         :param documents: Parents in fused order.
+        :param filters: The filters that these were found under, from `TenantFilter`, for rankers that read a store.
         :param top_k: How many to return, for this call.
         :returns: What the first ranker that could rank returns: `documents`, `ranking`, `skipped` and `warnings`; the
             last with a sentence for each ranker before it that failed. Where none could, the passages as they came,
@@ -106,7 +113,7 @@ class FallbackRanker:
         failures: list[str] = []
         for ranker in self.rankers if documents else ():
             try:
-                result = ranker.run(query=query, documents=documents, top_k=limit)
+                result = ranker.run(query=query, documents=documents, top_k=limit, **_filters_for(ranker, filters))
             except ShiguanError:
                 raise
             except Exception as error:  # a model that breaks down on one question must not cost the answer
@@ -119,3 +126,7 @@ class FallbackRanker:
                 return {**result, "warnings": [*failures, *result["warnings"]]}
             reasons.append(result["skipped"])
         return as_found(documents, limit, "; ".join(dict.fromkeys(reasons)))
+
+
+def _filters_for(ranker: Any, filters: dict[str, Any] | None) -> dict[str, Any]:
+    return {"filters": filters} if "filters" in ranker.__haystack_input__._sockets_dict else {}

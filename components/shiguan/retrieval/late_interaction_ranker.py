@@ -17,7 +17,7 @@ RANKED_BY = "late_interaction"
 """What passages say in `meta.ranked_by` that this ranker has put in their place."""
 
 
-class TokenVectorStore(Protocol):
+class _TokenVectorStore(Protocol):
     """A document store that keeps the token vectors of children, such as `QdrantEdgeDocumentStore`."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class LateInteractionRanker:
 
     def __init__(
         self,
-        document_store: TokenVectorStore,
+        document_store: _TokenVectorStore,
         *,
         model: str = PACKAGED_MODEL,
         languages: list[str] | None = None,
@@ -117,13 +117,21 @@ class LateInteractionRanker:
         question_encoder(self.model).warm_up()
 
     @component.output_types(documents=list[Document], ranking=list[dict[str, Any]], skipped=str, warnings=list[str])
-    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        query: str,
+        documents: list[Document],
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+    ) -> dict[str, Any]:
         """
         Rank passages by late interaction.
 
         :param query: The question.
         :param documents: Parents in fused order, with `meta.matches` where children matched; a document without stands
             for its own child.
+        :param filters: The filters that these were found under, from `TenantFilter`; children that are looked up for
+            the scope `parent` are looked up under them.
         :param top_k: How many to return, for this call.
         :returns: `documents`, the best first. Their scores fall along the order and lie between 0 and 1, where 1 is
             first in both orders; `meta.late_interaction` is the similarity itself, -1 to 1. `ranking`, for each its
@@ -140,7 +148,7 @@ class LateInteractionRanker:
         question = question_encoder(self.model).encode(query)
         if not len(question.tokens):
             return as_found(documents, limit, "the question has no words to compare")
-        families = self._children(documents)
+        families = self._children(documents, filters)
         children = list(dict.fromkeys(child for family in families for child in family))
         stored = self.document_store.token_vectors(children, self.model)
         if stored is None:
@@ -150,7 +158,7 @@ class LateInteractionRanker:
                 "the library was ingested without token vectors, which late interaction needs; ingest its sources "
                 "into a new data folder to have them",
             )
-        scores = passage_scores(question, stored, families, scope=self.scope)
+        scores = _passage_scores(question, stored, families, scope=self.scope)
         if all(math.isnan(score) for score in scores):
             return as_found(documents, limit, "none of the passages found has token vectors")
         ranked = self._ordered(documents, scores)[:limit]
@@ -164,18 +172,17 @@ class LateInteractionRanker:
             return "the question has no words to compare"
         return f"late interaction knows {', '.join(self.languages)}, the question is in {language}"
 
-    def _children(self, documents: list[Document]) -> list[list[str]]:
-        matched = [[match["child_id"] for match in document.meta.get("matches") or []] for document in documents]
+    def _children(self, documents: list[Document], filters: dict[str, Any] | None) -> list[list[str]]:
+        families = [[match["child_id"] for match in document.meta.get("matches") or []] for document in documents]
         if self.scope == "parent":
-            parents = {document.id: place for place, document in enumerate(documents)}
-            by_parent = {"field": "meta.parent_id", "operator": "in", "value": list(parents)}
-            for child in self.document_store.filter_documents(by_parent):
-                place = parents[child.meta["parent_id"]]
-                # A child that claims another tenant's passage as its parent has no say in its place.
-                if child.meta.get("tenant_id") == documents[place].meta.get("tenant_id"):
-                    matched[place].append(child.id)
+            places = {document.id: place for place, document in enumerate(documents)}
+            wanted: dict[str, Any] = {"field": "meta.parent_id", "operator": "in", "value": list(places)}
+            if filters:
+                wanted = {"operator": "AND", "conditions": [wanted, filters]}
+            for child in self.document_store.filter_documents(wanted):
+                families[places[child.meta["parent_id"]]].append(child.id)
         return [
-            list(dict.fromkeys(family)) or [document.id] for family, document in zip(matched, documents, strict=True)
+            list(dict.fromkeys(family)) or [document.id] for family, document in zip(families, documents, strict=True)
         ]
 
     def _ordered(self, documents: list[Document], scores: list[float]) -> list[Document]:
@@ -203,7 +210,7 @@ class LateInteractionRanker:
         return result
 
 
-def passage_scores(
+def _passage_scores(
     question: EncodedText, stored: TokenVectors, families: list[list[str]], *, scope: str = "child"
 ) -> list[float]:
     """
