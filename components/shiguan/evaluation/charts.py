@@ -128,7 +128,8 @@ def lines(
 
     parts = [
         Markup(
-            '<path class="grid" d="M{0} {1:.1f}H{2}"/><text class="tick" x="{3}" y="{4:.1f}" text-anchor="end">{5}</text>'
+            '<path class="grid" d="M{0} {1:.1f}H{2}"/>'
+            '<text class="tick" x="{3}" y="{4:.1f}" text-anchor="end">{5}</text>'
         ).format(left, up(y), right, left - 8, up(y) + 4, f"{y:g}")
         for y in (0, 0.25, 0.5, 0.75, 1)
     ]

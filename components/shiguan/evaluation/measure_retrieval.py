@@ -69,7 +69,7 @@ class RetrievalPlan:
             "unjudged": len(self.questions.unjudged),
         }
         described = describe_configuration(self.deployment, self.mode, data=self.questions.hashes, options=options)
-        return {"kind": "retrieval", **described}
+        return {"kind": "retrieval", "set": self.questions.name, **described}
 
     def folders(self, configuration: dict[str, Any]) -> tuple[Path, Path]:
         """

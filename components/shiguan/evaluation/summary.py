@@ -53,7 +53,7 @@ def subtitle_of(results: Results) -> str:
     run = results.run
     parts = [
         f"{len(results.questions):,} questions",
-        ", ".join(run.get("data", {})),
+        run.get("set") or ", ".join(run.get("data", {})),
         f"answers by {run['llm']['model']}" if results.kind == "answers" else "",
         f"commit {run['commit'][:10]}{'+changes' if '+' in run['commit'] else ''}" if run.get("commit") else "",
         str(run.get("finished", ""))[:10],
