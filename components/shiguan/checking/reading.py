@@ -19,6 +19,8 @@ MAX_DEPTH = 40
 MAX_NODES = 100_000
 """So large a file may grow when its anchors are written out, as Haystack does when it copies a definition."""
 
+# The same loader in C where PyYAML was built with it, which is everywhere but on odd machines.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
 _TEXT_TAGS = frozenset({"tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"})
 
@@ -75,7 +77,7 @@ def read_pipeline_file(path: Path, name: str) -> PipelineFile:
     text = _text(path)
     try:
         _check_events(text)
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise UnreadableFile(_no_pipeline("It is empty." if root is None else "It is no mapping of names."))
@@ -140,7 +142,7 @@ def _text(path: Path) -> str:
 def _check_events(text: str) -> None:
     """Refuse tags and floods before any of it becomes an object; the parser itself works without recursion."""
     depth = documents = 0
-    for count, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader), start=1):
+    for count, event in enumerate(yaml.parse(text, Loader=_Loader), start=1):
         line = event.start_mark.line + 1 if event.start_mark else 0
         if count > MAX_EVENTS:
             raise UnreadableFile(_flood(f"more than {MAX_EVENTS:,} values and keys", line))

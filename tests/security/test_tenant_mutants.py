@@ -1,0 +1,161 @@
+"""No change of our files that lets a tenant see another's documents gets past the check."""
+
+import json
+from collections import Counter
+
+import pytest
+from haystack import AsyncPipeline, Document, component
+
+from shiguan.checking.pipeline_check import check_pipeline
+from shiguan.loading import load_stores
+from shiguan.pruning import pruned
+from tests.security.tenant_mutants import FILES, THEIRS, load, mutants
+
+TENANT_CHECKS = {"tenant_reads", "tenant_writes"}
+SHOWN = [path for path in FILES if path.parent.name == "embedded" and path.stem != "index"]
+
+
+def file_name(path):
+    return f"{path.parent.name}/{path.stem}"
+
+
+def checked(data, tmp_path):
+    path = tmp_path / "mutant.yml"
+    path.write_text(json.dumps(data), encoding="utf-8")  # JSON is YAML
+    return check_pipeline(path, "mutant.yml")
+
+
+@pytest.fixture(params=FILES, ids=file_name)
+def file(request):
+    return request.param
+
+
+def test_the_file_itself_is_fine(file, tmp_path):
+    assert check_pipeline(file, file_name(file)).findings == []
+    assert checked(load(file), tmp_path).findings == []
+
+
+def test_every_mutant_is_refused_for_what_was_done_to_it(file, tmp_path):
+    let_through, beside_the_point = [], []
+    for mutant in mutants(file):
+        findings = checked(mutant.data, tmp_path).findings
+        to_the_point = [one for one in findings if one.check in TENANT_CHECKS or "filter_policy" in one.where]
+        if not to_the_point:
+            let_through.append(mutant.id)
+        # Whatever else is found would refuse a mutant that is broken rather than harmful.
+        if len(to_the_point) + sum(one.check == "starvation" for one in findings) < len(findings):
+            beside_the_point.append((mutant.id, list(map(str, findings))))
+    assert let_through == []
+    assert beside_the_point == []
+
+
+def test_there_are_at_least_two_hundred_mutants_and_no_two_are_the_same():
+    everything = [mutant for path in FILES for mutant in mutants(path)]
+    assert len(everything) >= 200
+    assert max(Counter(mutant.id for mutant in everything).values()) == 1
+    texts = Counter((mutant.file, json.dumps(mutant.data, sort_keys=True)) for mutant in everything)
+    assert [mutant.id for mutant in everything if texts[mutant.file, json.dumps(mutant.data, sort_keys=True)] > 1] == []
+
+
+@component
+class FlatEmbedder:
+    """Embeds everything alike, so that every document is near."""
+
+    @component.output_types(embedding=list[float], warnings=list[str], llm_calls=int)
+    def run(self, text: str):
+        return {"embedding": [1.0] + [0.0] * 383, "warnings": [], "llm_calls": 0}
+
+
+@component
+class InOrder:
+    """Ranks by leaving the order as it is."""
+
+    @component.output_types(documents=list[Document], ranking=list, warnings=list[str])
+    def run(self, query: str, documents: list[Document], filters: dict | None = None, top_k: int | None = None):
+        return {"documents": documents, "ranking": [], "warnings": []}
+
+
+def without_models(node):
+    if isinstance(node, dict):
+        if str(node.get("type", "")).endswith("TextEmbedder"):
+            return {"type": f"{FlatEmbedder.__module__}.FlatEmbedder", "init_parameters": {}}
+        if str(node.get("type", "")).endswith("HyDEEmbedder"):
+            return without_models(node["init_parameters"]["text_embedder"])
+        return {key: without_models(value) for key, value in node.items()}
+    return [without_models(value) for value in node] if isinstance(node, list) else node
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """One passage of each of two tenants; both answer the question."""
+    folder = tmp_path_factory.mktemp("two-tenants")
+    stores = load_stores("embedded", data_dir=folder)
+    texts = {
+        "ours": "Guo Ziyi took the capital back from the rebels.",
+        "theirs": "In a letter that nobody else shall read, Guo Ziyi asked to be let go home.",
+    }
+    for tenant, text in texts.items():
+        meta = {"tenant_id": tenant, "source_id": tenant, "title": "Annals", "position": 0}
+        parent = Document(id=f"{tenant}-parent", content=text, meta=meta)
+        child_meta = {**meta, "parent_id": parent.id, "start": 0, "end": len(text)}
+        stores["parents"].write_documents([parent])
+        stores["children"].write_documents(
+            [Document(id=f"{tenant}-child", content=text, meta=child_meta, embedding=[1.0] + [0.0] * 383)]
+        )
+    return folder
+
+
+def seen_tenants(data, library, filters):
+    """Run what finds passages, as the tenant `ours` that tries everything a caller can say, and see whose come out."""
+    data = without_models(data)
+    for node in nodes(data):
+        if str(node.get("type", "")).endswith("QdrantEdgeDocumentStore"):
+            node["init_parameters"]["path"] = str(library)
+    if "ranker" in data["components"]:
+        data["components"]["ranker"] = {"type": f"{InOrder.__module__}.InOrder", "init_parameters": {}}
+        data.pop("explain", None)
+    data["outputs"] = {**{key: value for key, value in data["outputs"].items() if key == "library"}, "documents": "context_builder.documents"}  # fmt: skip
+    data = pruned(data, list(data["outputs"]), "mutant")
+    said = {"query": "Guo Ziyi", "tenant_id": "ours", "owner": "theirs", "filters": filters, "where": filters}
+    run: dict = {}
+    for key, targets in data["inputs"].items():
+        for target in targets:
+            name, _, socket = target.partition(".")
+            if key in said and said[key] is not None:
+                run.setdefault(name, {})[socket] = said[key]
+    pipeline = AsyncPipeline.from_dict(data)
+    try:
+        results = pipeline.run(run, include_outputs_from=set(data["components"]))
+    except ValueError:
+        return set()  # an attack that this mutant cannot run shows nothing
+    outputs = [results.get(target.partition(".")[0], {}).get("documents", []) for target in data["outputs"].values()]
+    return {document.meta["tenant_id"] for documents in outputs for document in documents}
+
+
+def nodes(value):
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from nodes(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from nodes(inner)
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=file_name)
+def test_the_file_itself_shows_the_tenants_own_passages_only(path, library):
+    assert seen_tenants(load(path), library, None) == {"ours"}
+    assert seen_tenants(load(path), library, THEIRS) == set()
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=file_name)
+def test_mutants_do_show_another_tenants_passages_when_they_are_run(path, library):
+    """So a mutant is refused for real harm."""
+    shown = [mutant for mutant in mutants(path) if mutant.shows]
+    assert len(shown) >= 10
+    harmless = [
+        mutant.id
+        for mutant in shown
+        if not any("theirs" in seen_tenants(mutant.data, library, filters) for filters in (None, THEIRS))
+    ]
+    assert harmless == []
