@@ -1,4 +1,4 @@
-"""Tells from words alone how likely some passages answer a question at all, so that nothing is quoted when they do not."""
+"""Tells from words alone how likely some passages answer a question at all; where they do not, nothing is quoted."""
 
 import re
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from shiguan.support.rarity import rarity
 # What speaks for an answer: the best sentence's score; pairs of the question's words in it; the share of words that no
 # passage has; the share of the question's rarity in the sentence with its neighbours, and in its whole passage; how far
 # that passage stands out from the others; the rarest word that it lacks; the number of words (up to twelve); the share
-# of names near the sentence. Fitted by logistic regression, own questions against another set's, every set with the
-# same weight: English on one half (by the CRC-32 of the question's id) of SQuAD 2, ExpMRC and HotpotQA/MuSiQue, Chinese
-# on one half of CMRC 2018, DRCD and ExpMRC; rounded. Questions whose answer stood in the foreign passages by chance were
-# left out. evaluation/answer_bars.py reports the other half. Chinese terms are characters and pairs of them and English
-# ones words, so that the same share does not mean the same: hence two rows.
+# of names near the sentence. Fitted by logistic regression, own questions against those of another set, every set with
+# the same weight: English on one half (by the CRC-32 of the question's id) of SQuAD 2, ExpMRC, HotpotQA and MuSiQue,
+# Chinese on one half of CMRC 2018, DRCD and ExpMRC; rounded. Questions whose answer stood in the foreign passages by
+# chance were left out. evaluation/answer_bars.py reports the other half. Chinese terms are characters and pairs of
+# them and English ones words, so that the same share does not mean the same: hence two rows.
 _FEATURES = ("score", "phrase", "unsaid", "near", "passage", "stands_out", "rarest", "length", "names")
 _HAN_WEIGHTS = (0.2, 2.9, -4.8, 3.9, 3.3, 0.0, 0.0, 2.0, 0.0)
 _OTHER_WEIGHTS = (0.4, 0.0, -3.5, 4.1, 4.8, -4.2, 1.6, 2.8, 2.0)
