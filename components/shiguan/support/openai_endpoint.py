@@ -109,6 +109,7 @@ class OpenAIEndpoint:
         :raises AnswerError: If the endpoint fails for good.
         """
         callback = select_streaming_callback(None, streaming_callback, requires_async=False)
+        settings = _with_usage(generation_kwargs) if callback else generation_kwargs
         stream = _Stream()
 
         def forward(chunk: StreamingChunk) -> None:
@@ -118,7 +119,7 @@ class OpenAIEndpoint:
 
         for attempt in range(self.max_retries + 1):
             try:
-                found = self._client.run(messages, forward if callback else None, generation_kwargs)["replies"]
+                found = self._client.run(messages, forward if callback else None, settings)["replies"]
                 return _counted(_finished(found))
             except Exception as error:
                 delay = self._delay_or_raise(error, attempt, stream)
@@ -143,8 +144,8 @@ class OpenAIEndpoint:
         """
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
+        settings = _with_usage(generation_kwargs) if callback else generation_kwargs
         stream = _Stream()
-
         watch = current_watch()
         limit = watch.limits.llm if watch else None
 
@@ -159,7 +160,7 @@ class OpenAIEndpoint:
             async with asyncio.timeout(limit) as timer:
                 for attempt in range(self.max_retries + 1):
                     try:
-                        result = await client.run_async(messages, forward if callback else None, generation_kwargs)
+                        result = await client.run_async(messages, forward if callback else None, settings)
                         return _counted(_finished(result["replies"]))
                     except Exception as error:
                         delay = self._delay_or_raise(error, attempt, stream)
@@ -168,8 +169,8 @@ class OpenAIEndpoint:
             if not timer.expired():
                 raise
             raise TimeLimitError(
-                f"The stage `{self.stage}` failed: the model `{self.model}` gave no sign of life for {limit:g} s, which "
-                "is the limit. Ask again later, or raise the limit.",
+                f"The stage `{self.stage}` failed: the model `{self.model}` gave no sign of life for {limit:g} s, "
+                "which is the limit. Ask again later, or raise the limit.",
                 stage=self.stage,
             ) from None
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -239,6 +240,11 @@ async def _close_with_loop(client: OpenAIChatGenerator) -> AsyncIterator[None]:
         yield
     finally:
         await client.async_client.close()
+
+
+def _with_usage(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    # A stream tells what it used only where it is asked to.
+    return {"stream_options": {"include_usage": True}, **(generation_kwargs or {})}
 
 
 def _counted(replies: list[ChatMessage]) -> list[ChatMessage]:
