@@ -13,7 +13,7 @@ from shiguan.stores import metadata, points
 from shiguan.stores.point_writer import PointWriter
 from shiguan.stores.reading import existing_ids, resolve, scroll, search_terms, search_vectors
 from shiguan.stores.shard_format import ShardFormat
-from shiguan.stores.token_vector_operations import TokenVectorOperations
+from shiguan.stores.token_vector_operations import TokenVectorOperations, without_token_vectors
 
 _BATCH = 256
 _DELETED = 10_000
@@ -51,10 +51,12 @@ class StoreOperations(TokenVectorOperations):
                 documents = _without_duplicates(edge, documents, policy)
             orders = self._shard.next_orders(len(documents))
             for start in range(0, len(documents), _BATCH):
-                batch = documents[start : start + _BATCH]
+                batch, tokens = without_token_vectors(documents[start : start + _BATCH])
                 rows = zip(batch, orders[start:], strict=False)
-                self._shard.upsert(edge, [writer.point(document, order) for document, order in rows])
-                self._shard.token_vectors.publish([points.point_id(document.id) for document in batch])
+                new = [writer.point(document, order) for document, order in rows]
+                self._shard.token_vectors.stage(tokens)
+                self._shard.upsert(edge, new)
+                self._shard.token_vectors.publish([str(point.id) for point in new])
         return len(documents)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:

@@ -12,18 +12,14 @@ from haystack import logging
 
 from shiguan.errors import StoreError, StoreFormatError
 from shiguan.stores import token_vector_tables as tables
-from shiguan.stores.token_quantiser import DIMENSIONS, TokenQuantiser, fit
 from shiguan.stores.token_vector_tables import VERSION, About
-from shiguan.support.token_encoder import EncodedText
+from shiguan.support.packed_tokens import PackedTokens, rotation, unpack
 from shiguan.support.token_vectors import TokenVectors
 
 logger = logging.getLogger(__name__)
 
 VECTOR_FILE = "token-vectors.sqlite"
 """The file in the data folder; a folder without one has no token vectors, and works."""
-
-FITTED_CHILDREN = 1000
-"""With so many children the projection is fitted; fewer keep the model's dimensions."""
 
 
 class TokenVectorFile:
@@ -61,32 +57,21 @@ class TokenVectorFile:
                 self._disconnect()
                 self._damage = str(error)
 
-    def stage(self, model: str, texts: dict[str, EncodedText]) -> None:
+    def stage(self, documents: dict[str, PackedTokens]) -> None:
         """
-        Write vectors of documents that will be written soon.
+        Write vectors of documents that will be written next.
 
-        :param model: The embedder that made them.
-        :param texts: What it made of the documents, by the engine's ids.
+        :param documents: The vectors by the engine's ids.
         :raises StoreFormatError: If the file holds those of another model.
         :raises StoreError: If the file cannot be written.
         """
-        if not texts:
+        if not documents:
             return
-        width = next(iter(texts.values())).tokens.shape[1]
         with self._using, self._reported("written"):
-            quantiser = self._begin(model, width).quantiser
-        # The lock is free while vectors are packed, so questions go on.
-        packed = {document: quantiser.pack(text.tokens) for document, text in texts.items()}
-        with self._using, self._reported("written"):
-            about = self._begin(model, width)
-            if about.quantiser is not quantiser:
-                packed = {document: about.quantiser.pack(text.tokens) for document, text in texts.items()}
+            for model, dimensions in {(packed.model, packed.dimensions) for packed in documents.values()}:
+                self._begin(model, dimensions)
             with self._engine() as connection:
-                tables.add_staged(
-                    connection, [(tables.key(id_), text.token_ids, packed[id_]) for id_, text in texts.items()]
-                )
-            if about.quantiser.projection is None and width > DIMENSIONS:
-                self._fit_when_enough(about)
+                tables.stage(connection, {tables.key(point): packed for point, packed in documents.items()})
 
     def publish(self, ids: list[str]) -> None:
         """
@@ -107,7 +92,7 @@ class TokenVectorFile:
         with self._using:
             done = self._change(lambda connection: tables.remove(connection, [*map(tables.key, ids)], "children"))
             if done and not tables.count(self._engine(), "children") and not tables.count(self._engine(), "staged"):
-                # An empty store is filled anew, and then the projection is fitted anew.
+                # An empty store may be filled anew, with another model.
                 self._discard()
 
     def read(self, ids: dict[str, str], model: str) -> TokenVectors | None:
@@ -134,11 +119,11 @@ class TokenVectorFile:
                 return None
             self._check_model(self._about, model)
             found = tables.read_vectors(self._connection, [*names])
-            quantiser, frequencies, children = self._about.quantiser, self._frequencies, self._children
+            dimensions, frequencies, children = self._about.dimensions, self._frequencies, self._children
         kept = [key for key in names if key in found]
-        bounds, values, scales = quantiser.unpack([found[key] for key in kept])
+        bounds, values, scales = unpack([found[key] for key in kept], dimensions)
         documents = [names[key] for key in kept]
-        return TokenVectors(documents, bounds, values, scales, quantiser.projection, frequencies, children)
+        return TokenVectors(documents, bounds, values, scales, rotation(dimensions), frequencies, children)
 
     def close(self) -> None:
         """Close the file for good; safe to call twice."""
@@ -165,8 +150,8 @@ class TokenVectorFile:
                     tables.remove(connection, [tables.key(point) for point in staged if point not in stored], "staged")
             self._about = about
 
-    def _begin(self, model: str, width: int) -> About:
-        """Give what vectors are written with now, making the file if there is none."""
+    def _begin(self, model: str, dimensions: int) -> None:
+        """Make the file if there is none, and refuse vectors that do not belong to those in it."""
         if self._damage:
             raise StoreError(self._damage)
         if self._closed:
@@ -174,16 +159,15 @@ class TokenVectorFile:
         if self._about is None:
             self._discard()
             connection = self._connection = tables.connect(self.path)
-            about = About(VERSION, model, width, TokenQuantiser(None, width))
+            about = About(VERSION, model, dimensions)
             tables.create(connection, about)
             self._about = about
         self._check_model(self._about, model)
-        if width != self._about.model_dimensions:
+        if dimensions != self._about.dimensions:
             raise StoreFormatError(
-                f"The token vectors in `{self.path}` have {self._about.model_dimensions} numbers, but those of "
-                f"`{model}` have {width} now. Ingest again into another folder, or put the old model back."
+                f"The token vectors in `{self.path}` have {self._about.dimensions} numbers, but those of `{model}` "
+                f"have {dimensions} now. Ingest again into another folder, or put the old model back."
             )
-        return self._about
 
     def _check_model(self, about: About, model: str) -> None:
         if model != about.model:
@@ -191,20 +175,6 @@ class TokenVectorFile:
                 f"The token vectors in `{self.path}` are those of the model `{about.model}`, but `{model}` was asked "
                 "for. Use the model that the library was ingested with, or ingest again into another folder."
             )
-
-    def _fit_when_enough(self, about: About) -> None:
-        connection = self._engine()
-        if tables.count(connection, "children") + tables.count(connection, "staged") < FITTED_CHILDREN:
-            return
-        old = about.quantiser
-        new = fit((old.rows(blob) for _, blob in tables.all_vectors(connection)), about.model_dimensions)
-        fitted = About(about.version, about.model, about.model_dimensions, new)
-        with connection:
-            for row, blob in tables.all_vectors(connection):
-                connection.execute("UPDATE vectors SET vectors = ? WHERE row = ?", (new.pack(old.rows(blob)), row))
-            tables.write_about(connection, fitted)
-        self._about = fitted
-        connection.execute("VACUUM")  # two thirds of the file are free now
 
     def _change(self, action: Callable[[sqlite3.Connection], None]) -> bool:
         """Change what readers see; give whether that was done."""

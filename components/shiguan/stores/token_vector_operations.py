@@ -1,10 +1,13 @@
 """What the embedded document store does with token vectors."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
+
+from haystack.dataclasses import Document
 
 from shiguan.stores import points
 from shiguan.stores.shards import Shard
-from shiguan.support.token_encoder import EncodedText
+from shiguan.support.packed_tokens import META_KEY, PackedTokens
 from shiguan.support.token_vectors import TokenVectors
 
 
@@ -15,20 +18,6 @@ class TokenVectorOperations(ABC):
     @abstractmethod
     def _shard(self) -> Shard:
         """The open folder."""
-
-    def stage_token_vectors(self, texts: dict[str, EncodedText], model: str) -> None:
-        """
-        Take the token vectors of documents that will be written next.
-
-        `write_documents` lets them be seen. A document that is written without new ones loses those it had.
-
-        :param texts: What the embedder made of the documents, by their ids.
-        :param model: The embedder.
-        :raises StoreFormatError: If the folder has those of another model.
-        :raises StoreError: If they cannot be written.
-        """
-        by_point = {points.point_id(document_id): text for document_id, text in texts.items()}
-        self._shard.token_vectors.stage(model, by_point)
 
     def token_vectors(self, child_ids: list[str], model: str) -> TokenVectors | None:
         """
@@ -41,3 +30,23 @@ class TokenVectorOperations(ABC):
         :raises StoreError: If the file that keeps them is damaged.
         """
         return self._shard.token_vectors.read({points.point_id(child): child for child in child_ids}, model)
+
+
+def without_token_vectors(documents: list[Document]) -> tuple[list[Document], dict[str, PackedTokens]]:
+    """
+    Take token vectors out of documents, before these become points.
+
+    :param documents: Documents, some with `PackedTokens` in their meta; they stay as they are.
+    :returns: The documents without these, in their order; the vectors by the engine's ids.
+    """
+    plain: list[Document] = []
+    packed: dict[str, PackedTokens] = {}
+    for document in documents:
+        tokens = document.meta.get(META_KEY)
+        if isinstance(tokens, PackedTokens):
+            packed[points.point_id(document.id)] = tokens
+            meta = {key: value for key, value in document.meta.items() if key != META_KEY}
+            plain.append(replace(document, meta=meta))
+        else:
+            plain.append(document)
+    return plain, packed

@@ -3,20 +3,20 @@
 # ruff: noqa: S608 - statements are put together from names in this file and question marks alone
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 import numpy as np
 
-from shiguan.stores.token_quantiser import TokenQuantiser
+from shiguan.support.packed_tokens import PackedTokens, token_ids
 
 VERSION = 1
-"""Raised with every change that old vectors cannot be read by."""
+"""Raised with every change that old vectors cannot be read by, that of the rotation among them."""
 
 _SCHEMA = """
-CREATE TABLE about (version INTEGER, model TEXT, model_dimensions INTEGER, dimensions INTEGER, projection BLOB);
+CREATE TABLE about (version INTEGER, model TEXT, dimensions INTEGER);
 CREATE TABLE vectors (row INTEGER PRIMARY KEY, tokens BLOB, vectors BLOB);
 CREATE TABLE children (id BLOB PRIMARY KEY, row INTEGER) WITHOUT ROWID;
 CREATE TABLE staged (id BLOB PRIMARY KEY, row INTEGER) WITHOUT ROWID;
@@ -26,8 +26,6 @@ CREATE TABLE frequencies (token INTEGER PRIMARY KEY, children INTEGER);
 _PAGE = 4096
 # How many ids go into one statement.
 _IDS = 500
-_TOKEN = np.dtype("<u4")
-_NUMBER = np.dtype("<f4")
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,7 @@ class About:
 
     version: int
     model: str
-    model_dimensions: int
-    quantiser: TokenQuantiser
+    dimensions: int
 
 
 def key(point_id: str) -> bytes:
@@ -85,23 +82,7 @@ def create(connection: sqlite3.Connection, about: About) -> None:
     """
     with connection:
         connection.executescript(f"BEGIN; {_SCHEMA}")
-        connection.execute("INSERT INTO about VALUES (0, '', 0, 0, NULL)")
-        write_about(connection, about)
-
-
-def write_about(connection: sqlite3.Connection, about: About) -> None:
-    """
-    Replace what the file says about itself.
-
-    :param connection: The file.
-    :param about: What its vectors are written with from now on.
-    """
-    projection = about.quantiser.projection
-    blob = None if projection is None else projection.astype(_NUMBER).tobytes()
-    connection.execute(
-        "UPDATE about SET version = ?, model = ?, model_dimensions = ?, dimensions = ?, projection = ?",
-        (about.version, about.model, about.model_dimensions, about.quantiser.dimensions, blob),
-    )
+        connection.execute("INSERT INTO about VALUES (?, ?, ?)", (about.version, about.model, about.dimensions))
 
 
 def read_about(connection: sqlite3.Connection) -> About:
@@ -111,26 +92,21 @@ def read_about(connection: sqlite3.Connection) -> About:
     :param connection: The file.
     :returns: What its vectors were written with.
     """
-    version, model, width, dimensions, blob = connection.execute("SELECT * FROM about").fetchone()
-    projection = None if blob is None else np.frombuffer(blob, dtype=_NUMBER).reshape(width, dimensions)
-    return About(version, model, width, TokenQuantiser(projection, dimensions))
+    return About(*connection.execute("SELECT version, model, dimensions FROM about").fetchone())
 
 
-def add_staged(connection: sqlite3.Connection, rows: Iterable[tuple[bytes, np.ndarray, bytes]]) -> None:
+def stage(connection: sqlite3.Connection, documents: dict[bytes, PackedTokens]) -> None:
     """
     Write vectors that readers do not see yet.
 
     :param connection: The file.
-    :param rows: Keys, the ids of the tokens, and their packed vectors. Of a key that was staged before, the old go.
+    :param documents: The vectors by key. Of a key that was staged before, the old ones go.
     """
-    for document, tokens, vectors in rows:
-        connection.execute(
-            "DELETE FROM vectors WHERE row IN (SELECT row FROM staged WHERE id = ?)",
-            (document,),
-        )
-        distinct = np.unique(tokens).astype(_TOKEN).tobytes()
-        added = connection.execute("INSERT INTO vectors (tokens, vectors) VALUES (?, ?)", (distinct, vectors))
-        connection.execute("REPLACE INTO staged VALUES (?, ?)", (document, added.lastrowid))
+    remove(connection, [*documents], "staged")
+    for document, packed in documents.items():
+        values = (packed.token_ids, packed.vectors)
+        added = connection.execute("INSERT INTO vectors (tokens, vectors) VALUES (?, ?)", values)
+        connection.execute("INSERT INTO staged VALUES (?, ?)", (document, added.lastrowid))
 
 
 def publish(connection: sqlite3.Connection, keys: list[bytes]) -> None:
@@ -214,25 +190,10 @@ def read_frequencies(connection: sqlite3.Connection) -> np.ndarray:
     return frequencies
 
 
-def all_vectors(connection: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
-    """
-    Read all packed vectors, staged ones too, in the order of writing.
-
-    :param connection: The file.
-    :yields: Row numbers and packed vectors.
-    """
-    last = 0
-    while found := connection.execute(
-        "SELECT row, vectors FROM vectors WHERE row > ? ORDER BY row LIMIT ?", (last, _IDS)
-    ).fetchall():
-        yield from found
-        last = found[-1][0]
-
-
 def _count(connection: sqlite3.Connection, rows: str, chunk: list[bytes], sign: int) -> None:
     """Add the tokens of some rows to the frequencies, or take them off."""
     blobs = [row[0] for row in connection.execute(f"SELECT tokens FROM vectors WHERE row IN ({rows})", chunk)]
-    tokens, counts = np.unique(np.frombuffer(b"".join(blobs), dtype=_TOKEN), return_counts=True)
+    tokens, counts = np.unique(token_ids(b"".join(blobs)), return_counts=True)
     connection.executemany(
         "INSERT INTO frequencies VALUES (?, ?) ON CONFLICT DO UPDATE SET children = children + excluded.children",
         zip(tokens.tolist(), (sign * counts).tolist(), strict=True),

@@ -10,14 +10,14 @@ class TokenVectors:
     """
     The token vectors of the children that were asked for, one below the other, and what a question needs to meet them.
 
-    The similarity of a question's token `q` and the row `r` is its cosine,
-    `(project(q) @ values[r]) * scales[r]`, from -1 to 1.
+    The similarity of a question's token `q` and the row `r` is their cosine, as nearly as quantised vectors tell,
+    `(project(q) @ values[r]) * scales[r]`, about -1 to 1.
 
     :param ids: The children that have vectors, in the order they were asked for.
     :param bounds: Where each child's rows begin and end: those of `ids[i]` are `bounds[i]:bounds[i + 1]`. Shape:
         (children + 1,). A child without tokens has no rows.
     :param values: The vectors, quantised. Shape: (rows, dimensions), int8.
-    :param scales: What each row is multiplied by to have the length 1. Shape: (rows,), float32.
+    :param scales: What products with each row are multiplied by. Shape: (rows,), float32.
     :param projection: What turns the model's vectors into the stored ones; None where those are as the model gave them.
         Shape: (model dimensions, dimensions), float32.
     :param frequencies: How many of all stored children have each token, by the token's id. Shape: (vocabulary,), int32;
