@@ -341,3 +341,18 @@ def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply)
     assert queries[0] == MULTI
     assert len(queries) <= 4
     assert len({folded(query) for query in queries}) == len(queries)
+
+
+def test_searching_with_words_of_the_history_is_a_declared_fallback():
+    history = [{"role": "user", "content": "Who ran the salt monopoly?"}, {"role": "assistant", "content": "Liu Yan."}]
+    result = QueryRewriter(None, on_failure="terms").run(query="Who drove him to death?", history=history)
+    (query,) = result["queries"]
+    assert query.startswith("Who drove him to death? ")
+    assert {"salt", "monopoly", "Liu", "Yan"} <= set(query.split())
+    assert result["query"] == query
+    assert "words of the conversation" in result["warnings"][0]
+
+
+def test_words_of_an_empty_history_change_nothing():
+    result = QueryRewriter(None, on_failure="terms").run(query="Who drove him to death?", history=[])
+    assert result["queries"] == ["Who drove him to death?"]
