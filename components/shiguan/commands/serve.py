@@ -42,6 +42,7 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         import uvicorn
 
+        from shiguan.serving.key_ring import KeyRing
         from shiguan.serving.keyless import check_open_host
         from shiguan.serving.settings import ServingSettings
     except ModuleNotFoundError as error:
@@ -49,9 +50,9 @@ def _serve(options: argparse.Namespace) -> int:
             f'The server needs `{error.name}`, which is not installed. Install it with: pip install "shiguan[serve]"'
         ) from error
     settings = ServingSettings.from_environment()
-    application = _application_module().create(settings)
-    keyless = application.state.keys.keyless
+    keyless = KeyRing(settings).keyless
     check_open_host(options.host, keyless=keyless)
+    application = _application_module().create(settings)
 
     class Server(uvicorn.Server):
         """Says where it listens, once it can answer."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
 from shiguan.serving.error_replies import ApiError
@@ -58,7 +59,9 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
                 raise _wrong_file("there is no part `file` with a file in it")
             name = source_name(file.filename)
             record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
-    except MultiPartException as error:
+    except ApiError:
+        raise
+    except (MultiPartException, HTTPException) as error:  # which of the two depends on where Starlette runs
         raise _wrong_file("the multipart body cannot be read, or has more than one file") from error
     return JSONResponse(
         jobs.shown(record), status_code=202, headers={"Location": f"/api/v1/documents/jobs/{record.id}"}

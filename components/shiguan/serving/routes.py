@@ -24,6 +24,8 @@ def only_routes(app: FastAPI) -> None:
     """
     app.router.routes.clear()
     app.docs_url = app.redoc_url = None
+    # An address is right or wrong; a redirect would let a client send its body twice.
+    app.router.redirect_slashes = False
 
 
 def listed_routes(app: FastAPI) -> list[tuple[str, str]]:

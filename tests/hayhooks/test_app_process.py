@@ -1,0 +1,322 @@
+"""The real server as its callers meet it, with a model that can be slow."""
+
+import contextlib
+import json
+import re
+import socket
+import subprocess
+import sys
+
+import httpx
+import pytest
+from tests.support.server_process import ROOT, ServerProcess
+from tests.support.stand_in_llm import StandInLlm
+
+from shiguan.serving.keys import KeyFile
+
+GUO = b"Guo Ziyi retook Chang'an in 757. He served four emperors of the Tang.\n"
+SALT = b"Salt was taxed by the state from 758 on. The tax paid for half of the army.\n"
+LIMIT = 6
+
+
+@pytest.fixture(scope="module")
+def llm():
+    with StandInLlm(default="Guo Ziyi retook Chang'an in 757 [1].") as llm:
+        yield llm
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    file = KeyFile(tmp_path_factory.mktemp("keys") / "keys.json")
+    made = {name: file.add(name, "write")[0] for name in ("acme", "beta", "load")}
+    return {**made, "reader": file.add("acme", "read")[0], "metrics": file.add("", "metrics")[0], "file": file}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, llm, keys):
+    with ServerProcess(
+        tmp_path_factory.mktemp("served"),
+        OPENAI_BASE_URL=llm.url, OPENAI_API_KEY="sk-never-in-a-log", OPENAI_MODEL="stand-in",
+        SHIGUAN_KEYS_FILE=str(keys["file"].path), SHIGUAN_MAX_IN_FLIGHT=str(LIMIT), SHIGUAN_MAX_UPLOAD_BYTES="200000",
+        SHIGUAN_REQUEST_TIMEOUT="8", SHIGUAN_LLM_TIMEOUT="30", SHIGUAN_LOG_LEVEL="INFO",
+    ) as server:  # fmt: skip
+        yield server
+
+
+@pytest.fixture
+def ready(server, llm):
+    """The server with a model that answers at once."""
+    llm.reset()
+    llm.time_to_first_token = 0
+    return server
+
+
+def by(keys, name):
+    return {"headers": {"Authorization": f"Bearer {keys[name]}"}}
+
+
+def ask(server, keys, name, query="When did Guo Ziyi retake Chang'an?", **more):
+    return server.post("/api/v1/rag/query", json={"query": query, "mode": "simple"}, **by(keys, name), **more)
+
+
+def put(server, keys, name, file, content):
+    reply = server.upload(file, content, **by(keys, name))
+    assert reply.status_code == 202, reply.text
+    assert reply.headers["location"] == f"/api/v1/documents/jobs/{reply.json()['id']}"
+    return server.wait_for_job(reply.json()["id"], **by(keys, name))
+
+
+def names(server, keys, name):
+    sources = server.get("/api/v1/documents", **by(keys, name)).json()["sources"]
+    return [source["source"] for source in sources]
+
+
+def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, keys):
+    reply = ready.get("/ready")
+    assert reply.json() == {
+        "status": "ready",
+        "parts": {"stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
+    }
+    assert ready.get("/health").text == "ok\n"
+    assert ready.get("/api/v1/rag/health").status_code == 401
+    told = ready.get("/api/v1/rag/health", **by(keys, "reader")).json()
+    assert (told["status"], told["modes"], told["role"]) == ("ready", ["advanced", "precise", "simple"], "read")
+    assert str(ready.data_dir) not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/deploy_files"), ("POST", "/deploy-yaml"), ("POST", "/deploy"), ("POST", "/undeploy/simple"),
+        ("GET", "/traces"), ("GET", "/traces/"), ("POST", "/v1/files"), ("POST", "/v1/responses"), ("GET", "/models"),
+        ("POST", "/chat/completions"), ("POST", "/simple/chat"), ("GET", "/docs"), ("GET", "/redoc"), ("GET", "/mcp"),
+        ("GET", "/sse"), ("POST", "/simple/run/"), ("GET", "//ready"), ("GET", "/../etc/passwd"),
+    ],
+)  # fmt: skip
+def test_what_hayhooks_would_open_is_not_there(ready, keys, method, path):
+    for who in (by(keys, "acme"), {}):
+        reply = ready.client.request(method, ready.url + path, **who)
+        assert reply.status_code == (404 if who else 401), (path, reply.text)
+        assert set(reply.json()["error"]) == {"type", "stage", "message", "next_step", "request_id"}
+    assert ready.get("/status", **by(keys, "acme")).json()["pipelines"]
+
+
+def test_hayhooks_own_routes_work_with_a_key(ready, keys):
+    put(ready, keys, "acme", "guo.txt", GUO)
+    body = {"query": "When did Guo Ziyi retake Chang'an?"}
+    for mode in ("simple", "advanced", "precise"):
+        assert ready.post(f"/{mode}/run", json=body).status_code == 401
+        reply = ready.post(f"/{mode}/run", json=body, **by(keys, "reader"))
+        assert reply.status_code == 200, reply.text
+        assert "757" in reply.text
+        assert ready.get(f"/status/{mode}", **by(keys, "reader")).json()["status"] == "Up!"
+        diagram = ready.get(f"/draw/{mode}", **by(keys, "reader"))
+        assert diagram.headers["content-type"].startswith("text/vnd.mermaid")
+        assert "ContextBuilder" in diagram.text
+    assert ready.get("/draw/other", **by(keys, "reader")).status_code == 404
+    assert ready.get("/status/other", **by(keys, "reader")).json()["error"]["type"] == "not_found"
+
+
+def test_an_upload_is_ingested_answered_from_replaced_and_deleted(ready, keys):
+    done = put(ready, keys, "acme", "guo.txt", GUO)
+    assert (done["state"], done["result"]["sources"], done["result"]["parents"]) == ("done", 1, 1)
+    answer = ask(ready, keys, "reader").json()
+    assert [citation["source"] for citation in answer["citations"]] == ["guo.txt"]
+
+    again = put(ready, keys, "acme", "guo.txt", GUO)
+    assert (again["result"]["new"], again["result"]["removed"]) == (0, 0)
+    changed = put(ready, keys, "acme", "guo.txt", b"Li Guangbi held Taiyuan in 757 with ten thousand men.\n")
+    assert changed["result"]["new"] == 1
+    assert changed["result"]["removed"] == 2  # the parent and the child of the old text
+    assert names(ready, keys, "acme") == ["guo.txt"]
+
+    assert ready.delete("/api/v1/documents/guo.txt", **by(keys, "acme")).json() == {
+        "source": "guo.txt", "deleted": 1, "cancelled_jobs": 0,
+    }  # fmt: skip
+    gone = ready.delete("/api/v1/documents/guo.txt", **by(keys, "acme"))
+    assert (gone.status_code, gone.json()["error"]["type"]) == (404, "not_found")
+    assert names(ready, keys, "acme") == []
+
+
+def test_the_same_name_of_two_tenants_never_meets(ready, keys):
+    put(ready, keys, "acme", "notes.txt", GUO)
+    job = put(ready, keys, "beta", "notes.txt", SALT)
+    assert names(ready, keys, "acme") == names(ready, keys, "beta") == ["notes.txt"]
+    seen = {name: json.dumps(ask(ready, keys, name).json()["documents"]) for name in ("acme", "beta")}
+    assert seen["acme"] != seen["beta"]
+    assert ready.get(f"/api/v1/documents/jobs/{job['id']}", **by(keys, "acme")).status_code == 404
+    assert ready.delete("/api/v1/documents/notes.txt", **by(keys, "acme")).json()["deleted"] == 1
+    assert names(ready, keys, "beta") == ["notes.txt"]
+    assert ready.delete("/api/v1/documents/notes.txt", **by(keys, "beta")).status_code == 200
+
+
+def test_reading_keys_do_not_write_and_no_key_writes_for_another_tenant(ready, keys):
+    assert ready.upload("a.txt", GUO, **by(keys, "reader")).status_code == 403
+    assert ready.delete("/api/v1/documents/a.txt", **by(keys, "reader")).status_code == 403
+    assert ready.upload("a.txt", GUO).status_code == 401
+    other = ready.post(
+        "/api/v1/documents", files={"file": ("a.txt", GUO)}, data={"tenant_id": "beta"}, **by(keys, "acme")
+    )
+    assert (other.status_code, other.json()["error"]["type"]) == (403, "tenant_mismatch")
+    assert names(ready, keys, "beta") == []
+
+
+@pytest.mark.parametrize(
+    ("files", "headers", "content", "status"),
+    [
+        ({"file": ("evil.exe", b"MZ")}, {}, None, 422),
+        ({"file": ("../../../etc/cron.d/x", b"*")}, {}, None, 422),
+        ({"other": ("a.txt", b"x")}, {}, None, 422),
+        ([("file", ("a.txt", b"x")), ("file", ("b.txt", b"x"))], {}, None, 422),
+        (None, {"Content-Type": "application/json"}, b"{}", 422),
+        (None, {"Content-Type": "multipart/form-data"}, b"x", 422),
+        (None, {"Content-Type": "multipart/form-data; boundary=x"}, b"--x\r\ngarbage", 422),
+        (None, {"Content-Type": "multipart/form-data; boundary=x"}, b"", 422),
+        ({"file": ("a.txt", b"x" * 250_000)}, {}, None, 413),
+    ],
+)
+def test_hostile_uploads_are_refused_with_what_is_wrong(ready, keys, files, headers, content, status):
+    key = {"Authorization": f"Bearer {keys['acme']}"}
+    reply = ready.post("/api/v1/documents", files=files, content=content, headers={**key, **headers})
+    assert reply.status_code == status, reply.text
+    error = reply.json()["error"]
+    assert error["type"] == ("payload_too_large" if status == 413 else "invalid_request")
+    if status == 422:
+        assert error["fields"][0]["field"] == "file"
+
+
+def test_an_upload_without_a_length_is_bounded_while_it_comes(ready, keys):
+    def parts():
+        yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+        for _ in range(64):
+            yield b"x" * 16_384
+        yield b"\r\n--x--\r\n"
+
+    headers = {"Content-Type": "multipart/form-data; boundary=x", "Authorization": f"Bearer {keys['acme']}"}
+    reply = ready.post("/api/v1/documents", content=parts(), headers=headers)
+    assert reply.status_code == 413, reply.text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty.txt", b"", "empty"),
+        ("fake.pdf", b"PK\x03\x04 no pdf", "its name says PDF"),
+        ("fake.epub", b"PK\x03\x04 no book", ""),
+    ],
+)
+def test_a_file_that_cannot_be_read_fails_with_what_to_do(ready, keys, name, content, words):
+    failed = put(ready, keys, "acme", name, content)
+    assert (failed["state"], failed["error"]["type"]) == ("failed", "refused")
+    assert words in failed["error"]["message"]
+    assert failed["error"]["next_step"]
+    assert name not in names(ready, keys, "acme")
+
+
+def test_the_name_of_an_upload_is_only_a_name(ready, keys):
+    done = put(ready, keys, "acme", "../../../../tmp/书 & <b>.txt", SALT)
+    assert done["source"] == "书 & <b>.txt"
+    assert names(ready, keys, "acme") == ["书 & <b>.txt"]
+    assert ready.delete("/api/v1/documents/" + "%E4%B9%A6%20%26%20%3Cb%3E.txt", **by(keys, "acme")).status_code == 200
+
+
+def test_a_key_counts_and_ceases_to_count_while_the_server_runs(ready, keys):
+    key, record = keys["file"].add("late", "read")
+    late = {"headers": {"X-API-Key": key}}
+    assert ready.get("/api/v1/documents", **late).json() == {"sources": []}
+    keys["file"].revoke(record.id)
+    assert ready.get("/api/v1/documents", **late).status_code == 401
+
+
+def test_a_full_server_answers_at_once_and_ends_calls_of_those_who_leave(ready, keys, llm):
+    put(ready, keys, "load", "guo.txt", GUO)
+    llm.time_to_first_token = 60
+    address = httpx.URL(ready.url)
+    body = json.dumps({"query": "When did Guo Ziyi retake Chang'an?"}).encode()
+    head = (
+        f"POST /api/v1/rag/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {keys['load']}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with contextlib.ExitStack() as connections:
+        for _ in range(LIMIT):
+            connection = connections.enter_context(socket.create_connection((address.host, address.port)))
+            connection.sendall(head.encode() + body)
+        assert llm.wait_for(lambda llm: llm.in_flight == LIMIT, timeout=20)
+        rejected = ask(ready, keys, "load")
+        assert (rejected.status_code, rejected.json()["error"]["type"]) == (503, "overloaded")
+        assert rejected.headers["retry-after"] == "1"
+        assert ready.get("/health").status_code == ready.get("/ready").status_code == 200
+        metrics = ready.get("/metrics", **by(keys, "metrics")).text
+        assert f"shiguan_in_flight_requests {LIMIT}.0" in metrics
+        assert llm.disconnects == 0  # the others still wait for the model
+    ended = llm.wait_for(lambda llm: llm.disconnects == LIMIT, timeout=1.5)
+    assert ended
+    llm.time_to_first_token = 0
+    assert ask(ready, keys, "load").status_code == 200
+
+
+def test_a_model_that_hangs_is_given_up_and_its_call_ended(ready, keys, llm):
+    put(ready, keys, "acme", "guo.txt", GUO)
+    llm.time_to_first_token = 60
+    with ready.client.stream("POST", f"{ready.url}/api/v1/rag/query-stream",
+                             json={"query": "When did Guo Ziyi retake Chang'an?"}, **by(keys, "reader")) as stream:  # fmt: skip
+        whole = ask(ready, keys, "reader")
+        events = "".join(stream.iter_text())
+    assert whole.status_code == 504
+    assert whole.json()["error"]["type"] == "timeout"
+    assert events.count("event: error\n") == 1
+    assert "generation_complete" not in events
+    assert events.endswith("data: [DONE]\n\n")
+    assert llm.wait_for(lambda llm: llm.disconnects == 2, timeout=1.5)
+
+
+def test_numbers_are_read_with_a_key_of_their_own_and_name_nobody(ready, keys):
+    put(ready, keys, "acme", "guo.txt", GUO)
+    assert ask(ready, keys, "reader").status_code == 200
+    assert ready.get("/metrics").status_code == 401
+    assert ready.get("/metrics", **by(keys, "acme")).status_code == 403
+    assert ready.get("/api/v1/documents", **by(keys, "metrics")).status_code == 403
+    text = ready.get("/metrics", **by(keys, "metrics")).text
+    for series in (
+        'shiguan_requests_total{method="POST",route="/api/v1/rag/query",status="200"}',
+        'shiguan_answers_total{mode="simple",status="answered"}',
+        'shiguan_stage_seconds_bucket{le="0.005",mode="simple",stage="generator"}',
+        'shiguan_tokens_total{kind="completion",mode="simple"}',
+        'shiguan_llm_calls_total{mode="simple"}',
+        'shiguan_ingest_jobs_total{state="done"}',
+        'shiguan_verdicts_total{mode="precise",verdict="supported"}',
+    ):
+        assert series in text, series
+    for name in ("acme", "beta", "guo.txt", "reader"):
+        assert name not in text
+
+
+def test_nothing_of_users_stands_in_the_log(ready, keys):
+    ask(ready, keys, "reader", query="a very private question")
+    ready.post("/simple/run", json={"query": ""}, **by(keys, "reader"))
+    ready.post("/api/v1/rag/query", json={"query": "x", "mode": "a private mode"}, **by(keys, "reader"))
+    log = ready.errors
+    for secret in ("private", "Guo Ziyi", "sk-never", keys["acme"], keys["reader"], "guo.txt", "Traceback"):
+        assert secret not in log, log[-2000:]
+
+
+def test_a_second_server_on_the_same_folder_says_who_has_it(ready):
+    second = ServerProcess(ready.data_dir)
+    with pytest.raises(AssertionError, match="did not start") as raised:
+        second.start()
+    second._end()
+    assert "is open in another Shiguan process" in str(raised.value)
+    assert "elasticsearch_qdrant" in str(raised.value)
+    assert "Traceback" not in str(raised.value)
+    assert second.process.returncode != 0
+
+
+def test_without_keys_another_address_is_refused(tmp_path):
+    environment = {"PATH": "", "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "shiguan.cli", "serve", "--host", "0.0.0.0", "--port", "0"],
+        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert re.search(r"No API keys.*shiguan keys add.*127\.0\.0\.1", done.stderr)
+    assert "Traceback" not in done.stderr
