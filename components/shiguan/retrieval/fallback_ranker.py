@@ -118,7 +118,7 @@ class FallbackRanker:
                 raise
             except Exception as error:  # a model that breaks down on one question must not cost the answer
                 name = type(ranker).__name__
-                logger.warning("{name} failed: {error}", name=name, error=repr(error))
+                logger.warning("{ranker} failed: {error}", ranker=name, error=repr(error))
                 reasons.append(f"{name} failed ({type(error).__name__})")
                 failures.append(f"{name} failed ({type(error).__name__}); the passages were ranked by another ranker.")
                 continue

@@ -98,21 +98,23 @@ def test_equal_scores_keep_the_order_they_came_in():
     passages = [passage("b", "iron"), passage("a", "silk"), passage("c", "salt")]
     result = ranker().run("salt", passages)
     assert names(result) == ["c", "b", "a"]
-    assert result["ranking"][0] == {"id": "c", "rank_before": 3, "rank": 1, "score": 1.0}
+    assert result["ranking"][0] == {
+        "id": "c", "rank_before": 3, "rank": 1, "score": 1.0, "ranked_by": "cross_encoder",
+    }  # fmt: skip
 
 
 def test_a_language_that_the_model_does_not_know_keeps_the_fused_order():
     passages = [passage("a", "鐵", 0.9), passage("b", "鹽", 0.8), passage("c", "salt", 0.7)]
     result = ranker(languages=["en"], top_k=2).run("鹽稅始於何時？", passages)
     assert [(document.id, document.score) for document in result["documents"]] == [("a", 0.9), ("b", 0.8)]
-    assert result["warnings"] == [
-        "The ranker knows en, the question is in zh: passages stand in the order of the fusion."
-    ]
+    assert result["skipped"] == "the cross-encoder `counting` knows en, the question is in zh"
+    assert result["warnings"] == [f"Passages stand in the order of the fusion: {result['skipped']}."]
+    assert [entry["ranked_by"] for entry in result["ranking"]] == ["fusion", "fusion"]
 
 
 def test_no_passages_are_no_case_for_the_model():
     model = Counting()
-    assert BestWindowRanker(model).run("salt", []) == {"documents": [], "ranking": [], "warnings": []}
+    assert BestWindowRanker(model).run("salt", []) == {"documents": [], "ranking": [], "skipped": "", "warnings": []}
     assert model.batches == []
 
 
@@ -143,8 +145,8 @@ def test_a_model_that_cannot_be_loaded_gives_the_fused_order_and_is_tried_again(
     result = missing.run("salt", passages)
     assert names(result) == ["a", "b"]
     assert result["warnings"] == [
-        f"The ranker `{tmp_path / 'absent'}` is left out, its files are not on this machine: passages stand in the "
-        "order of the fusion."
+        f"Passages stand in the order of the fusion: the cross-encoder `{tmp_path / 'absent'}` is left out, its files "
+        "are not on this machine."
     ]
     missing.run("salt", passages)
     assert len(tries) == 1
