@@ -21,6 +21,7 @@ COMMANDS = (
     "check",
     "stores",
     "eval_retrieval",
+    "eval_answers",
     "eval_compare",
 )
 """The files of this folder that hold commands, in the order of `shiguan --help`."""

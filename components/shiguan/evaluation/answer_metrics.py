@@ -12,6 +12,7 @@ from shiguan.evaluation.golden_set import GoldenQuestion
 from shiguan.support.relevance import relevance_by_words
 
 ANSWER_METRICS = (
+    "correct",
     "exact_match",
     "token_f1",
     "contains_answer",
@@ -19,7 +20,7 @@ ANSWER_METRICS = (
     "gold_cited",
     "citation_precision",
     "citation_recall",
-    "supported_claims",
+    "claims_supported",
     "correct_refusal",
     "false_refusal",
 )
@@ -60,6 +61,7 @@ def score_answer(golden: GoldenQuestion, answer: GeneratedAnswer) -> ScoredAnswe
     refused = answer.meta.get("status") == "not_found"
     said = "" if refused else spoken_answer(answer.data)
     metrics: dict[str, float] = {}
+    confidence = 0.0
     if question.answerable:
         if question.answers:
             metrics["exact_match"] = exact_match(said, question.answers)
@@ -79,10 +81,10 @@ def score_answer(golden: GoldenQuestion, answer: GeneratedAnswer) -> ScoredAnswe
         metrics["false_refusal"] = float(refused)
     else:
         metrics["correct_refusal"] = float(refused)
-    if refused:
-        return ScoredAnswer(metrics, 0.0, None)
     right = question.answerable and metrics.get("contains_answer", metrics.get("gold_cited", 0.0)) > 0
-    return ScoredAnswer(metrics, confidence, right)
+    metrics["correct"] = float(right or (refused and not question.answerable))
+    metrics = {name: metrics[name] for name in ANSWER_METRICS if name in metrics}
+    return ScoredAnswer(metrics, confidence, None if refused else right)
 
 
 def _number(document: Document, place: int) -> int:
@@ -107,7 +109,7 @@ def _gold_share(golden: GoldenQuestion, documents: Sequence[Document]) -> float:
 def _supported(meta: Mapping[str, Any]) -> dict[str, float]:
     """Take the verdicts that the mode itself gave, which knew more than the cited passages."""
     verdicts = [claim["verdict"] for claim in meta.get("claims", [])]
-    return {"supported_claims": verdicts.count("supported") / len(verdicts)} if verdicts else {}
+    return {"claims_supported": verdicts.count("supported") / len(verdicts)} if verdicts else {}
 
 
 def _confidence(question: str, scores: CitationScores, cited: Sequence[Document]) -> float:

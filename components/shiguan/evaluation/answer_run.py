@@ -1,0 +1,130 @@
+"""Asks every question of a golden set, keeps what was answered, and scores it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from haystack import GeneratedAnswer
+
+from shiguan.errors import AnswerError, RefusedError
+from shiguan.evaluation.answer_metrics import score_answer
+from shiguan.evaluation.golden_set import GoldenQuestion
+from shiguan.evaluation.prices import Prices
+from shiguan.evaluation.results import QuestionResult
+from shiguan.evaluation.run_store import RunStore
+from shiguan.runner import Runner
+
+Track = Callable[[list[GoldenQuestion]], Iterable[GoldenQuestion]]
+"""Goes through the questions and shows how far it is."""
+
+
+class AnswerRun:
+    """
+    The answers of one mode over one library.
+
+    :param runner: The mode.
+    :param tenant_id: Whose library is asked.
+    :param top_k: How many passages a question may read; None for the mode's own number.
+    """
+
+    def __init__(self, runner: Runner, tenant_id: str, top_k: int | None = None) -> None:
+        self.runner = runner
+        self.tenant_id = tenant_id
+        self.top_k = top_k
+
+    def ask(self, golden: GoldenQuestion) -> dict[str, Any]:
+        """
+        Ask one question and score its answer.
+
+        :param golden: The question.
+        :returns: JSON: `metrics`, `confidence` and `right` as `score_answer` gives them, `status`, `answer`,
+            `passages` (the texts that were read), `cited` (their numbers), `model`, `usage`, `timings_ms`,
+            `llm_calls` and `warnings`.
+        :raises RefusedError: If the question is empty or too long; the message names it.
+        :raises AnswerError: If a stage fails, or the run ends without an answer.
+        """
+        question = golden.question
+        history: dict[str, Any] = {"history": question.history} if question.history else {}
+        if self.top_k is not None:
+            history["top_k"] = self.top_k
+        try:
+            told = self.runner.trace(question.text, tenant_id=self.tenant_id, outputs=["answers"], **history)
+        except RefusedError as error:
+            raise RefusedError(f"The question `{question.id}` cannot be asked: {error}") from error
+        answers: list[GeneratedAnswer] = told["outputs"]["answers"] or []
+        if not answers:
+            raise AnswerError(f"The question `{question.id}` got no answer. Run `shiguan check` on the mode's file.")
+        answer = answers[0]
+        scored = score_answer(golden, answer)
+        return {
+            "metrics": scored.metrics,
+            "confidence": scored.confidence,
+            "right": scored.right,
+            "status": answer.meta.get("status", "answered"),
+            "answer": answer.data,
+            "passages": [document.content or "" for document in answer.documents],
+            "cited": sorted({citation["number"] for citation in answer.meta.get("citations", [])}),
+            "model": str(answer.meta.get("model") or ""),
+            "usage": told["usage"],
+            "timings_ms": told["timings_ms"],
+            "llm_calls": told["llm_calls"],
+            "warnings": told["warnings"],
+        }
+
+
+def answer_all(run: AnswerRun, questions: list[GoldenQuestion], store: RunStore, track: Track) -> None:
+    """
+    Ask every question that the store does not have yet.
+
+    :param run: The mode.
+    :param questions: All questions of the set.
+    :param store: Keeps each one as soon as it is there.
+    :param track: Shows the progress.
+    """
+    missing = [golden for golden in questions if golden.question.id not in store.records]
+    if missing:
+        run.runner.warm_up()
+    for golden in track(missing):
+        store.add(golden.question.id, run.ask(golden))
+
+
+def result_all(
+    questions: list[GoldenQuestion], records: dict[str, dict[str, Any]], prices: Prices | None
+) -> Iterator[QuestionResult]:
+    """
+    Write down what the questions gave.
+
+    :param questions: All questions of the set.
+    :param records: Question id to what `AnswerRun.ask` gave.
+    :param prices: What calls cost; None to leave the cost out.
+    :yields: One result per question, in their order.
+    :raises RefusedError: If a question has no record.
+    """
+    for golden in questions:
+        question = golden.question
+        record = records.get(question.id)
+        if record is None:
+            raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to go on.")
+        metrics = dict(record["metrics"])
+        metrics["latency_ms"] = record["timings_ms"].get("total", 0.0)
+        metrics["llm_calls"] = float(record["llm_calls"])
+        cost = prices.cost(record["model"], record["usage"], record["llm_calls"]) if prices else None
+        if cost is not None:
+            metrics["cost"] = cost
+        yield QuestionResult(
+            id=question.id,
+            metrics=metrics,
+            stratum=question.stratum,
+            language=question.language,
+            timings_ms=record["timings_ms"],
+            llm_calls=record["llm_calls"],
+            details={
+                "question": question.text,
+                "answer": record["answer"],
+                "status": record["status"],
+                "gold": question.answers or [passage.quote for passage in golden.gold],
+                "confidence": record["confidence"],
+                "right": record["right"],
+                **({"lost": record["lost"]} if record.get("lost") else {}),
+                **({"warnings": record["warnings"]} if record["warnings"] else {}),
+            },
+        )
