@@ -5,7 +5,6 @@ from collections import Counter
 
 import pytest
 from haystack import AsyncPipeline, Document, component
-
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.loading import load_stores
 from shiguan.pruning import pruned

@@ -42,3 +42,16 @@ def template_environment() -> Environment:
     :returns: An environment that knows Haystack's tags; it is never used to render.
     """
     return Environment(extensions=[_MessageTag, _NowTag])  # noqa: S701 - nothing is rendered
+
+
+def parse_template(text: str) -> nodes.Template:
+    """
+    Parse a template that may be hostile.
+
+    `Environment.parse` would turn an error into a traceback by running a line of code; the parser alone just raises.
+
+    :param text: The template.
+    :returns: Its tree.
+    :raises TemplateSyntaxError: If it cannot be parsed.
+    """
+    return Parser(template_environment(), text).parse()

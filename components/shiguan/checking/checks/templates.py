@@ -7,7 +7,7 @@ from jinja2 import TemplateError
 from shiguan.checking.checks.template_rules import violations
 from shiguan.checking.definition import Component, Definition, nodes
 from shiguan.checking.finding import Finding, Place, shortened
-from shiguan.checking.template_environment import template_environment
+from shiguan.checking.template_environment import parse_template
 
 _MARKS = ("{{", "{%", "{#")
 _MAX_TEMPLATE = 20_000
@@ -49,7 +49,7 @@ def _template(place: Place, text: str, *, layers: bool) -> Iterator[Finding]:
         )
         return
     try:
-        tree = template_environment().parse(text)
+        tree = parse_template(text)
     except (TemplateError, RecursionError) as error:
         yield Finding(
             place,

@@ -1,0 +1,394 @@
+"""Pipeline files that an attacker or an accident would write, and which check must refuse each."""
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+CANARY = "shiguan_canary"
+"""A module that writes a file when it is imported; nothing may import it."""
+
+SOUND: dict[str, Any] = {
+    "components": {
+        "tenant_filter": {"type": "shiguan.retrieval.tenant_filter.TenantFilter"},
+        "retriever": {
+            "type": "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever",
+            "init_parameters": {
+                "document_store": {
+                    "type": "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore",
+                    "init_parameters": {},
+                }
+            },
+        },
+        "prompt_builder": {
+            "type": "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder",
+            "init_parameters": {"template": "{% message role='user' %}{{ documents }}{% endmessage %}"},
+        },
+    },
+    "connections": [
+        {"sender": "tenant_filter.filters", "receiver": "retriever.filters"},
+        {"sender": "retriever.documents", "receiver": "prompt_builder.documents"},
+    ],
+    "inputs": {"query": ["retriever.query"], "tenant_id": ["tenant_filter.tenant_id"]},
+    "outputs": {"documents": "retriever.documents", "prompt": "prompt_builder.prompt"},
+}
+"""A file that is fine; most hostile ones are this one with one thing changed."""
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """
+    :param name: What is wrong with it.
+    :param content: The file.
+    :param check: Which check must find it.
+    """
+
+    name: str
+    content: bytes
+    check: str
+
+
+def hostile_files() -> Iterator[Hostile]:
+    """All hostile files."""
+    yield from _foreign_types()
+    yield from _code_in_parameters()
+    yield from _templates()
+    yield from _yaml()
+    yield from _shapes()
+    yield from _sockets()
+
+
+def changed(name: str, check: str, change: Any) -> Hostile:
+    """The sound file with one thing changed."""
+    data = deepcopy(SOUND)
+    change(data)
+    assert data != SOUND, name
+    return Hostile(name, json.dumps(data).encode(), check)
+
+
+def text(name: str, content: str | bytes, check: str = "reading") -> Hostile:
+    """A file written by hand."""
+    return Hostile(name, content.encode() if isinstance(content, str) else content, check)
+
+
+_FOREIGN = [
+    "os.system", "os.popen", "posix.system", "subprocess.Popen", "subprocess.run", "builtins.eval", "builtins.exec",
+    "builtins.open", "shutil.rmtree", "pathlib.Path", "importlib.import_module", "runpy.run_path", "pickle.Unpickler",
+    "socket.socket", "ctypes.CDLL", "code.InteractiveConsole", "pty.spawn", "webbrowser.open", "http.server.HTTPServer",
+    "urllib.request.Request", f"{CANARY}.Canary", f"{CANARY}.inner.Canary", "haystackevil.components.X",
+    "shiguan.Runner", "shiguan.library.Library", "shiguan.cli.main", "shiguan.support.model_cache.seed_model_cache",
+    "shiguan.commands.serve.register", "haystack.Pipeline", "haystack.core.pipeline.pipeline.Pipeline",
+    "haystack.core.super_component.super_component.SuperComponent", "haystack.utils.misc.X", "haystack.tools.tool.Tool",
+    "haystack.tools.component_tool.ComponentTool", "haystack.components.agents.agent.Agent",
+    "haystack.components.tools.tool_invoker.ToolInvoker", "haystack.components.connectors.openapi.OpenAPIConnector",
+    "haystack.components.connectors.openapi_service.OpenAPIServiceConnector",
+    "haystack.components.fetchers.link_content.LinkContentFetcher",
+    "haystack.components.websearch.serper_dev.SerperDevWebSearch",
+    "haystack.components.converters.json.JSONConverter",
+    "haystack.components.converters.openapi_functions.OpenAPIServiceToFunctions",
+    "haystack.components.converters.image.document_to_image.DocumentToImageContent",
+    "haystack.components.validators.json_schema.JsonSchemaValidator",
+    "haystack.components.evaluators.llm_evaluator.LLMEvaluator",
+    "haystack.components.extractors.llm_metadata_extractor.LLMMetadataExtractor",
+    "haystack.components.audio.whisper_local.LocalWhisperTranscriber",
+    "haystack.components.caching.cache_checker.CacheChecker",
+    "haystack_integrations.tools.mcp.MCPTool", "haystack_integrations.components.connectors.github.GitHubIssueViewer",
+    "haystack_experimental.components.X",
+    # Below an allowed package, but no class that is written there.
+    "haystack.components.builders.chat_prompt_builder.import_module", "haystack.components.joiners.branch.os.system",
+    "shiguan.answer.citation_extractor.Path", "shiguan.retrieval.tenant_filter.TenantFilterX", "shiguan.answer.",
+    "shiguan.answer..x", "shiguan.stores.__init__.X", "shiguan.retrieval.tenant_filter.Tenant Filter",
+]  # fmt: skip
+
+
+def _foreign_types() -> Iterator[Hostile]:
+    def alone(data, type_):
+        data["components"]["evil"] = {"type": type_}
+
+    def inside(data, type_):
+        data["components"]["retriever"]["init_parameters"]["document_store"] = {
+            "type": type_,
+            "init_parameters": {"a": 1},
+        }
+
+    def bare(data, type_):
+        data["components"]["prompt_builder"]["init_parameters"]["template"] = {"type": type_}
+
+    def deep(data, type_):
+        data["components"]["prompt_builder"]["init_parameters"]["variables"] = [{"x": [{"y": {"type": type_}}]}]
+
+    for type_ in _FOREIGN:
+        yield changed(f"the type {type_}", "allowed_types", lambda data, type_=type_: alone(data, type_))
+    for place, change in (("as a store", inside), ("without parameters", bare), ("deep inside", deep)):
+        for type_ in ("os.system", f"{CANARY}.Canary", "haystack.components.agents.agent.Agent"):
+            yield changed(f"the type {type_} {place}", "allowed_types", lambda d, c=change, t=type_: c(d, t))
+
+
+def _code_in_parameters() -> Iterator[Hostile]:
+    generator = "haystack.components.generators.chat.openai.OpenAIChatGenerator"
+    local = "haystack.components.generators.chat.hugging_face_local.HuggingFaceLocalChatGenerator"
+    embedder = "haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_text_embedder.SentenceTransformersTextEmbedder"
+    splitter = "haystack.components.preprocessors.document_splitter.DocumentSplitter"
+    adapter = "haystack.components.converters.output_adapter.OutputAdapter"
+    router = "haystack.components.routers.conditional_router.ConditionalRouter"
+    joiner = "haystack.components.joiners.branch.BranchJoiner"
+    azure = "haystack.components.generators.chat.azure.AzureOpenAIChatGenerator"
+    ours = "shiguan.answer.openai_or_extractive_chat_generator.OpenAIOrExtractiveChatGenerator"
+    route = {"condition": "{{ true }}", "output": "{{ query }}", "output_name": "x", "output_type": "str"}
+    tool = {"type": "haystack.tools.tool.Tool", "data": {"name": "x", "function": "os.system"}}
+    cases: list[tuple[str, str, dict[str, Any]]] = [
+        ("a callback", generator, {"streaming_callback": f"{CANARY}.run"}),
+        ("a callback of the builtins", generator, {"streaming_callback": "builtins.eval"}),
+        ("a callback of ours", ours, {"streaming_callback": f"{CANARY}.run"}),
+        ("a callback inside a kwarg", generator, {"generation_kwargs": {"callback": f"{CANARY}.run"}}),
+        ("several callbacks", generator, {"http_client_kwargs": {"event_hooks": {"request": [f"{CANARY}.run"]}}}),
+        ("tools", generator, {"tools": [tool]}),
+        ("tools by name", generator, {"tools": [f"{CANARY}.run"]}),
+        ("a toolset", generator, {"toolset": f"{CANARY}.run"}),
+        ("a token provider", azure, {"azure_ad_token_provider": f"{CANARY}.run"}),
+        ("a tool parser", local, {"tool_parsing_function": f"{CANARY}.run"}),
+        ("a splitting function", splitter, {"split_by": "function", "splitting_function": f"{CANARY}.run"}),
+        ("a filter for templates", adapter, {"template": "{{ x }}", "output_type": "str", "custom_filters": {"f": f"{CANARY}.run"}}),
+        ("a filter for conditions", router, {"routes": [route], "custom_filters": {"f": f"{CANARY}.run"}}),
+        ("unsafe templates", adapter, {"template": "{{ x }}", "output_type": "str", "unsafe": True}),
+        ("unsafe conditions", router, {"routes": [route], "unsafe": True}),
+        ("unsafe as a text", router, {"routes": [route], "unsafe": "yes"}),
+        ("unsafe as a number", router, {"routes": [route], "unsafe": 1}),
+        ("unsafe deep inside", router, {"routes": [{**route, "unsafe": True}]}),
+        ("a model's own code", embedder, {"model": "x", "trust_remote_code": True}),
+        ("a model's own code as a text", embedder, {"model": "x", "trust_remote_code": "true"}),
+        ("a model's own code in a kwarg", embedder, {"model_kwargs": {"trust_remote_code": True}}),
+        ("a tokenizer's own code", embedder, {"tokenizer_kwargs": {"trust_remote_code": 1}}),
+        ("a config's own code", embedder, {"config_kwargs": {"trust_remote_code": True}}),
+        ("a pipeline's own code", local, {"huggingface_pipeline_kwargs": {"model": "x", "trust_remote_code": True}}),
+        ("generation by a model's code", local, {"generation_kwargs": {"custom_generate": "someone/code"}}),
+        ("a type to import", joiner, {"type_": f"{CANARY}.Thing"}),
+        ("a type to import inside another", joiner, {"type_": f"list[{CANARY}.Thing]"}),
+        ("a type to import in a union", joiner, {"type_": f"str | {CANARY}.Thing"}),
+        ("a function for a type", joiner, {"type_": "os.system"}),
+        ("a builtin for a type", joiner, {"type_": "eval"}),
+        ("a type of an adapter", adapter, {"template": "{{ x }}", "output_type": f"{CANARY}.Thing"}),
+        ("a type of a route", router, {"routes": [{**route, "output_type": f"{CANARY}.Thing"}]}),
+        ("types of a route", router, {"routes": [{**route, "output_type": ["str", f"dict[str, {CANARY}.Thing]"]}]}),
+        ("a type of a list", "haystack.components.joiners.list_joiner.ListJoiner", {"list_type_": f"{CANARY}.Thing"}),
+        ("a key in the file", generator, {"api_key": {"type": "token", "token": "sk-1", "strict": True}}),
+        ("a key as a text", generator, {"api_key": "sk-1"}),
+        ("a password in the file", ours, {"password": "x"}),
+        ("any variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": ["PATH"], "strict": True}}),
+        ("one good variable and another", generator, {"api_key": {"type": "env_var", "env_vars": ["OPENAI_API_KEY", "HOME"]}}),
+        ("no variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": None}}),
+        ("an unknown parameter", "shiguan.retrieval.tenant_filter.TenantFilter", {"tenant_id": "theirs"}),
+        ("merged filters", "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever", {"filter_policy": "merge"}),
+    ]  # fmt: skip
+    for name, type_, parameters in cases:
+        spec = {"type": type_, "init_parameters": parameters}
+        yield changed(name, "code_in_parameters", lambda d, spec=spec: d["components"].update(evil=spec))
+
+
+_TEMPLATES = [
+    "{{ x.__class__ }}", "{{ x.__class__.__mro__[1].__subclasses__() }}", "{{ ''['__class__'] }}", "{{ x['__class__'] }}",
+    "{{ x|attr('__class__') }}", "{{ x|attr('_' ~ '_class_' ~ '_') }}", "{{ x|attr(name) }}", "{{ x[name] }}",
+    "{{ x['_' ~ 'secret'] }}", "{{ x['__cla' + 'ss__'] }}", "{{ x[['_','_class','_','_']|join] }}", "{{ x._private }}",
+    "{{ x['_private'] }}", "{{ self }}", "{{ self._TemplateReference__context }}", "{{ cycler }}",
+    "{{ cycler.__init__.__globals__.os.popen('id').read() }}", "{{ lipsum.__globals__['os'] }}", "{{ lipsum() }}",
+    "{{ joiner() }}", "{{ namespace(a=1) }}", "{% set n = namespace(a=1) %}{% set n.a = 2 %}", "{{ range.__init__ }}",
+    "{{ dict.__base__ }}", "{{ x.mro() }}", "{{ x() }}", "{{ x.run('id') }}", "{{ x.format(y) }}", "{{ '{0.__class__}'.format(x) }}",
+    "{{ '%s' % x }}", "{{ '%09999999d'|format(1) }}", "{{ x|map(attribute='__class__')|list }}", "{{ x|map('attr', '__class__')|list }}",
+    "{{ x|map(filter_name)|list }}", "{{ x|selectattr('__class__')|list }}", "{{ x|rejectattr('a._b')|list }}",
+    "{{ x|groupby('__class__') }}", "{{ x|sort(attribute='__class__') }}", "{{ x|sum(attribute=name) }}", "{{ x|unknown_filter }}",
+    "{{ x|xmlattr }}", "{{ x|pprint }}", "{{ x|urlize }}", "{{ x|center(10000) }}", "{{ 'a' * 999999999 }}", "{{ 'a' * 9999 }}",
+    "{{ 9 ** 9 ** 9 }}", "{{ 99999999999 }}", "{% for i in range(99999999) %}x{% endfor %}", "{% include '/etc/passwd' %}",
+    "{% include 'layers/../../secret' %}", "{% include name %}", "{% import 'x' as y %}", "{% from 'x' import y %}",
+    "{% extends 'x' %}", "{% block a %}x{% endblock %}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    "{% call x() %}y{% endcall %}", "{% for a in x recursive %}{{ loop(a) }}{% endfor %}", "{% for a in x %}{{ a.__dict__ }}{% endfor %}",
+    "{% if x.__class__ %}a{% endif %}", "{% set a = x.__class__ %}", "{% filter attr('__class__') %}x{% endfilter %}",
+    "{% autoescape false %}x{% endautoescape %}", "{% message role=x.__class__ %}a{% endmessage %}",
+    "{% message role='user' %}{{ x.__class__ }}{% endmessage %}", "{% now x.__class__ %}", "{{ varargs }}", "{{ caller() }}", "{{ _x }}",
+    "{{ x }", "{% if %}", "{% nosuchtag %}", "{% message role='user' %}", "{{ " + "(" * 2000 + "x" + ")" * 2000 + " }}",
+    "{{ x }}" * 4000,
+]  # fmt: skip
+
+
+def _templates() -> Iterator[Hostile]:
+    for number, template in enumerate(_TEMPLATES):
+        yield changed(
+            f"template {number}: {template[:60]}",
+            "templates",
+            lambda d, t=template: d["components"]["prompt_builder"]["init_parameters"].update(template=t),
+        )
+    danger = "{{ x.__class__ }}"
+    places: list[tuple[str, str, dict[str, Any]]] = [
+        ("of an adapter", "haystack.components.converters.output_adapter.OutputAdapter", {"template": danger, "output_type": "str"}),
+        ("of a condition", "haystack.components.routers.conditional_router.ConditionalRouter", {"routes": [{"condition": danger, "output": "{{ q }}", "output_name": "a", "output_type": "str"}]}),
+        ("of a route's output", "haystack.components.routers.conditional_router.ConditionalRouter", {"routes": [{"condition": "{{ true }}", "output": danger, "output_name": "a", "output_type": "str"}]}),
+        ("of ours", "shiguan.answer.prompt_file_builder.PromptFileBuilder", {"template": danger}),
+        ("of ours that includes a file", "shiguan.answer.prompt_file_builder.PromptFileBuilder", {"template": "{% include 'layers/x' %}"}),
+        ("of an expander", "haystack.components.query.query_expander.QueryExpander", {"prompt_template": danger}),
+        ("of a plain builder", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": danger}),
+        ("in a list of messages", "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder", {"template": [{"role": "user", "content": [{"text": danger}]}]}),
+        ("in a generator's kwargs", "shiguan.answer.openai_or_extractive_chat_generator.OpenAIOrExtractiveChatGenerator", {"generation_kwargs": {"chat_template": danger}}),
+    ]  # fmt: skip
+    for name, type_, parameters in places:
+        spec = {"type": type_, "init_parameters": parameters}
+        yield changed(f"a template {name}", "templates", lambda d, spec=spec: d["components"].update(evil=spec))
+
+
+def _yaml() -> Iterator[Hostile]:
+    sound = yaml.safe_dump(SOUND)
+    for tag in (
+        "!!python/object/apply:os.system ['touch owned']", "!!python/object/new:os.system ['touch owned']",
+        f"!!python/name:{CANARY}.run", f"!!python/module:{CANARY}", f"!!python/object:{CANARY}.Canary {{}}",
+        "!!python/object/apply:subprocess.Popen [[id]]", "!!python/object/apply:builtins.eval ['1']", "!!python/tuple [1]",
+        "!!python/complex 1j", "!!python/bytes x", "!!binary aGk=", "!!set {a}", "!!omap [a: 1]", "!!timestamp 2020-01-01",
+        "!custom x", "!<tag:yaml.org,2002:python/name:os.system> x", "!ruby/object:X {}", "!!js/function 'x'",
+    ):  # fmt: skip
+        yield text(f"the tag {tag}", f"x-evil: {tag}\n{sound}")
+    yield text("a tag by a handle", f"%TAG !e! tag:yaml.org,2002:python/\n---\nx-evil: !e!name:os.system x\n{sound}")
+    yield text("a tag on a key", f"? !!python/name:os.system x\n: 1\n{sound}")
+    for layers in (20, 60, 400):
+        lines = ["x-0: &a0 [x, x]"] + [f"x-{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, layers)]
+        yield text(f"an anchor bomb of {layers} layers", "\n".join([*lines, sound]))
+    wide = "x-0: &a0 {a: 1}\n" + "".join(f"x-{i}: &a{i} {{<<: *a{i - 1}, k{i}: [{', '.join(['*a' + str(i - 1)] * 9)}]}}\n" for i in range(1, 9))  # fmt: skip
+    yield text("a bomb of merged keys", wide + sound)
+    yield text("an anchor that contains itself", f"x-loop: &a [*a]\n{sound}")
+    yield text("a mapping that contains itself", f"x-loop: &a {{b: *a}}\n{sound}")
+    yield text("an alias to nothing", f"x-a: *nothing\n{sound}")
+    for depth in (50, 1000, 60_000):
+        yield text(f"{depth} brackets", f"x-a: {'[' * depth}{']' * depth}\n{sound}")
+        yield text(f"{depth} braces", f"x-a: {'{a: ' * min(depth, 60_000)}1{'}' * min(depth, 60_000)}\n{sound}")
+    yield text("open brackets", "x-a: " + "[" * 100_000)
+    yield text("100 indented levels", "".join("  " * level + "a:\n" for level in range(100)))
+    yield text("a huge file", "#" * 262_145)
+    yield text("a hundred thousand values", "x-a: [" + "1," * 100_000 + "1]\n" + sound)
+    yield text("a hundred thousand question marks", "? " * 100_000)
+    yield text("a number of five thousand digits", f"x-a: {'9' * 5000}\n{sound}")
+    yield text("a day that does not exist", f"x-a: 2024-13-99\n{sound}")
+    yield text("two documents", f"{sound}\n---\n{sound}")
+    yield text("a key twice", f"{sound}\ncomponents:\n  evil: {{type: os.system}}\n")
+    yield text(
+        "a component twice",
+        "components:\n  a: {type: shiguan.retrieval.tenant_filter.TenantFilter}\n  a: {type: os.system}\n",
+    )
+    yield text(
+        "a parameter twice",
+        "components:\n  a: {type: shiguan.retrieval.tenant_filter.TenantFilter, init_parameters: {a: 1, a: 2}}\n",
+    )
+    yield text("a truth value for a key", "components: {on: {type: os.system}}\n")
+    yield text("a number for a key", "components: {1: {type: os.system}}\n")
+    yield text("a list for a key", "components: {[a]: {type: os.system}}\n")
+    yield text("nothing for a key", "components: {~: {type: os.system}}\n")
+    yield text("UTF-16", sound.encode("utf-16"))
+    yield text("UTF-32", sound.encode("utf-32"))
+    yield text("Latin-1", b"# caf\xe9\n" + sound.encode())
+    yield text("a zero byte", sound.encode() + b"\x00")
+    yield text("control characters", sound.encode() + b"# \x1b[31m\x07\n")
+    yield text("a tab for indentation", "components:\n\ta: {type: os.system}\n")
+    yield text("no YAML", "a: [")
+    yield text("unbalanced quotes", 'components: "a')
+    yield text("a picture", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+    yield text("a script", "#!/bin/sh\nrm -rf /\n")
+    yield text("nothing", "")
+    yield text("blanks", "   \n\n")
+    yield text("a comment", "# nothing\n")
+    yield text("a list", "[1, 2]")
+    yield text("a word", "hello")
+    yield text("a number", "42")
+
+
+def _shapes() -> Iterator[Hostile]:
+    for name, value in (
+        ("missing", None), ("an empty mapping", {}), ("a list", [1]), ("a text", "x"), ("a number", 1),
+    ):  # fmt: skip
+        yield changed(f"components are {name}", "structure", lambda d, v=value: d.update(components=v))
+    for name, spec in (
+        ("nothing", None), ("a text", "os.system"), ("a list", ["os.system"]), ("empty", {}), ("typed by nothing", {"type": None}),
+        ("typed by a list", {"type": ["os.system"]}), ("typed by a mapping", {"type": {"type": "os.system"}}),
+        ("typed by a number", {"type": 1}),
+    ):  # fmt: skip
+        yield changed(f"a component is {name}", "structure", lambda d, s=spec: d["components"].update(evil=s))
+    tenant_filter = {"type": "shiguan.retrieval.tenant_filter.TenantFilter"}
+    for key in ("init_params", "parameters", "from_dict", "class", "__init__"):
+        spec = {**tenant_filter, key: {"a": 1}}
+        yield changed(f"a component has {key}", "structure", lambda d, s=spec: d["components"].update(evil=s))
+    for value in ([1], "x", 1):
+        spec = {**tenant_filter, "init_parameters": value}
+        yield changed(f"parameters are {value!r}", "structure", lambda d, s=spec: d["components"].update(evil=s))
+    for name in ("", "a.b", "a b", "../a", "1a", "a" * 200, "a\nb", "\u202eevil"):
+        yield changed(
+            f"a component is called {name[:20]!r}",
+            "structure",
+            lambda d, n=name: d["components"].update({n: tenant_filter}),
+        )
+    for key in ("connectoins", "import", "python", "connection_type_validation", "components2", "\x1b[31m"):
+        yield changed(f"a section is called {key!r}", "structure", lambda d, k=key: d.update({k: False}))
+    for value in ("x", {"sender": "a.b", "receiver": "c.d"}, [1], [None], [[]], [{"sender": "a.b"}], [{"sender": "retriever.documents", "receiver": "x.y", "z": 1}],
+                  [{"sender": "retriever", "receiver": "prompt_builder"}], [{"sender": 1, "receiver": 2}], [{"sender": "retriever.", "receiver": ".x"}]):  # fmt: skip
+        yield changed(f"connections are {value!r}"[:90], "structure", lambda d, v=value: d.update(connections=v))
+    for section in ("inputs", "outputs", "explain"):
+        for value in (
+            "x",
+            [1],
+            1,
+            {"a": None},
+            {"a": 1},
+            {"a": "nosocket"} if section != "inputs" else {"a": ["nosocket"]},
+        ):
+            yield changed(f"{section} are {value!r}", "structure", lambda d, s=section, v=value: d.update({s: v}))
+    yield changed("inputs lead nowhere", "structure", lambda d: d["inputs"].update(query=[]))
+    for value in (0, -1, 10**9, "many", True):
+        yield changed(f"runs are {value!r}", "structure", lambda d, v=value: d.update(max_runs_per_component=v))
+    yield changed("metadata is a list", "structure", lambda d: d.update(metadata=[1]))
+
+
+def _sockets() -> Iterator[Hostile]:
+    def edge(sender, receiver):
+        return lambda d: d["connections"].append({"sender": sender, "receiver": receiver})
+
+    yield changed("a sender that does not exist", "connections", edge("nobody.documents", "prompt_builder.documents"))
+    yield changed("a receiver that does not exist", "connections", edge("retriever.documents", "nobody.documents"))
+    yield changed(
+        "an output that does not exist", "connections", edge("retriever.passages", "prompt_builder.documents")
+    )
+    yield changed("an input that does not exist", "connections", edge("retriever.documents", "retriever.passages"))
+    yield changed("a component fed by itself", "connections", edge("retriever.documents", "retriever.query"))
+    yield changed("types that do not fit", "connections", edge("retriever.documents", "tenant_filter.tenant_id"))
+    yield changed("a connection twice", "connections", edge("tenant_filter.filters", "retriever.filters"))
+    yield changed("an input to nobody", "connections", lambda d: d["inputs"].update(x=["nobody.x"]))
+    yield changed("an input to no socket", "connections", lambda d: d["inputs"].update(x=["retriever.nothing"]))
+    yield changed("an output of nobody", "connections", lambda d: d["outputs"].update(x="nobody.x"))
+    yield changed("an output of no socket", "connections", lambda d: d["outputs"].update(x="retriever.nothing"))
+    yield changed("an explanation by nobody", "connections", lambda d: d.update(explain={"x": "nobody.x"}))
+    yield changed("a question for nobody", "starvation", lambda d: d["inputs"].pop("query"))
+    yield changed("a tenant for nobody", "tenant_reads", lambda d: d["inputs"].pop("tenant_id"))
+    yield changed("no filter", "tenant_reads", lambda d: d["connections"].pop(0))
+
+    joiner = {"type": "haystack.components.joiners.document_joiner.DocumentJoiner"}
+
+    def circle(d):
+        d["components"].update(a=joiner, b=joiner)
+        d["connections"] += [
+            {"sender": "a.documents", "receiver": "b.documents"},
+            {"sender": "b.documents", "receiver": "a.documents"},
+        ]
+
+    yield changed("two that wait for each other", "starvation", circle)
+    builder = "shiguan.answer.prompt_file_builder.PromptFileBuilder"
+    for name, parameters in (
+        ("an unknown prompt", {"prompt": "nosuch"}),
+        ("a prompt outside the folder", {"prompt": "../../etc/passwd"}),
+        ("a prompt by an absolute path", {"prompt": "/etc/passwd"}),
+        ("a prompt and a template", {"prompt": "simple", "template": "{{ x }}"}),
+        ("neither prompt nor template", {}),
+        ("an unknown persona", {"prompt": "simple", "persona": "nosuch"}),
+        ("a persona outside the folder", {"prompt": "simple", "persona": "../rules/simple"}),
+        ("an unknown profile", {"prompt": "simple", "profile": "nosuch"}),
+        ("a profile outside the folder", {"prompt": "simple", "profile": "../../pyproject"}),
+        ("unknown examples", {"prompt": "simple", "examples": "nosuch"}),
+        ("a profile of another shape", {"prompt": "simple", "profile": {"code": "x"}}),
+        ("an unknown mode", {"prompt": "simple", "mode": "nosuch"}),
+    ):
+        spec = {"type": builder, "init_parameters": parameters}
+        yield changed(name, "known_prompts", lambda d, s=spec: d["components"].update(evil=s))
