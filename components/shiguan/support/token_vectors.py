@@ -65,6 +65,7 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
     :param rows: Shape: (rows, dimensions).
     :returns: The same directions; rows of zeros stay. Shape: (rows, dimensions), float32.
     """
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float32))
+    rows = np.asarray(rows, dtype=np.float32)
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     norms[norms == 0] = 1.0
-    return np.asarray(rows / norms[:, None], dtype=np.float32)
+    return np.asarray(rows / norms[:, None])
