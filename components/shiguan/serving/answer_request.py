@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.prompts import list_layers, load_prompt_data
 from shiguan.question import MAX_QUESTION, AskOptions, checked_question
+from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.support.run_watch import TimeLimits
 
 MAX_BATCH = 50
@@ -84,7 +85,7 @@ class AnswerRequest(BaseModel):
 
     @field_validator("filters")
     @classmethod
-    def _is_bounded(cls, filters: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _is_a_filter(cls, filters: dict[str, Any] | None) -> dict[str, Any] | None:
         level, count = [filters] if filters is not None else [], 0
         for _ in range(_DEEPEST_FILTER):
             level = [
@@ -98,6 +99,10 @@ class AnswerRequest(BaseModel):
             raise ValueError(
                 f"A filter has at most {_MOST_CONDITIONS} conditions, nested at most {_DEEPEST_FILTER} deep."
             )
+        try:
+            TenantFilter().run(tenant_id="any", filters=filters)
+        except RefusedError as error:
+            raise ValueError(str(error)) from error
         return filters
 
     def options(self, limits: TimeLimits) -> AskOptions:

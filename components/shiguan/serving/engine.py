@@ -125,7 +125,12 @@ class Engine:
                 yield event
 
     async def batch(
-        self, requests: Sequence[Mapping[str, Any]], tenant_id: str, *, deadline: float | None = None
+        self,
+        requests: Sequence[Mapping[str, Any]],
+        tenant_id: str,
+        *,
+        deadline: float | None = None,
+        request_id: str | None = None,
     ) -> list[dict[str, Any]]:
         """
         Answer several questions, some at a time.
@@ -133,6 +138,7 @@ class Engine:
         :param requests: Bodies of `AnswerRequest`; one that is not valid fails alone.
         :param tenant_id: Whose documents may be seen, for all of them.
         :param deadline: As for `ask`.
+        :param request_id: What errors are told with.
         :returns: In the order of the requests, `{"index", "answer"}` or `{"index", "error"}`.
         """
         free = asyncio.Semaphore(self.settings.batch_concurrency)
@@ -148,7 +154,7 @@ class Engine:
                 logger.debug("A question of a batch failed: {kind}", kind=type(error).__name__)
                 told = as_api_error(error)
             metrics.record_failure(told.kind)
-            return {"index": index, **told.body(None)}
+            return {"index": index, **told.body(request_id)}
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(index, body)) for index, body in enumerate(requests)]

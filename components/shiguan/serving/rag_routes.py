@@ -67,8 +67,11 @@ async def batch(body: BatchRequest, request: Request, asker: Asker) -> JSONRespo
     """
     for tenant_id in (body.tenant_id, *(one.get("tenant_id") for one in body.requests)):
         check_tenant(asker, tenant_id)
-    results = await current_engine().batch(body.requests, asker.tenant_id, deadline=deadline_of(request))
-    return JSONResponse({"results": results, "request_id": request_id_of(request)})
+    request_id = request_id_of(request)
+    results = await current_engine().batch(
+        body.requests, asker.tenant_id, deadline=deadline_of(request), request_id=request_id
+    )
+    return JSONResponse({"results": results, "request_id": request_id})
 
 
 def request_id_of(request: Request) -> str | None:

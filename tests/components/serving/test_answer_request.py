@@ -1,0 +1,85 @@
+import pytest
+from pydantic import ValidationError
+
+from shiguan.serving.answer_request import AnswerRequest
+from shiguan.serving.invalid_fields import invalid_fields
+from shiguan.support.run_watch import TimeLimits
+
+
+def nested(depth):
+    condition = {"field": "meta.source", "operator": "==", "value": "a"}
+    for _ in range(depth):
+        condition = {"operator": "AND", "conditions": [condition]}
+    return condition
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("query", ""),
+        ("query", " \n"),
+        ("query", "x" * 2001),
+        ("query", None),
+        ("top_k", 0),
+        ("top_k", 51),
+        ("temperature", -0.1),
+        ("temperature", 2.1),
+        ("temperature", float("nan")),
+        ("filters", {"field": "meta.source"}),
+        ("filters", {"operator": "AND", "conditions": [{"title": "x"}]}),
+        ("filters", nested(12)),
+        ("filters", {"operator": "OR", "conditions": [nested(0)] * 201}),
+        ("filters", []),
+        ("conversation_id", "a b"),
+        ("conversation_id", "x" * 129),
+        ("history", [{"role": "user"}]),
+        ("history", [{"role": "user", "content": "x", "name": "y"}]),
+        ("history", [{"role": "user", "content": "x"}] * 101),
+        ("task", "poem"),
+        ("task", "../qa"),
+        ("profile", "alchemy"),
+        ("profile", "../history"),
+        ("language", "fr"),
+        ("include_sources", "perhaps"),
+        ("surprise", 1),
+    ],
+)
+def test_a_wrong_field_is_named_and_its_value_is_not_repeated(field, value):
+    with pytest.raises(ValidationError) as raised:
+        AnswerRequest.model_validate({"query": "Who?", field: value})
+    told = invalid_fields(raised.value)
+    assert told.status_code == 422
+    assert told.fields[0]["field"].split(".")[0] == field
+
+
+def test_everything_that_may_come_with_a_question_is_handed_on():
+    request = AnswerRequest.model_validate(
+        {
+            "query": " Who? ",
+            "mode": "precise",
+            "top_k": 50,
+            "temperature": 0,
+            "filters": nested(9),
+            "history": [{"role": "user", "content": "Before."}],
+            "task": "compare",
+            "profile": "history",
+            "language": "zh",
+        }
+    )
+    limits = TimeLimits(request=1)
+    assert request.query == "Who?"
+    assert request.options(limits) == {
+        "top_k": 50,
+        "filters": nested(9),
+        "history": [{"role": "user", "content": "Before."}],
+        "temperature": 0,
+        "task": "compare",
+        "profile": "history",
+        "language": "zh",
+        "limits": limits,
+    }
+
+
+def test_what_is_left_out_is_as_the_yaml_says():
+    options = AnswerRequest(query="Who?").options(TimeLimits())
+    assert {name: value for name, value in options.items() if value is not None} == {"limits": TimeLimits()}
