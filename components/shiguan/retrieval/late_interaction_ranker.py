@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from haystack import Document, component
 
+from shiguan.errors import StoreError, StoreFormatError
 from shiguan.support.languages import detect_language
 from shiguan.support.model_cache import PACKAGED_MODEL
 from shiguan.support.question_encoder import question_encoder
@@ -49,7 +50,7 @@ class LateInteractionRanker:
 
     A passage none of whose children has vectors keeps its place, and the others are ranked around it. The order stays
     as it came where the question is in a language that the model does not know, has no words, or where nothing has
-    vectors; `skipped` says why.
+    vectors, or they cannot be read; `skipped` says why.
 
     Example:
     ```python
@@ -150,7 +151,12 @@ class LateInteractionRanker:
             return as_found(documents, limit, "the question has no words to compare")
         families = self._children(documents, filters)
         children = list(dict.fromkeys(child for family in families for child in family))
-        stored = self.document_store.token_vectors(children, self.model)
+        try:
+            stored = self.document_store.token_vectors(children, self.model)
+        except StoreFormatError:
+            raise
+        except StoreError as error:  # the passages are worth more than their order
+            return as_found(documents, limit, f"the token vectors cannot be read ({error})")
         if stored is None:
             return as_found(
                 documents,
@@ -197,11 +203,12 @@ class LateInteractionRanker:
         }
         turns = iter(sorted(known, key=lambda place: (-points[place], place)))
         result: list[Document] = []
-        last = math.inf
+        # One step above the highest score, so that the first passage may have that.
+        last = math.nextafter(1.0, math.inf)
         for place, document in enumerate(documents):
             if place not in points:
                 # Later stages order passages by score, so one without gets a score that keeps it where it is.
-                last = min(math.nextafter(last, 0), 1.0)
+                last = math.nextafter(last, 0)
                 result.append(stamped(document, last, FUSION))
                 continue
             mine = next(turns)
