@@ -1,0 +1,118 @@
+"""The container files are valid, and keep what docs/deploy.md promises."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from benchmarks.deployment_sizes import table
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = ROOT / "docker-compose.yml"
+DOCKERFILE = ROOT / "hayhooks" / "Dockerfile"
+WITHOUT_COMMENTS = re.sub(r"(?m)^ *#.*\n", "", COMPOSE.read_text(encoding="utf-8"))
+SERVICES = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["services"]
+ONE_OFF = {"init"}
+WRITABLE_ROOT = {"elasticsearch"}
+
+
+def run(*command):
+    tool = Path(sys.executable).parent / command[0]
+    return subprocess.run([tool, *command[1:]], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "docker-compose.yml"),
+        ("hadolint", "--config", ".hadolint.yaml", "hayhooks/Dockerfile"),
+        ("yamllint", "--strict", "docker-compose.yml", "pipelines", "prompts"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_checker_has_no_complaint(command):
+    result = run(*command)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_confined(name):
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["pids_limit"] > 0
+    limits = service["deploy"]["resources"]["limits"]
+    assert {"cpus", "memory"} <= limits.keys()
+    assert service.get("read_only", False) is (name not in WRITABLE_ROOT)
+    assert "privileged" not in service
+
+
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - ONE_OFF))
+def test_every_service_that_stays_has_a_health_check(name):
+    assert SERVICES[name]["healthcheck"]["test"]
+
+
+def test_only_the_embedded_server_starts_by_itself():
+    assert {name for name, service in SERVICES.items() if "profiles" not in service} == {"api"}
+    assert {tuple(service["profiles"]) for service in SERVICES.values() if "profiles" in service} == {("scale",)}
+    assert SERVICES["api"]["volumes"] == ["library:/data", "models:/models"]
+
+
+def test_two_replicas_wait_for_the_init_job_and_it_for_both_servers():
+    assert SERVICES["api-scale"]["deploy"]["replicas"] == 2
+    assert SERVICES["api-scale"]["depends_on"] == {"init": {"condition": "service_completed_successfully"}}
+    healthy = {"condition": "service_healthy"}
+    assert SERVICES["init"]["depends_on"] == {"elasticsearch": healthy, "qdrant": healthy}
+    assert SERVICES["init"]["command"] == ["stores", "init"]
+
+
+def test_no_password_has_a_default_and_each_is_checked_where_it_is_used():
+    used = re.findall(r"(?<!\$)\$\{(\w*(?:PASSWORD|KEY|KEYS)):-([^}]*)\}", WITHOUT_COMMENTS)
+    assert {name for name, _ in used} >= {"ELASTIC_PASSWORD", "QDRANT_API_KEY", "SHIGUAN_API_KEYS"}
+    assert {default for _, default in used} == {""}
+    assert "$${ELASTIC_PASSWORD:?" in " ".join(SERVICES["elasticsearch"]["command"])
+    assert "$${QDRANT__SERVICE__API_KEY:?" in " ".join(SERVICES["qdrant"]["command"])
+
+
+def test_ports_are_published_on_loopback_unless_said_otherwise():
+    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert len(ports) == 2
+    assert all(port.startswith("${SHIGUAN_BIND:-127.0.0.1}:") for port in ports)
+    assert "ports" not in SERVICES["elasticsearch"]
+    assert "ports" not in SERVICES["qdrant"]
+
+
+def test_the_image_is_not_root_and_has_the_projects_torch():
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    version = next(name.split("==")[1] for name in dependencies if name.startswith("torch=="))
+    assert f"ARG TORCH_VERSION={version}\n" in text
+    assert text.count("\nFROM ") == 2
+    assert "\nUSER 10001:10001\n" in text
+    assert "\nHEALTHCHECK " in text
+
+
+def test_the_image_gets_every_file_that_the_package_is_built_from():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    wanted = {*(package.split("/")[0] for package in wheel["packages"]), *wheel["force-include"], "pyproject.toml"}
+    wanted |= {project["project"]["readme"], *project["project"]["license-files"]}
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8")
+    for name in wanted:
+        assert re.search(rf"^COPY .*\b{re.escape(name)}\b", text, re.MULTILINE), f"{name} is not copied"
+        assert f"!{name}\n" in ignored, f"{name} is ignored"
+
+
+def test_the_sizes_in_the_documentation_are_those_of_the_script():
+    text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    assert text.split("<!-- sizes -->\n")[1].split("\n<!-- end of sizes -->")[0] == table()
+
+
+def test_every_variable_of_the_compose_file_is_documented():
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    for name in set(re.findall(r"(?<!\$)\$\{(\w+)", WITHOUT_COMMENTS)):
+        assert re.search(rf"^# {name}=", example, re.MULTILINE), f"{name} is not in .env.example"
