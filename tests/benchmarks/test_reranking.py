@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from benchmarks.synthetic import SyntheticLibrary
 
 from benchmarks import reranking
-from benchmarks.synthetic import SyntheticLibrary
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 CHILDREN = 80
