@@ -11,10 +11,12 @@ GATES: dict[str, float] = {
     "recall@10": 0.02,
     "ndcg@10": 0.02,
     "context_recall": 0.02,
+    "gold_cited": 0.02,
     "citation_precision": 0.02,
     "citation_recall": 0.02,
     "correct_refusal": 0.03,
     "false_refusal": 0.03,
+    "tenant_kept": 0.0,
 }
 """
 Gated metrics, and how much worse each may get.
@@ -59,14 +61,14 @@ def breach(difference: Difference, tolerance: float) -> str | None:
     Say how a metric broke its gate.
 
     One question more or less never does, however small the set: where a single question weighs more than the tolerance,
-    its weight is the tolerance.
+    its weight is the tolerance. A tolerance of 0 means 0.
 
     :param difference: The metric of the new run against the old one.
     :param tolerance: How much worse it may get.
     :returns: What happened, a clause; None where the gate holds.
     """
     worse_by = -difference.difference if difference.higher_is_better else difference.difference
-    allowed = max(tolerance, 1 / difference.count)
+    allowed = max(tolerance, 1 / difference.count) if tolerance else 0.0
     if worse_by <= allowed + 1e-9:
         return None
     shown = metric(difference.metric)

@@ -29,7 +29,7 @@ _GROUP_COLUMNS = (
     "citation_precision",
     "false_refusal",
 )
-_WORST_BY = ("correct", "token_f1", "recall@10")
+_WORST_BY = ("contains_answer", "token_f1", "recall@10")
 
 
 def title_of(results: Results) -> str:
