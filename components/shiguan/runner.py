@@ -166,7 +166,7 @@ class Runner:
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
-        :param outputs: Names of the file's `outputs` that this runner was built with.
+        :param outputs: Names of the file's `outputs` that this runner was built with, or `component.socket`.
         :param options: What else the question comes with.
         :returns: `outputs`, name to value, None where the run did not come by; `timings_ms`, stage to milliseconds
             with `total`; `llm_calls`; `usage`, tokens by kind; and `warnings`.
@@ -175,12 +175,12 @@ class Runner:
         :raises AnswerError: If a stage fails; the message names it.
         """
         for name in outputs:
-            if name not in self._outputs:
+            if name not in self._outputs and name.partition(".")[0] not in self.pipeline.graph:
                 raise ConfigurationError(
                     f"The mode `{self.mode}` has no output `{name}`. Its outputs: {', '.join(self._outputs)}. Name one "
                     "of these, or add it to the file."
                 )
-        targets = {name: self._outputs[name] for name in outputs}
+        targets = {name: self._outputs.get(name, name) for name in outputs}
         run = self._new_run(query, tenant_id, options, wanted=targets.values())
         with self._turn:
             results = self._loop.run(run.results())

@@ -20,6 +20,7 @@ COMMANDS = (
     "keys",
     "check",
     "stores",
+    "why",
     "eval_retrieval",
     "eval_answers",
     "eval_compare",

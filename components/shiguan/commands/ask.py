@@ -1,14 +1,11 @@
 """`shiguan ask`: answer a question from the library."""
 
 import argparse
-import json
 from pathlib import Path
-from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import add_mode_options, open_runner, tenant
+from shiguan.commands.options import add_mode_options, open_runner, read_history, tenant
 from shiguan.commands.printing import print_json
-from shiguan.errors import RefusedError
 
 
 def register(add: AddCommand) -> None:
@@ -31,7 +28,7 @@ def _ask(options: argparse.Namespace) -> int:
     from shiguan.terminal import print_answer
 
     checked_question(options.question)
-    history = _read_history(options.history) if options.history else None
+    history = read_history(options.history) if options.history else None
     with open_runner(options) as runner:
         answer = runner.ask(
             options.question,
@@ -45,13 +42,3 @@ def _ask(options: argparse.Namespace) -> int:
     else:
         print_answer(answer)
     return 0
-
-
-def _read_history(path: Path) -> list[Any]:
-    try:
-        turns = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise RefusedError(f"{path} cannot be read as JSON: {error}. Correct the path or the file.") from error
-    if not isinstance(turns, list):
-        raise RefusedError(f'{path} is no list of turns. Expected [{{"role": "user", "content": "..."}}, ...].')
-    return turns

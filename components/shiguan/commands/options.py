@@ -1,7 +1,9 @@
 """What several commands read from their options."""
 
 import argparse
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from shiguan.errors import RefusedError
 
@@ -69,3 +71,20 @@ def open_runner(options: argparse.Namespace, *, retrieval_only: bool = False) ->
             "`shiguan ingest PATH`, or check `--tenant` and `--data-dir`."
         )
     return Runner(options.deployment, options.mode, data_dir=options.data_dir, retrieval_only=retrieval_only)
+
+
+def read_history(path: Path) -> list[Any]:
+    """
+    Read the turns before a question.
+
+    :param path: A JSON list of `{"role", "content"}`.
+    :returns: The turns as they stand there.
+    :raises RefusedError: If the file cannot be read, or holds no list.
+    """
+    try:
+        turns = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise RefusedError(f"{path} cannot be read as JSON: {error}. Correct the path or the file.") from error
+    if not isinstance(turns, list):
+        raise RefusedError(f'{path} is no list of turns. Expected [{{"role": "user", "content": "..."}}, ...].')
+    return turns

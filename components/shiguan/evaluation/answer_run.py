@@ -7,10 +7,13 @@ from haystack import GeneratedAnswer
 
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation.answer_metrics import score_answer
+from shiguan.evaluation.expected_passage import ExpectedPassages
 from shiguan.evaluation.golden_set import GoldenQuestion
+from shiguan.evaluation.lost_section import expected_of, loss_of
 from shiguan.evaluation.prices import Prices
 from shiguan.evaluation.results import QuestionResult
 from shiguan.evaluation.run_store import RunStore
+from shiguan.evaluation.stage_trace import TracedMode
 from shiguan.runner import Runner
 
 Track = Callable[[list[GoldenQuestion]], Iterable[GoldenQuestion]]
@@ -22,14 +25,16 @@ class AnswerRun:
     The answers of one mode over one library.
 
     :param runner: The mode.
-    :param tenant_id: Whose library is asked.
-    :param top_k: How many passages a question may read; None for the mode's own number.
+    :param library: What it holds, for finding out where a wrong answer lost its passage.
     """
 
-    def __init__(self, runner: Runner, tenant_id: str, top_k: int | None = None) -> None:
-        self.runner = runner
-        self.tenant_id = tenant_id
-        self.top_k = top_k
+    def __init__(self, runner: Runner, library: ExpectedPassages) -> None:
+        self.mode = TracedMode(runner)
+        self.library = library
+
+    def warm_up(self) -> None:
+        """Load models and open stores, so that the first question is as fast as the others."""
+        self.mode.runner.warm_up()
 
     def ask(self, golden: GoldenQuestion) -> dict[str, Any]:
         """
@@ -37,17 +42,17 @@ class AnswerRun:
 
         :param golden: The question.
         :returns: JSON: `metrics`, `confidence` and `right` as `score_answer` gives them, `status`, `answer`,
-            `passages` (the texts that were read), `cited` (their numbers), `model`, `usage`, `timings_ms`,
+            `passages` (the texts that were read), `cited` (the numbers that the answer cites), `lost` (where a wrong
+            answer lost the first of its gold passages; None for a right one), `model`, `usage`, `timings_ms`,
             `llm_calls` and `warnings`.
         :raises RefusedError: If the question is empty or too long; the message names it.
         :raises AnswerError: If a stage fails, or the run ends without an answer.
         """
         question = golden.question
         history: dict[str, Any] = {"history": question.history} if question.history else {}
-        if self.top_k is not None:
-            history["top_k"] = self.top_k
+        tenant = self.library.tenant_id
         try:
-            told = self.runner.trace(question.text, tenant_id=self.tenant_id, outputs=["answers"], **history)
+            told = self.mode.run(question.text, tenant_id=tenant, **history)
         except RefusedError as error:
             raise RefusedError(f"The question `{question.id}` cannot be asked: {error}") from error
         answers: list[GeneratedAnswer] = told["outputs"]["answers"] or []
@@ -55,6 +60,10 @@ class AnswerRun:
             raise AnswerError(f"The question `{question.id}` got no answer. Run `shiguan check` on the mode's file.")
         answer = answers[0]
         scored = score_answer(golden, answer)
+        lost = None
+        if question.answerable and golden.gold and not scored.right:
+            trace = self.mode.trace(question.text, told, tenant_id=tenant)
+            lost = loss_of(trace, expected_of(golden, self.library))
         return {
             "metrics": scored.metrics,
             "confidence": scored.confidence,
@@ -63,6 +72,7 @@ class AnswerRun:
             "answer": answer.data,
             "passages": [document.content or "" for document in answer.documents],
             "cited": sorted({citation["number"] for citation in answer.meta.get("citations", [])}),
+            "lost": lost.to_json() if lost else None,
             "model": str(answer.meta.get("model") or ""),
             "usage": told["usage"],
             "timings_ms": told["timings_ms"],
@@ -82,7 +92,7 @@ def answer_all(run: AnswerRun, questions: list[GoldenQuestion], store: RunStore,
     """
     missing = [golden for golden in questions if golden.question.id not in store.records]
     if missing:
-        run.runner.warm_up()
+        run.warm_up()
     for golden in track(missing):
         store.add(golden.question.id, run.ask(golden))
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_run import AnswerRun, Track, answer_all, result_all
+from shiguan.evaluation.expected_passage import ExpectedPassages
 from shiguan.evaluation.golden_set import GoldenQuestion, GoldenSet
 from shiguan.evaluation.ingested_corpus import TENANT, corpus_stamp, ingest_corpus
+from shiguan.evaluation.lost_section import lost_section
 from shiguan.evaluation.measure_retrieval import DEFAULT_ROOT, Ingest
 from shiguan.evaluation.prices import Prices
 from shiguan.evaluation.provenance import describe_circumstances, describe_configuration
@@ -73,7 +75,10 @@ class AnswersPlan:
         :returns: JSON; a run's folder belongs to one of these.
         :raises RefusedError: If no corpus is given and the tenant has nothing in the library.
         """
-        options = {"questions": fingerprint([one.question.id for one in self.golden.questions]), "library": self.library()}
+        options = {
+            "questions": fingerprint([one.question.id for one in self.golden.questions]),
+            "library": self.library(),
+        }
         described = describe_configuration(self.deployment, self.mode, data=self.golden.hashes, options=options)
         return {"kind": "answers", "set": Path(next(iter(self.golden.hashes))).stem, **described}
 
@@ -122,8 +127,9 @@ def measure_answers(
             if plan.corpus:
                 data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
                 notes = ingest(list(plan.corpus), plan.deployment, data_dir)
-            with closing(Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=["answers"])) as runner:
-                answer_all(AnswerRun(runner, plan.tenant), questions, store, track)
+            library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
+            with closing(Runner(plan.deployment, plan.mode, data_dir=data_dir)) as runner:
+                answer_all(AnswerRun(runner, library), questions, store, track)
         found = list(result_all(questions, store.records, plan.prices))
         if judge is not None:
             judged = judge(questions, store.records)
@@ -139,7 +145,7 @@ def measure_answers(
                 "notes": [*notes, *_warnings(store.records)],
             },
             questions=found,
-            sections=_risk_section(store.records),
+            sections={**_risk_section(store.records), **_lost_section(store.records)},
         )
         write_results(results, output)
     return results, output
@@ -151,19 +157,21 @@ def _risk_section(records: dict[str, dict[str, Any]]) -> dict[str, Any]:
     curve = risk_curve(given, refused=len(records) - len(given))
     if not curve.points:
         return {}
-    rows = [
-        [f"{row['coverage']:.2f}", f"{row['risk']:.3f}", f"{row['confidence']:.3f}"] for row in curve_table(curve)
-    ]
+    rows = [[f"{row['coverage']:.2f}", f"{row['risk']:.3f}", f"{row['confidence']:.3f}"] for row in curve_table(curve)]
     return {
         "Risk over coverage": {
-            "text": "What share of the answers would be wrong if only the surest were given. The confidence is the support "
-            "of the weakest claim times the share of the question's words that the cited passages have. Mean risk "
-            f"{curve.area:.3f}.",
+            "text": "What share of the answers would be wrong if only the surest were given. The confidence is the "
+            "support of the weakest claim times the share of the question's words that the cited passages have. Mean "
+            f"risk {curve.area:.3f}.",
             "curves": {"risk": [[point.coverage, point.risk] for point in curve.points]},
             "columns": [">coverage", ">risk", ">confidence at least"],
             "rows": rows,
         }
     }
+
+
+def _lost_section(records: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return lost_section(one["lost"]["stage"] for one in records.values() if one["lost"])
 
 
 def _warnings(records: dict[str, dict[str, Any]]) -> list[str]:

@@ -2,9 +2,9 @@
 How often an answer is wrong, as more and more questions are answered.
 
 A system that may refuse is not one number: whoever wants fewer wrong answers pays with more refusals. Sorted by
-confidence, the first answers make up the low-coverage end of the curve, and its height is the share of wrong ones among
-them (El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Classification", 2010; the area under the curve as
-in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", 2019, section 2).
+confidence, the first answers make up the low-coverage end of the curve, and its height is the share of wrong ones
+among them (El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Classification", 2010; the area under the
+curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", 2019, section 2).
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,97 @@
+"""`shiguan why`: say where an expected passage was lost."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shiguan.commands import AddCommand
+from shiguan.commands.options import add_mode_options, open_runner, read_history, tenant
+from shiguan.commands.printing import print_json
+from shiguan.errors import RefusedError
+
+if TYPE_CHECKING:
+    from shiguan.evaluation.attribution import Attribution
+    from shiguan.evaluation.expected_passage import ExpectedPassage
+
+
+def register(add: AddCommand) -> None:
+    """
+    Declare the command.
+
+    :param add: Adds it to the program.
+    """
+    parser = add("why", _why, "say where the passage that you expected was lost")
+    parser.add_argument("question")
+    parser.add_argument(
+        "--expected", required=True, metavar="TEXT", help="words of the passage that should have been used, or its id"
+    )
+    parser.add_argument(
+        "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
+    )
+    add_mode_options(parser, top_k=5)
+
+
+def _why(options: argparse.Namespace) -> int:
+    from shiguan.evaluation.attribution import attribute
+    from shiguan.evaluation.expected_passage import ExpectedPassages
+    from shiguan.evaluation.stage_trace import TracedMode
+    from shiguan.library import Library
+    from shiguan.runner import checked_question
+
+    checked_question(options.question)
+    if not options.expected.strip():
+        raise RefusedError("`--expected` is empty. Give words of the passage that should have been used, or its id.")
+    asked: dict[str, Any] = {"history": read_history(options.history)} if options.history else {}
+    with open_runner(options) as runner:
+        library = ExpectedPassages(Library(options.deployment, data_dir=options.data_dir).stores, tenant(options))
+        expected = library.find(options.expected)
+        trace, _ = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+    found = attribute(trace, expected)
+    if options.json:
+        passages = [_place(parent) for parent in expected.parents]
+        print_json({"question": options.question, "mode": options.mode, **found.to_json(), "passages": passages})
+    else:
+        _print(options.question, found, expected, trace.asked)
+    return 0
+
+
+def _place(parent: Any) -> dict[str, Any]:
+    meta = parent.meta
+    return {"id": parent.id, "source": meta.get("source"), "section": meta.get("section", [])}
+
+
+def _print(question: str, found: "Attribution", expected: "ExpectedPassage", asked: list[str]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from shiguan.evaluation.attribution import LABELS
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=100, no_color=True)
+    console.print(Text(question, style="bold"))
+    for query in asked:
+        if query != question:
+            console.print(Text(f"  searched as: {query}", style="dim"))
+    console.print()
+    for parent in expected.parents:
+        where = " · ".join([str(parent.meta.get("source")), *map(str, parent.meta.get("section") or [])])
+        console.print(Text.assemble(("  expected  ", "dim"), where, (f"  {parent.id}", "dim")), soft_wrap=True)
+    names = {
+        "bm25": "found by words", "vectors": "found by vectors", "fused": "after the fusion",
+        "fetched": "passages fetched", "ranked": "passages chosen", "context": "in the context",
+    }  # fmt: skip
+    for name, label in names.items():
+        if not expected.parents:
+            break
+        if name in found.ranks:
+            rank, size = found.ranks[name], found.sizes[name]
+            mark = ("✓", "green") if rank is not None else ("✗", "red")
+            place = f"{rank}. of {size}" if rank is not None else f"not among {size}"
+            console.print(Text.assemble("  ", mark, f" {label:<18}", (place, "" if rank else "red")))
+        elif name == "vectors":
+            console.print(Text.assemble("  ", ("-", "dim"), f" {label:<18}", ("not asked", "dim")))
+    console.print()
+    lost = found.stage != "nothing_lost"
+    head = f"  Lost: {LABELS[found.stage]}. " if lost else "  Not lost. "
+    console.print(Text.assemble((head, "bold red" if lost else "bold green"), found.reason), soft_wrap=True)

@@ -1,0 +1,186 @@
+"""Names the stage that lost an expected passage, with its rank at each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from haystack import Document, GeneratedAnswer
+
+from shiguan.evaluation.expected_passage import ExpectedPassage, folded
+from shiguan.evaluation.stage_trace import StageTrace
+from shiguan.support.answer_check import check_answer
+from shiguan.support.claims import split_claims
+
+Stage = Literal[
+    "never_ingested",
+    "split_across_children",
+    "not_found_by_bm25",
+    "not_found_by_vectors",
+    "not_found_by_either",
+    "fused_out",
+    "parent_not_fetched",
+    "ranked_out",
+    "cut_by_budget",
+    "refused",
+    "not_used",
+    "not_cited",
+    "nothing_lost",
+]
+
+LABELS: dict[Stage, str] = {
+    "never_ingested": "never ingested",
+    "split_across_children": "split across retrieval units",
+    "not_found_by_bm25": "not found by BM25",
+    "not_found_by_vectors": "not found by vectors",
+    "not_found_by_either": "found neither by BM25 nor by vectors",
+    "fused_out": "dropped by the fusion",
+    "parent_not_fetched": "its passage was not fetched",
+    "ranked_out": "ranked out",
+    "cut_by_budget": "cut by the context's budget",
+    "refused": "read, and the question refused",
+    "not_used": "read and not used",
+    "not_cited": "used and not cited",
+    "nothing_lost": "not lost",
+}
+"""Each stage in words, in the order in which a passage goes through them."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """
+    Where a passage was lost.
+
+    :param stage: The first stage behind which it is missing; `nothing_lost` where the answer cites it.
+    :param reason: Why, in a sentence.
+    :param ranks: Its rank at each list, from 1: `bm25`, `vectors`, `fused`, `fetched`, `ranked`, `context`; None where
+        it is not there; a stage that the mode does not have, or did not ask, is left out.
+    :param sizes: How long each of these lists was.
+    """
+
+    stage: Stage
+    reason: str
+    ranks: dict[str, int | None]
+    sizes: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """
+        Write the attribution as JSON knows it.
+
+        :returns: `stage`, `label`, `reason`, `ranks` and `sizes`.
+        """
+        return {
+            "stage": self.stage,
+            "label": LABELS[self.stage],
+            "reason": self.reason,
+            "ranks": self.ranks,
+            "sizes": self.sizes,
+        }
+
+
+def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
+    """
+    Follow a passage through the stages.
+
+    A child counts as found if it is of one of the expected parents: whichever child of a parent was matched, the whole
+    parent is read.
+
+    :param trace: What every stage had.
+    :param expected: The passage.
+    :returns: Where it was lost.
+    """
+    ids = expected.parent_ids
+    children = {"bm25": trace.bm25, "vectors": trace.vectors, "fused": trace.fused}
+    parents = {"fetched": trace.fetched, "ranked": trace.ranked, "context": trace.read}
+    ranks: dict[str, int | None] = {}
+    sizes: dict[str, int] = {}
+    for name, found in {**children, **parents}.items():
+        if found is not None:
+            ranks[name] = _rank(found, ids)
+            sizes[name] = len(found)
+    stage, reason = _lost(trace, expected, ranks, sizes)
+    return Attribution(stage, reason, ranks, sizes)
+
+
+def first_loss(found: Sequence[Attribution]) -> Attribution | None:
+    """
+    Of several expected passages, take the one that was lost first.
+
+    :param found: One attribution per passage.
+    :returns: The earliest loss; None where nothing was expected.
+    """
+    order = list(LABELS)
+    return min(found, key=lambda one: order.index(one.stage), default=None)
+
+
+def _lost(
+    trace: StageTrace, expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]
+) -> tuple[Stage, str]:
+    if not expected.parents:
+        return "never_ingested", "No passage of the library has these words."
+    retrieved = _retrieval(expected, ranks, sizes)
+    if retrieved is not None:
+        return retrieved
+    if ranks["fetched"] is None:
+        place = _family_rank(trace.fused, expected.parent_ids)
+        if place > sizes["fetched"]:
+            return "ranked_out", f"It came {place}. among the passages, and {sizes['fetched']} were read."
+        return "parent_not_fetched", "Its retrieval unit was found and the stored passage could not be read."
+    if ranks["ranked"] is None:
+        return "ranked_out", f"It was {ranks['fetched']}. before the ranking, which kept {sizes['ranked']}."
+    if trace.read is not None:
+        if ranks["context"] is None:
+            return "cut_by_budget", f"It was {ranks['ranked']}., and {sizes['context']} passages stand in the context."
+        if not any(expected.is_read_in(document) for document in trace.read):
+            return "cut_by_budget", "The passage stands in the context without the expected words."
+    if trace.answer is None:
+        return "nothing_lost", "It is among the passages that are read."
+    return _answered(trace.answer, expected)
+
+
+def _retrieval(
+    expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]
+) -> tuple[Stage, str] | None:
+    searched = [name for name in ("bm25", "vectors") if name in ranks]
+    if ranks["fused"] is not None:
+        return None
+    if all(ranks[name] is None for name in searched):
+        if expected.split:
+            return (
+                "split_across_children",
+                "The expected words stand in no single retrieval unit, and no part was found.",
+            )
+        if searched == ["bm25"]:
+            return "not_found_by_bm25", f"It is not among the {sizes['bm25']} found by words; vectors were not asked."
+        if searched == ["vectors"]:
+            return "not_found_by_vectors", f"It is not among the {sizes['vectors']} found by vectors."
+        return (
+            "not_found_by_either",
+            f"It is neither among the {sizes['bm25']} found by words nor the {sizes['vectors']} found by vectors.",
+        )
+    at = ", ".join(f"{ranks[name]}. by {name}" for name in searched if ranks[name] is not None)
+    return "fused_out", f"It was found ({at}) and is not among the {sizes['fused']} that the fusion kept."
+
+
+def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[Stage, str]:
+    if answer.meta.get("status") == "not_found":
+        return "refused", "It stands in the context, and the answer is that the sources do not say this."
+    if any(citation["parent_id"] in expected.parent_ids for citation in answer.meta.get("citations", [])):
+        return "nothing_lost", "The answer cites it."
+    said = split_claims(answer.data)
+    texts = [parent.content or "" for parent in expected.parents]
+    quoted = expected.text and folded(expected.text) in folded(said.text)
+    if quoted or any(one.support.verdict == "supported" for one in check_answer(said, texts)):
+        return "not_cited", "The answer says what the passage says and cites another one."
+    return "not_used", "It stands in the context, and nothing in the answer comes from it."
+
+
+def _rank(documents: Sequence[Document], ids: frozenset[str]) -> int | None:
+    for rank, document in enumerate(documents, start=1):
+        if document.id in ids or document.meta.get("parent_id") in ids:
+            return rank
+    return None
+
+
+def _family_rank(children: Sequence[Document], ids: frozenset[str]) -> int:
+    families = list(dict.fromkeys(child.meta.get("parent_id") or child.id for child in children))
+    return next((rank for rank, family in enumerate(families, start=1) if family in ids), len(families) + 1)

@@ -1,0 +1,147 @@
+"""Finds in the library what a person expected an answer to rest on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from haystack import Document
+
+from shiguan.evaluation.golden_set import GoldPassage
+from shiguan.support.han_folding import fold_han
+
+
+@dataclass(frozen=True)
+class ExpectedPassage:
+    """
+    A passage that should have been found, as the library has it.
+
+    :param text: The words that were expected; empty where a whole passage was named.
+    :param parents: The stored parents that hold them; empty if nothing was ingested that does.
+    :param children: The ids of their retrieval units that hold the words, or of all where no words were given.
+    :param split: Whether no single unit, or no single parent, holds all of the words.
+    """
+
+    text: str
+    parents: tuple[Document, ...]
+    children: frozenset[str]
+    split: bool = False
+
+    @property
+    def parent_ids(self) -> frozenset[str]:
+        """The ids of the parents."""
+        return frozenset(parent.id for parent in self.parents)
+
+    def is_read_in(self, document: Document) -> bool:
+        """
+        Tell whether a passage as it was read still has the expected words.
+
+        :param document: A parent, cut or whole.
+        :returns: True if it is one of the parents and holds the words; for words that are split over parents, if it is
+            one of them.
+        """
+        if document.id not in self.parent_ids:
+            return False
+        if not self.text or (self.split and len(self.parents) > 1):
+            return True
+        return folded(self.text) in folded(document.content or "")
+
+
+class ExpectedPassages:
+    """
+    Looks expected passages up in one tenant's library.
+
+    :param stores: `parents` and `children`, as `load_stores` gives them.
+    :param tenant_id: Whose library.
+    """
+
+    def __init__(self, stores: dict[str, Any], tenant_id: str) -> None:
+        self.stores = stores
+        self.tenant_id = tenant_id
+        self._parents: list[Document] | None = None
+        self._folded: list[str] = []
+
+    def find(self, expected: str) -> ExpectedPassage:
+        """
+        Find the passage that a person named.
+
+        :param expected: The id of a parent or a child, or words that stand in the passage. White space, width and
+            traditional characters do not matter.
+        :returns: The passage; without parents if the library has no such words.
+        """
+        by_id = self._named(expected.strip())
+        if by_id:
+            return self._with_children(by_id, "")
+        wanted = folded(expected)
+        parents = [parent for parent, text in zip(self._all(), self._folded, strict=True) if wanted and wanted in text]
+        return self._with_children(parents, expected) if parents else self._across(expected, wanted)
+
+    def of_gold(self, gold: GoldPassage) -> ExpectedPassage:
+        """
+        Find a gold passage.
+
+        :param gold: The passage of a golden set.
+        :returns: The passage, as `find` gives it.
+        """
+        parents = [parent for parent in self._all() if gold.stands_in(parent)]
+        if not parents and gold.quote:
+            return self.find(gold.quote)
+        return self._with_children(parents, gold.quote)
+
+    def _all(self) -> list[Document]:
+        if self._parents is None:
+            found = self.stores["parents"].filter_documents(self._owned())
+            self._parents = sorted(found, key=lambda one: (one.meta.get("source_id", ""), one.meta.get("position", 0)))
+            self._folded = [folded(parent.content or "") for parent in self._parents]
+        return self._parents
+
+    def _owned(self, *conditions: dict[str, Any]) -> dict[str, Any]:
+        tenant = {"field": "meta.tenant_id", "operator": "==", "value": self.tenant_id}
+        return {"operator": "AND", "conditions": [tenant, *conditions]}
+
+    def _named(self, name: str) -> list[Document]:
+        if not name or any(character.isspace() for character in name):
+            return []
+        parents: list[Document] = self.stores["parents"].filter_documents(
+            self._owned({"field": "id", "operator": "==", "value": name})
+        )
+        if parents:
+            return parents
+        children = self.stores["children"].filter_documents(
+            self._owned({"field": "id", "operator": "==", "value": name})
+        )
+        ids = [child.meta["parent_id"] for child in children]
+        if not ids:
+            return []
+        found: list[Document] = self.stores["parents"].filter_documents(
+            self._owned({"field": "id", "operator": "in", "value": ids})
+        )
+        return found
+
+    def _across(self, expected: str, wanted: str) -> ExpectedPassage:
+        """Look whether the words begin in one passage and end in the next one of the same source."""
+        pairs = zip(self._all(), self._all()[1:], self._folded, self._folded[1:], strict=False)
+        for first, second, head, tail in pairs:
+            if first.meta.get("source_id") == second.meta.get("source_id") and wanted and wanted in head + tail:
+                both = self._with_children([first, second], "")
+                return ExpectedPassage(expected, both.parents, both.children, split=True)
+        return ExpectedPassage(expected, (), frozenset())
+
+    def _with_children(self, parents: Sequence[Document], text: str) -> ExpectedPassage:
+        if not parents:
+            return ExpectedPassage(text, (), frozenset())
+        children = self.stores["children"].filter_documents(
+            self._owned({"field": "meta.parent_id", "operator": "in", "value": [parent.id for parent in parents]})
+        )
+        holding = [child for child in children if folded(text) in folded(child.content or "")] if text else children
+        split = bool(text) and not holding
+        return ExpectedPassage(text, tuple(parents), frozenset(child.id for child in holding or children), split=split)
+
+
+def folded(text: str) -> str:
+    """
+    Write a text so that two spellings of the same words are equal.
+
+    :param text: Any text.
+    :returns: The text without white space, in lower case, traditional characters as simplified ones.
+    """
+    return "".join(fold_han(text).lower().split())
