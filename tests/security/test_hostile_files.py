@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.security.hostile_files import CANARY, SOUND, hostile_files
+
 from shiguan import loading
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.loading import load_pipeline
-from tests.security.hostile_files import CANARY, SOUND, hostile_files
 
 FILES = list(hostile_files())
 HERE = Path(__file__).resolve().parent

@@ -5,10 +5,11 @@ from collections import Counter
 
 import pytest
 from haystack import AsyncPipeline, Document, component
+from tests.security.tenant_mutants import FILES, THEIRS, load, mutants
+
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.loading import load_stores
 from shiguan.pruning import pruned
-from tests.security.tenant_mutants import FILES, THEIRS, load, mutants
 
 TENANT_CHECKS = {"tenant_reads", "tenant_writes"}
 SHOWN = [path for path in FILES if path.parent.name == "embedded" and path.stem != "index"]

@@ -4,6 +4,8 @@ import ast
 from functools import cache
 from typing import Final
 
+from shiguan.checking.source_trees import parse_annotation
+
 # Only types whose meaning is plain from their name take part; of all others anything is believed.
 _KNOWN: Final = frozenset(
     "str int float bool bytes dict list set tuple None Document ChatMessage GeneratedAnswer ByteStream Path".split()
@@ -44,7 +46,7 @@ def mentions(annotation: str, *names: str) -> bool:
 @cache
 def _words(annotation: str) -> frozenset[str]:
     try:
-        tree = ast.parse(annotation, mode="eval")
+        tree = parse_annotation(annotation)
     except SyntaxError:
         return frozenset()
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -54,7 +56,7 @@ def _words(annotation: str) -> frozenset[str]:
 @cache
 def _kinds(annotation: str) -> frozenset[Kind]:
     try:
-        return _read(ast.parse(annotation, mode="eval").body)
+        return _read(parse_annotation(annotation))
     except SyntaxError:
         return frozenset({_ANYTHING})
 

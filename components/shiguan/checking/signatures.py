@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from shiguan.checking.source_trees import parse_source
+
 _OPEN_INPUTS = frozenset({"set_input_type", "set_input_types"})
 _OPEN_OUTPUTS = frozenset({"set_output_types"})
 
@@ -59,7 +61,7 @@ def read_signature(type_: str) -> Signature:
     source, state = _source(module) if all(part.isidentifier() for part in (*module, name)) else (None, "unknown")
     if source is None:
         return Signature("absent" if state == "absent" else "unknown")
-    tree = ast.parse(source)
+    tree = parse_source(source)
     found = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
     return _signature(found[-1]) if found else Signature("unknown")
 

@@ -1,3 +1,5 @@
+import functools
+
 import pytest
 from haystack import Document
 from haystack.utils.filters import document_matches_filter
@@ -42,6 +44,20 @@ def test_a_missing_tenant_is_refused(tenant):
         {"operator": "AND"},
         {"operator": "AND", "conditions": ["x"]},
         {"title": ["a"]},
+        {"operator": "AND", "conditions": None},
+        {"operator": "AND", "conditions": {"field": "meta.a", "operator": "==", "value": 1}},
+        {"operator": "XOR", "conditions": []},
+        {"operator": "and", "conditions": []},
+        {"operator": ["AND"], "conditions": []},
+        {"operator": "NOT", "conditions": [{}]},
+        {"field": "meta.a", "operator": "==", "value": 1, "conditions": []},
+        {"field": "meta.a", "operator": "=", "value": 1},
+        {"field": "meta.a", "operator": "=="},
+        {"field": "", "operator": "==", "value": 1},
+        {"field": None, "operator": "==", "value": 1},
+        {"field": "meta.a", "operator": "in", "value": "abc"},
+        {"field": "meta.a", "operator": "not in", "value": None},
+        functools.reduce(lambda inner, _: {"operator": "NOT", "conditions": [inner]}, range(1000), TENANT),
     ],
 )
 def test_a_malformed_filter_is_refused_before_a_store_sees_it(filters):

@@ -1,0 +1,205 @@
+"""A hundred thousand questions, each with filters that try to reach another tenant's documents: none does."""
+
+import math
+import random
+from contextlib import suppress
+
+import pytest
+from haystack import AsyncPipeline, Document
+from haystack.errors import FilterError
+from haystack.utils.filters import document_matches_filter
+from tests.security.test_tenant_mutants import InOrder, without_models
+
+from shiguan.errors import RefusedError
+from shiguan.loading import load_stores, read_definition
+from shiguan.pruning import pruned
+from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
+from shiguan.retrieval.tenant_filter import TenantFilter
+from shiguan.stores.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
+from shiguan.stores.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
+
+CASES = 100_000
+WHOLE_PIPELINES = 2_100
+TENANTS = ["ours", "theirs", "Ours", "", " ours", "ours ", "ours' OR '1'='1", "书"]
+ASKING = [tenant for tenant in TENANTS if tenant.strip()]
+TEXTS = ["Guo Ziyi took the capital back.", "An Lushan rebelled in 755.", "郭子儀收復兩京。"]
+QUESTIONS = ["Guo Ziyi capital", "郭子儀", "An Lushan 755", "ours theirs tenant"]
+DIM = 384
+FIELDS = ["meta.tenant_id", "tenant_id", "meta.title", "meta.position", "meta.absent", "meta.a.b", "id", "content",
+          "meta.parent_id", "absent", "meta"]  # fmt: skip
+OPERATORS = ["==", "!=", ">", ">=", "<", "<=", "in", "not in"]
+VALUES = [*TENANTS, None, 0, 1, 2, 1.5, True, False, math.nan, math.inf, [], ["theirs"], {"a": 1}, "2020-01-01", "Annals",
+          *(f"{tenant}-parent-0" for tenant in TENANTS)]  # fmt: skip
+MALFORMED = ["theirs", 7, ["theirs"], {"operator": "AND"}, {"operator": "XOR", "conditions": []}, {"conditions": []},
+             {"field": "meta.tenant_id"}, {"field": "meta.tenant_id", "operator": "==", "conditions": []},
+             {"operator": "OR", "conditions": "theirs"}, {"operator": "NOT", "conditions": [None]},
+             {"field": "meta.tenant_id", "operator": "in", "value": "theirs"}, {"meta.tenant_id": "theirs"}]  # fmt: skip
+
+
+def condition(chance, depth=0):
+    """One random filter: often about the tenant itself, three levels deep at most."""
+    if depth < 3 and chance.random() < 0.55:
+        parts = [condition(chance, depth + 1) for _ in range(chance.choice([0, 1, 1, 2, 2, 3]))]
+        return {"operator": chance.choice(["AND", "OR", "OR", "NOT", "NOT"]), "conditions": parts}
+    field = "meta.tenant_id" if chance.random() < 0.4 else chance.choice(FIELDS)
+    operator = chance.choice(OPERATORS)
+    if operator in ("in", "not in"):
+        return {"field": field, "operator": operator, "value": chance.sample(VALUES, chance.randint(0, 3))}
+    return {"field": field, "operator": operator, "value": chance.choice(VALUES)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tenants")
+
+
+@pytest.fixture(scope="module")
+def stores(folder):
+    """The same texts of every tenant, and of nobody."""
+    stores = load_stores("embedded", data_dir=folder)
+    chance = random.Random(1)
+    for owner in [*TENANTS, None]:
+        parents, children = [], []
+        for number, text in enumerate(TEXTS):
+            meta = {"source_id": f"{owner}-s", "title": "Annals", "position": number}
+            if owner is not None:
+                meta["tenant_id"] = owner
+            parents.append(Document(id=f"{owner}-parent-{number}", content=text, meta=meta))
+            children.append(
+                Document(
+                    id=f"{owner}-child-{number}",
+                    content=text,
+                    meta={**meta, "parent_id": parents[-1].id, "start": 0, "end": len(text)},
+                    embedding=[chance.gauss(0, 1) for _ in range(DIM)],
+                )
+            )
+        stores["parents"].write_documents(parents)
+        stores["children"].write_documents(children)
+    return stores
+
+
+@pytest.fixture(scope="module")
+def everything(stores):
+    return {name: store.filter_documents() for name, store in stores.items()}
+
+
+def searches(stores):
+    """Each way to a document, as a function of the filters that hold the tenant."""
+    bm25 = QdrantEdgeBM25Retriever(stores["children"])
+    embedding = QdrantEdgeEmbeddingRetriever(stores["children"])
+    fetcher = ParentDocumentFetcher(stores["parents"])
+    vector = [1.0] + [0.0] * (DIM - 1)
+
+    def fetch(filters, chance, tenant):
+        # Children that lie about whose they are and which parent they have.
+        lies = [
+            Document(
+                content="x",
+                meta={"parent_id": f"{owner}-parent-{chance.randrange(3)}", "tenant_id": chance.choice([owner, tenant]), "start": 0, "end": 1},
+            )
+            for owner in chance.sample(TENANTS, 3)
+        ]  # fmt: skip
+        return fetcher.run(documents=lies, filters=filters)["documents"]
+
+    return [
+        (16, lambda filters, chance, tenant: stores["children"].filter_documents(filters)),
+        (1, lambda filters, chance, tenant: bm25.run(query=chance.choice(QUESTIONS), filters=filters)["documents"]),
+        (1, lambda filters, chance, tenant: embedding.run(query_embedding=vector, filters=filters)["documents"]),
+        (2, fetch),
+    ]
+
+
+@pytest.mark.slow
+def test_no_search_under_any_filter_finds_another_tenants_document(stores):
+    chance = random.Random(20260)
+    ways = searches(stores)
+    weights = [weight for weight, _ in ways]
+    found = leaked = refused = malformed = 0
+    for _ in range(CASES - WHOLE_PIPELINES):
+        tenant = chance.choice(ASKING)
+        if chance.random() < 0.02:
+            malformed += 1
+            with pytest.raises(RefusedError):
+                TenantFilter().run(tenant_id=tenant, filters=chance.choice(MALFORMED))
+            continue
+        filters = TenantFilter().run(tenant_id=tenant, filters=condition(chance))["filters"]
+        ((_, search),) = chance.choices(ways, weights)
+        try:
+            documents = search(filters, chance, tenant)
+        except FilterError:
+            refused += 1  # compared with something that cannot be compared
+            continue
+        found += len(documents)
+        leaked += sum(document.meta.get("tenant_id") != tenant for document in documents)
+    assert leaked == 0
+    # The cases are worth something: many find what is their own, some are refused.
+    assert found > CASES / 4
+    assert refused > CASES / 100
+    assert malformed > CASES / 100
+
+
+@pytest.mark.parametrize("name", ["children", "parents"])
+def test_filters_with_a_tenant_mean_what_they_mean_to_haystack(stores, everything, name):
+    chance = random.Random(755)
+    compared = 0
+    for _ in range(3_000):
+        filters = TenantFilter().run(tenant_id=chance.choice(ASKING), filters=condition(chance))["filters"]
+        with suppress(FilterError, TypeError, AttributeError):
+            expected = [one.id for one in everything[name] if document_matches_filter(filters, one)]
+            assert sorted(stores[name].list_ids(filters)) == sorted(expected), filters
+            compared += 1
+    assert compared > 1_000
+
+
+def retrieval(mode, folder):
+    """Load what finds passages in a mode, up to the context, with an embedder that needs no model."""
+    data = without_models(read_definition("embedded", mode))
+    if "ranker" in data["components"]:
+        data["components"]["ranker"] = {"type": f"{InOrder.__module__}.InOrder", "init_parameters": {}}
+        data.pop("explain", None)
+    for node in walk(data):
+        if str(node.get("type", "")).endswith("QdrantEdgeDocumentStore"):
+            node["init_parameters"] = {**node["init_parameters"], "path": str(folder)}
+    data["outputs"] = {"documents": "parent_fetcher.documents"}
+    return pruned(data, ["documents"], mode)
+
+
+def walk(value):
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from walk(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from walk(inner)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
+def test_no_mode_hands_on_another_tenants_document(stores, folder, mode):
+    data = retrieval(mode, folder)
+    pipeline = AsyncPipeline.from_dict(data)
+    chance = random.Random(mode)
+    found = leaked = run_with = 0
+    while run_with < WHOLE_PIPELINES // 3:
+        tenant = chance.choice(ASKING)
+        said = {"query": chance.choice(QUESTIONS), "tenant_id": tenant, "filters": condition(chance)}
+        with suppress(FilterError):
+            stores["children"].count_documents_by_filter(said["filters"])
+            run_with += 1
+            for outputs in pipeline.run(inputs(data, said), include_outputs_from=set(data["components"])).values():
+                documents = outputs.get("documents", [])
+                found += len(documents)
+                leaked += sum(document.meta.get("tenant_id") != tenant for document in documents)
+    assert leaked == 0
+    assert found > run_with / 2
+
+
+def inputs(data, said):
+    """Hand what is said to the components that a file's `inputs` name."""
+    run: dict = {}
+    for key, targets in data["inputs"].items():
+        for name, _, socket in (target.partition(".") for target in targets):
+            if key in said:
+                run.setdefault(name, {})[socket] = said[key]
+    return run
