@@ -120,8 +120,6 @@ class RunWatch:
             timer = self._timers.pop(key, None)
             if timer is not None:
                 timer.cancel()
-            if task is not None:
-                self._tasks.discard(task)
             self.times[name] = self.times.get(name, 0.0) + (time.perf_counter() - stage.started) * 1000
 
     def _set_timer(self, key: int, seconds: float) -> None:
@@ -145,14 +143,15 @@ class RunWatch:
         """
         self._stopped = True
         mine = asyncio.current_task()
-        tasks = {task for task in self._tasks if task is not mine and not task.done()}
-        for task in tasks:
+        tasks = {task for task in self._tasks if task is not mine}
+        at_work = {task for task in tasks if not task.done()}
+        for task in at_work:
             task.cancel("The run was stopped.")
-        if tasks:
-            done, _ = await asyncio.wait(tasks, timeout=_GRACE)
-            for task in done:
-                if not task.cancelled():
-                    task.exception()  # looked at, so that asyncio does not report it as lost
+        if at_work:
+            await asyncio.wait(at_work, timeout=_GRACE)
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.exception()  # looked at, so that asyncio does not report it as lost
 
 
 _stage: ContextVar[_Stage | None] = ContextVar("shiguan_stage", default=None)

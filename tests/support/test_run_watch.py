@@ -1,0 +1,100 @@
+import asyncio
+import threading
+
+import pytest
+
+from shiguan.support.run_watch import RunWatch, TimeLimits, current_watch, waiting_for_llm, watched
+
+
+async def test_what_is_under_way_is_cancelled_and_nothing_else_begins():
+    watch = RunWatch()
+    ended = []
+
+    async def stage(name, begin):
+        await begin.wait()
+        with watch.stage(name):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                ended.append(name)
+                raise
+
+    now, later = asyncio.Event(), asyncio.Event()
+    first, second = asyncio.create_task(stage("first", now)), asyncio.create_task(stage("second", later))
+    now.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert watch.running == ["first"]
+    await watch.stop()
+    later.set()
+    with pytest.raises(asyncio.CancelledError, match="before `second` began"):
+        await second
+    assert first.cancelled()
+    assert (ended, watch.running) == (["first"], [])
+
+
+async def test_the_task_that_drives_the_run_is_not_cancelled_by_it():
+    watch = RunWatch()
+    with watch.stage("alone"):
+        await watch.stop()
+    await asyncio.sleep(0)
+    assert watch.visits["alone"] == 1
+
+
+async def test_a_failure_that_nobody_awaits_is_not_reported_as_lost():
+    watch, complaints = RunWatch(), []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+
+    async def stage():
+        with watch.stage("s"):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise RuntimeError("on the way out") from None
+
+    task = asyncio.create_task(stage())
+    await asyncio.sleep(0)
+    await watch.stop()
+    del task
+    await asyncio.sleep(0)
+    assert complaints == []
+
+
+async def test_a_limited_stage_that_works_too_long_is_named_once():
+    overran = asyncio.Event()
+    watch = RunWatch(limits=TimeLimits(retrieval=0.05), limited=["slow"], on_overrun=overran.set)
+
+    async def stage(name):
+        with watch.stage(name):
+            await overran.wait()
+
+    async with asyncio.timeout(5):
+        await asyncio.gather(stage("other"), stage("slow"))
+    assert watch.overran == "slow"
+
+
+async def test_the_time_that_a_stage_waits_for_a_model_is_not_held_against_it():
+    overran = []
+    watch = RunWatch(limits=TimeLimits(retrieval=0.05), limited=["retriever"], on_overrun=lambda: overran.append(1))
+
+    async def stage():
+        with watch.stage("retriever"), waiting_for_llm():
+            async with asyncio.timeout(0.4):
+                await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        await asyncio.create_task(stage())
+    assert overran == []
+    assert watch._timers == {}
+
+
+def test_it_works_without_an_event_loop_and_reaches_threads():
+    watch, seen = RunWatch(), []
+    with watched(watch):
+        assert current_watch() is watch
+        with watch.stage("s"):
+            thread = threading.Thread(target=lambda: seen.append(current_watch()))
+            thread.start()
+            thread.join()
+    assert (seen, current_watch()) == ([None], None)  # a thread of its own has a context of its own
+    assert watch.times["s"] >= 0
