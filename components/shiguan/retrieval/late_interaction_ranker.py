@@ -56,7 +56,8 @@ class LateInteractionRanker:
     ```python
     ranker = LateInteractionRanker(children_store, languages=["en"], top_k=2)
     ranker.run(query="Who was Guo Ziyi?", documents=parents)["ranking"][0]
-    # {"id": "…", "rank_before": 4, "rank": 1, "score": 0.97, "ranked_by": "late_interaction"}
+    # {"id": "…", "rank_before": 4, "rank": 1, "score": 0.9859, "ranked_by": "late_interaction",
+    #  "late_interaction": 0.71}
     ```
     """
 
@@ -135,9 +136,9 @@ class LateInteractionRanker:
             the scope `parent` are looked up under them.
         :param top_k: How many to return, for this call.
         :returns: `documents`, the best first. Their scores fall along the order and lie between 0 and 1, where 1 is
-            first in both orders; `meta.late_interaction` is the similarity itself, -1 to 1. `ranking`, for each its
-            `id`, `rank_before` and `rank` (from 1), `score` and `ranked_by`; `skipped`, why the order was left as it
-            came, empty where it was not; `warnings`, the same as a sentence.
+            first in both orders; `meta.late_interaction` is the similarity itself, about -1 to 1. `ranking`, for each
+            its `id`, `rank_before` and `rank` (from 1), `score`, `ranked_by` and `late_interaction`; `skipped`, why the
+            order was left as it came, empty where it was not; `warnings`, the same as a sentence.
         :raises StoreFormatError: If the stored vectors are those of another model.
         """
         limit = self.top_k if top_k is None else top_k
@@ -227,8 +228,8 @@ def _passage_scores(
     :param stored: The token vectors of children.
     :param families: For each passage the ids of its children.
     :param scope: `child` for a passage's best child, `parent` for all its children as one.
-    :returns: For each passage the weighted mean, over the question's tokens, of the cosine of the nearest token: -1 to
-        1, higher is nearer; NaN where none of its children has vectors.
+    :returns: For each passage the weighted mean, over the question's tokens, of the cosine of the nearest token: about
+        -1 to 1 (the stored vectors are rounded), higher is nearer; NaN where none of its children has vectors.
     """
     starts, ends = stored.bounds[:-1], stored.bounds[1:]
     # `reduceat` takes an empty stretch for its first row, so children without tokens are left out of it.

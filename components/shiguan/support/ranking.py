@@ -16,19 +16,18 @@ def ranking_of(before: Sequence[Document], after: Sequence[Document]) -> list[di
 
     :param before: The passages as the ranker got them.
     :param after: As it returns them, each with `meta.ranked_by`.
-    :returns: For each its `id`, `rank_before` and `rank` (from 1), `score` and `ranked_by`.
+    :returns: For each its `id`, `rank_before` and `rank` (from 1), `score` (to four places) and `ranked_by`; also what
+        was measured for it, such as `late_interaction`.
     """
     places = {document.id: place for place, document in enumerate(before, start=1)}
-    return [
-        {
-            "id": document.id,
-            "rank_before": places[document.id],
-            "rank": place,
-            "score": document.score,
-            "ranked_by": document.meta["ranked_by"],
-        }
-        for place, document in enumerate(after, start=1)
-    ]
+    entries = []
+    for place, document in enumerate(after, start=1):
+        ranked_by = document.meta["ranked_by"]
+        score = None if document.score is None else round(document.score, 4)
+        entry = {"id": document.id, "rank_before": places[document.id], "rank": place, "score": score}
+        measured = {ranked_by: document.meta[ranked_by]} if ranked_by in document.meta else {}
+        entries.append({**entry, "ranked_by": ranked_by, **measured})
+    return entries
 
 
 def as_found(documents: Sequence[Document], top_k: int, skipped: str = "") -> dict[str, Any]:

@@ -102,7 +102,7 @@ def test_a_passage_is_as_near_as_its_best_child():
     assert names(result) == "bac"
     assert similarity(result) == {"b": 1.0, "a": pytest.approx(0.709, abs=1e-3), "c": 0.0}
     assert result["ranking"][0] == {
-        "id": "b", "rank_before": 2, "rank": 1, "score": 1.0, "ranked_by": "late_interaction",
+        "id": "b", "rank_before": 2, "rank": 1, "score": 1.0, "ranked_by": "late_interaction", "late_interaction": 1.0,
     }  # fmt: skip
     assert (result["skipped"], result["warnings"]) == ("", [])
 
