@@ -1,5 +1,6 @@
 """From a YAML file to a pipeline that can run: found by name, checked, pruned to what is asked of it."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,9 @@ from shiguan.resources import resource_folder
 
 if TYPE_CHECKING:
     from haystack import AsyncPipeline
+
+# Not Haystack's logging: a file that is refused shall not wait for Haystack.
+logger = logging.getLogger(__name__)
 
 _STORE_PREFIX = "shiguan.stores."
 
@@ -138,6 +142,8 @@ def read_definition(deployment: str, mode: str | Path) -> dict[str, Any]:
     report = check_pipeline(pipeline_path(deployment, mode), name)
     if report.error is not None:
         raise report.error
+    if report.allowed_types:
+        logger.warning("%s is checked with more types than Shiguan allows: %s", name, ", ".join(report.allowed_types))
     return report.content or {}
 
 

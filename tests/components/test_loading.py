@@ -181,9 +181,9 @@ def test_unsafe_deserialization_of_haystack_is_refused(pipelines, monkeypatch):
 
 
 def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
-    pipelines(replaced(
-            router={"type": "shiguan.query.language_router.LanguageRouter", "init_parameters": {"languages": []}}
-        ))
+    pipelines(
+        replaced(router={"type": "shiguan.query.language_router.LanguageRouter", "init_parameters": {"languages": []}})
+    )
     with pytest.raises(ConfigurationError, match=re.escape("`here/tiny` could not be built")):
         load_pipeline("here", "tiny")
 
@@ -198,3 +198,16 @@ def test_a_path_is_a_pipeline_file_of_ones_own(pipelines, tmp_path):
         load_pipeline("here", tmp_path / "absent.yml")
     with pytest.raises(ConfigurationError, match="no mode"):
         load_pipeline("here", str(own))
+
+
+def test_a_type_that_an_operator_allows_is_built_and_logged(pipelines, monkeypatch, caplog):
+    pipelines(replaced(router={"type": "haystack.components.validators.json_schema.JsonSchemaValidator"}))
+    with pytest.raises(UnsafePipelineError, match="not allowed"):
+        load_pipeline("here", "tiny")
+    pipelines(GOOD.replace("explain:\n  language: router.language\n", "").replace(", router.query", "").replace(
+        "shiguan.query.language_router.LanguageRouter", "haystack.components.extractors.regex_text_extractor.RegexTextExtractor, "
+        "init_parameters: {regex_pattern: a}"
+    ).replace("tenant_id: [tenant", "text: [router.text_or_messages]\n  tenant_id: [tenant"))  # fmt: skip
+    monkeypatch.setenv("SHIGUAN_ALLOWED_TYPES", "haystack.components.extractors")
+    assert "router" in load_pipeline("here", "tiny").graph.nodes
+    assert "more types than Shiguan allows: haystack.components.extractors" in caplog.text

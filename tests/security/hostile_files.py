@@ -282,7 +282,7 @@ def _yaml() -> Iterator[Hostile]:
     yield text("nothing for a key", "components: {~: {type: os.system}}\n")
     yield text("UTF-16", sound.encode("utf-16"))
     yield text("UTF-32", sound.encode("utf-32"))
-    yield text("Latin-1", b"# caf\xe9\n" + sound.encode())
+    yield text("Latin-1", b"# \xe9t\xe9\n" + sound.encode())
     yield text("a zero byte", sound.encode() + b"\x00")
     yield text("control characters", sound.encode() + b"# \x1b[31m\x07\n")
     yield text("a tab for indentation", "components:\n\ta: {type: os.system}\n")
@@ -322,7 +322,7 @@ def _shapes() -> Iterator[Hostile]:
             "structure",
             lambda d, n=name: d["components"].update({n: tenant_filter}),
         )
-    for key in ("connectoins", "import", "python", "connection_type_validation", "components2", "\x1b[31m"):
+    for key in ("edges", "import", "python", "connection_type_validation", "components2", "\x1b[31m"):
         yield changed(f"a section is called {key!r}", "structure", lambda d, k=key: d.update({k: False}))
     for value in ("x", {"sender": "a.b", "receiver": "c.d"}, [1], [None], [[]], [{"sender": "a.b"}], [{"sender": "retriever.documents", "receiver": "x.y", "z": 1}],
                   [{"sender": "retriever", "receiver": "prompt_builder"}], [{"sender": 1, "receiver": 2}], [{"sender": "retriever.", "receiver": ".x"}]):  # fmt: skip

@@ -44,12 +44,14 @@ class Report:
     :param findings: Why it is refused, in the order of the file; empty if it may be built.
     :param notes: What a person should know although nothing is wrong.
     :param content: The file's data; None if it could not be read.
+    :param allowed_types: What was allowed beyond Shiguan's own list.
     """
 
     name: str
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     content: dict[str, Any] | None = None
+    allowed_types: tuple[str, ...] = ()
 
     @property
     def error(self) -> ConfigurationError | None:
@@ -103,7 +105,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
     # A store behind an anchor stands in several places and is wrong once.
     once = {(finding.line, finding.problem): finding for finding in reversed(findings)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)
-    return Report(name, ordered, list(dict.fromkeys(_notes(definition))), file.content)
+    return Report(name, ordered, list(dict.fromkeys(_notes(definition))), file.content, definition.allowed_types)
 
 
 def refuse_unsafe_environment() -> None:

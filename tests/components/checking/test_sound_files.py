@@ -1,0 +1,207 @@
+"""What people really write is let through: the check must not be safe by refusing everything."""
+
+import json
+from copy import deepcopy
+
+import pytest
+from jinja2 import TemplateSyntaxError
+from tests.conftest import ROOT
+from tests.security.hostile_files import SOUND
+from tests.security.tenant_mutants import FILES
+
+from shiguan.checking import source_trees
+from shiguan.checking.allowlist import ALLOWED_TYPES, REFUSED_TYPES
+from shiguan.checking.annotations import can_fit
+from shiguan.checking.checks.template_rules import FILTERS, METHODS, violations
+from shiguan.checking.definition import Definition
+from shiguan.checking.pipeline_check import check_pipeline
+from shiguan.checking.reading import read_pipeline_file
+from shiguan.checking.sockets import sockets_of
+from shiguan.checking.template_environment import parse_template
+from shiguan.loading import load_pipeline
+from shiguan.prompts import list_layers, list_prompts, load_layer, load_prompt
+
+MEMORY = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
+
+
+def findings(tmp_path, change, **options):
+    data = deepcopy(SOUND)
+    change(data)
+    path = tmp_path / "mine.yml"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return [str(finding) for finding in check_pipeline(path, "mine.yml", **options).findings]
+
+
+def add(name, type_, parameters=None, edges=(), inputs=None):
+    def change(data):
+        data["components"][name] = {"type": type_, "init_parameters": parameters or {}}
+        data["connections"] += [{"sender": sender, "receiver": receiver} for sender, receiver in edges]
+        data["inputs"].update(inputs or {})
+
+    return change
+
+
+FILTERED = [("tenant_filter.filters", "new.filters")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.update({"x-anything": {"type": "os.system"}}),
+        lambda data: data["components"]["retriever"]["init_parameters"].update(filter_policy="replace", top_k=3, filters=None),
+        add("new", "haystack.components.retrievers.filter_retriever.FilterRetriever", {"document_store": MEMORY}, FILTERED),
+        add(
+            "new",
+            "haystack.components.retrievers.multi_retriever.MultiRetriever",
+            {"retrievers": {"words": SOUND["components"]["retriever"]}},
+            FILTERED,
+            {"question": ["new.query"]},
+        ),
+        add(
+            "new",
+            "haystack.components.generators.chat.openai.OpenAIChatGenerator",
+            {
+                "model": "x",
+                "api_key": {"type": "env_var", "env_vars": ["OPENAI_API_KEY"], "strict": False},
+                "streaming_callback": None,
+                "tools": None,
+                "generation_kwargs": {"temperature": 0, "response_format": {"type": "json_object"}},
+            },
+            [("prompt_builder.prompt", "new.messages")],
+        ),
+        add(
+            "new",
+            "haystack.components.routers.conditional_router.ConditionalRouter",
+            {
+                "routes": [
+                    {"condition": "{{ query|length > 10 }}", "output": "{{ query }}", "output_name": "long", "output_type": "str"},
+                    {"condition": "{{ true }}", "output": "{{ query }}", "output_name": "short", "output_type": "str"},
+                ]
+            },
+            (),
+            {"question": ["new.query"]},
+        ),
+        add(
+            "new",
+            "haystack.components.converters.output_adapter.OutputAdapter",
+            {"template": "{{ documents|map(attribute='content')|join(', ') }}", "output_type": "str", "unsafe": False},
+            [("retriever.documents", "new.documents")],
+        ),
+        add(
+            "new",
+            "haystack.components.joiners.branch.BranchJoiner",
+            {"type_": "list[haystack.dataclasses.ChatMessage] | None"},
+            [("prompt_builder.prompt", "new.value")],
+        ),
+        add("new", "haystack.components.rankers.lost_in_the_middle.LostInTheMiddleRanker", {}, [("retriever.documents", "new.documents")]),
+    ],
+    ids=range(9),
+)  # fmt: skip
+def test_a_sound_swap_is_let_through(tmp_path, change):
+    assert findings(tmp_path, change) == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ documents[0].content }} {{ documents[-1].meta.title }} {{ documents[:3]|length }}",
+        "{% for d in documents %}{{ loop.index }}. {{ d.meta['title']|default('?') }}{% if not loop.last %}, {% endif %}{% endfor %}",
+        "{% set name = query.strip() %}{{ name|upper }} {{ names[loop.index0] }}",
+        "{{ d.meta.get('source').split('/')|last }} {{ 3 * count + 1 }} snake_case {{ d.meta.source_id }}",
+        "{% message role='user' %}Now: {% now 'UTC' %} {{ image|templatize_part }}{% endmessage %}",
+        "{# a comment with __class__ #} text with __init__ outside of any expression",
+    ],
+)
+def test_a_plain_template_is_let_through(tmp_path, template):
+    change = add("new", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": template})
+    assert findings(tmp_path, change) == []
+
+
+def test_the_prompts_that_ship_with_shiguan_keep_the_rules_for_templates():
+    sources = [*map(load_prompt, list_prompts()), *map(load_layer, list_layers())]
+    assert len(sources) > 10
+    for source in sources:
+        assert list(violations(parse_template(source), layers=True)) == []
+
+
+def test_a_type_is_allowed_by_a_setting_and_the_note_says_so(tmp_path, monkeypatch):
+    change = add("new", "json.JSONDecoder")
+    assert "not allowed" in findings(tmp_path, change)[0]
+    assert not any("not allowed" in text for text in findings(tmp_path, change, allow_types=["json"]))
+    assert "not allowed" in findings(tmp_path, change, allow_types=["jso", "json.JSONDecode"])[0]
+    monkeypatch.setenv("SHIGUAN_ALLOWED_TYPES", "a.b, json.JSONDecoder")
+    report = check_pipeline(tmp_path / "mine.yml", "mine.yml")
+    assert not any("not allowed" in str(finding) for finding in report.findings)
+    assert report.notes == [
+        "Types below a.b, json.JSONDecoder are allowed beyond Shiguan's own list, by `--allow-type` or "
+        "$SHIGUAN_ALLOWED_TYPES."
+    ]
+
+
+def test_a_package_that_is_not_installed_is_a_note_and_its_filters_still_count(tmp_path):
+    type_ = "haystack_integrations.components.retrievers.nowhere.NowhereRetriever"
+    store = {"type": "haystack_integrations.document_stores.nowhere.NowhereDocumentStore", "init_parameters": {}}
+    assert findings(tmp_path, add("new", type_, {"document_store": store}, FILTERED)) == []
+    notes = check_pipeline(tmp_path / "mine.yml", "mine.yml").notes
+    assert any("is not installed here" in note for note in notes)
+    assert (
+        "Nothing is connected to `new.filters`" in findings(tmp_path, add("new", type_, {"document_store": store}))[0]
+    )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_sockets_read_from_the_source_are_those_of_the_built_component(path):
+    definition = Definition(read_pipeline_file(path, path.name))
+    try:
+        pipeline = load_pipeline(path.parent.name, path.stem)
+    except Exception as error:
+        if path.parent.name == "embedded":
+            raise
+        pytest.skip(f"the deployment cannot be built here: {error}")
+    for name, component in definition.components.items():
+        sockets, built = sockets_of(component), pipeline.get_component(name)
+        inputs = {key: socket.is_mandatory for key, socket in built.__haystack_input__._sockets_dict.items()}
+        outputs = set(built.__haystack_output__._sockets_dict)
+        read = {key: socket.mandatory for key, socket in sockets.inputs.items()}
+        assert read.items() <= inputs.items() if sockets.open_inputs else read == inputs, name
+        assert set(sockets.outputs) <= outputs if sockets.open_outputs else set(sockets.outputs) == outputs, name
+
+
+@pytest.mark.parametrize(
+    ("sender", "receiver", "fits"),
+    [
+        ("str", "str | None", True), ("list[Document]", "Variadic[list[Document]]", True), ("str", "list[str]", True),
+        ("list[ChatMessage]", "str", True), ("dict[str, Any]", "dict[str, Any] | None", True), ("Any", "int", True),
+        ("Whatever", "int", True), ("Optional[str]", "str", True), ("List[Document]", "list[Document]", True),
+        ("list[Document]", "str", False), ("str", "int", False), ("dict", "list[Document]", False), ("int", "bool", False),
+        ("list[str]", "list[Document]", False), ("None", "str", False),
+    ],
+)  # fmt: skip
+def test_types_fit_as_haystack_would_have_it(sender, receiver, fits):
+    assert can_fit(sender, receiver) is fits
+
+
+def test_the_page_on_security_lists_what_is_allowed():
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    for name in (*ALLOWED_TYPES, *REFUSED_TYPES, *FILTERS, *METHODS):
+        assert f"`{name}`" in page, name
+
+
+def test_a_template_that_cannot_be_parsed_raises_without_running_a_line():
+    with pytest.raises(TemplateSyntaxError):
+        parse_template("{{ x }")
+
+
+def test_source_is_parsed_again_where_the_parser_was_disturbed(monkeypatch):
+    calls = []
+    real = source_trees.ast.parse
+
+    def disturbed(source):
+        calls.append(source)
+        if len(calls) == 1:
+            raise SystemError("AST constructor recursion depth mismatch")
+        return real(source)
+
+    monkeypatch.setattr(source_trees.ast, "parse", disturbed)
+    assert len(source_trees.parse_source("a = 1\nb = 2").body) == 2
+    assert len(calls) == 2

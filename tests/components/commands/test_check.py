@@ -1,0 +1,85 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from shiguan.cli import main
+
+EVIL = """\
+components:
+  tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
+  evil: {type: os.system}
+inputs:
+  tenant_id: [tenant_filter.tenant_id]
+"""
+
+
+@pytest.fixture
+def evil(tmp_path):
+    path = tmp_path / "evil.yml"
+    path.write_text(EVIL, encoding="utf-8")
+    return str(path)
+
+
+def test_all_files_that_ship_are_fine(capsys):
+    assert main(["check"]) == 0
+    out = capsys.readouterr().out
+    assert "embedded/precise: fine" in out
+    assert "embedded/index: fine" in out
+
+
+def test_a_mode_and_a_deployment_are_found_by_name(capsys):
+    assert main(["check", "embedded/simple"]) == 0
+    assert capsys.readouterr().out == "embedded/simple: fine\n"
+    assert main(["check", "embedded"]) == 0
+    assert "4 of 4 files may be built." in capsys.readouterr().out
+
+
+def test_a_refused_file_says_where_what_and_what_to_do(evil, capsys):
+    assert main(["check", evil]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{evil}: refused for 1 reason"
+    assert lines[2] == "  line 3  components.evil.type"
+    assert lines[3] == "    The type `os.system` is not allowed: it is not on the list of allowed types."
+    assert lines[4].startswith("    Expected a class of Shiguan's stages")
+    assert any("--allow-type" in line for line in lines)
+
+
+def test_programs_read_the_same_as_json(evil, capsys):
+    assert main(["check", evil, "embedded/simple", "--json"]) == 2
+    result = json.loads(capsys.readouterr().out)
+    assert result["ok"] is False
+    assert [file["ok"] for file in result["files"]] == [False, True]
+    (finding,) = result["files"][0]["findings"]
+    assert finding["check"] == "allowed_types"
+    assert (finding["line"], finding["where"], finding["unsafe"]) == (3, "components.evil.type", True)
+
+
+def test_an_allowed_type_is_printed_with_every_file(capsys):
+    assert main(["check", "embedded/simple", "--allow-type", "mycompany.retrievers"]) == 0
+    assert "Note: Types below mycompany.retrievers are allowed" in capsys.readouterr().out
+
+
+def test_an_unknown_name_lists_the_known_ones(capsys):
+    assert main(["check", "embedded/huge"]) == 2
+    assert "There is no pipeline file `embedded/huge`" in capsys.readouterr().err
+
+
+def test_a_path_that_does_not_exist_is_refused(capsys):
+    assert main(["check", "nowhere.yml"]) == 2
+    assert "cannot be read" in capsys.readouterr().out
+
+
+def test_it_goes_on_nowhere_if_haystack_may_load_anything(monkeypatch, capsys):
+    monkeypatch.setenv("HAYSTACK_UNSAFE_DESERIALIZATION", "1")
+    assert main(["check"]) == 2
+    assert "HAYSTACK_UNSAFE_DESERIALIZATION is set" in capsys.readouterr().err
+
+
+def test_neither_haystack_nor_torch_is_loaded():
+    code = (
+        "import sys; from shiguan.cli import main; code = main(['check']); "
+        "sys.exit(code or len({'torch', 'haystack'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
