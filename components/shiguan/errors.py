@@ -7,6 +7,7 @@ Everything Shiguan raises on purpose.
     ├── SourceError               a file or record that cannot be ingested
     ├── StoreError                the document store cannot do what was asked
     │   ├── StoreLockedError      another process holds the data folder
+    │   ├── StoreFullError        the disk has no room for what should be written
     │   ├── StoreUnavailableError a server behind the stores cannot be reached, or takes no more for now
     │   └── StoreFormatError      the data folder was written in another format
     ├── RefusedError              a request outside the limits: empty, too long, an unknown tenant
@@ -56,6 +57,10 @@ class StoreLockedError(StoreError):
 
 class StoreUnavailableError(StoreError):
     """A server behind the stores cannot be reached, or takes no more for now."""
+
+
+class StoreFullError(StoreError):
+    """The disk has no room for what should be written; nothing was."""
 
 
 class StoreFormatError(StoreError):

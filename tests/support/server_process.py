@@ -1,8 +1,10 @@
 """The real server in a process of its own, on a free port of this machine."""
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -23,15 +25,14 @@ class ServerProcess:
             assert server.get("/ready").status_code == 200
 
     :param data_dir: Its data folder.
-    :param command: Another command line than `shiguan serve`; it must print the server's URL as JSON.
+    :param uvicorn: Whether to start it as `uvicorn --app-dir hayhooks app:app` does.
     :param environment: Further variables.
-    :param preexec: Run in the child before the server, for limits.
     """
 
-    def __init__(self, data_dir: Path, *, preexec: Any = None, **environment: str) -> None:
+    def __init__(self, data_dir: Path, *, uvicorn: bool = False, **environment: str) -> None:
         self.data_dir = data_dir
+        self.uvicorn = uvicorn
         self.environment = environment
-        self.preexec = preexec
         self.url = ""
         self.client = httpx.Client(timeout=30)
         self.log: deque[str] = deque(maxlen=500)
@@ -39,21 +40,44 @@ class ServerProcess:
     def start(self) -> Self:
         """Start and wait until it answers."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "SHIGUAN_", "HAYHOOKS_"))}
+        command = [sys.executable, "-m", "shiguan.cli", "serve", "--port", "0", "--json"]
+        if self.uvicorn:
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            command = [sys.executable, "-m", "uvicorn", "--app-dir", "hayhooks", "app:app", "--port", str(port)]
+            self.url = f"http://127.0.0.1:{port}"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "shiguan.cli", "serve", "--port", "0", "--json"],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=self.preexec,  # noqa: PLW1509
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**inherited, "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(self.data_dir),
                  "OMP_NUM_THREADS": "1", "HAYSTACK_TELEMETRY_ENABLED": "False", **self.environment},
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
-        line = self.process.stdout.readline()
-        if not line:
+        started = self._answers() if self.uvicorn else self._says_where()
+        if not started:
+            self.process.kill()
             self.process.wait(10)
             self._reader.join(5)
             raise AssertionError(f"The server did not start ({self.process.returncode}):\n{self.errors}")
-        self.url = json.loads(line)["url"]
         return self
+
+    def _says_where(self) -> bool:
+        line = self.process.stdout.readline()
+        if line:
+            self.url = json.loads(line)["url"]
+        else:
+            self.process.wait(10)
+        return bool(line)
+
+    def _answers(self) -> bool:
+        pause = threading.Event()
+        for _ in range(1200):
+            with contextlib.suppress(httpx.ConnectError):
+                return self.get("/ready").status_code == 200
+            if self.process.poll() is not None:
+                break
+            pause.wait(0.05)
+        return False
 
     def _read_log(self) -> None:
         for line in self.process.stderr:
@@ -93,8 +117,7 @@ class ServerProcess:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.stop()
+        self.stop()
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         """GET a path."""

@@ -1,6 +1,7 @@
 """`shiguan serve`: answer questions over HTTP."""
 
 import argparse
+import logging
 import os
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -34,6 +35,9 @@ def _port(text: str) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    if "SHIGUAN_LOG_LEVEL" not in os.environ:
+        # Whoever runs a server wants to read more than whoever runs a command.
+        logging.getLogger("shiguan").setLevel(logging.WARNING)
     # What the options say is said to every part, also to the stores that YAML describes.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)

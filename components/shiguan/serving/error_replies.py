@@ -14,7 +14,15 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from shiguan.errors import AnswerError, ConfigurationError, RefusedError, ShiguanError, SourceError, StoreError
+from shiguan.errors import (
+    AnswerError,
+    ConfigurationError,
+    RefusedError,
+    ShiguanError,
+    SourceError,
+    StoreError,
+    StoreFullError,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -170,6 +178,8 @@ def as_api_error(error: BaseException) -> ApiError:
         return ApiError("refused", message=f"{error.source}: {error.cause}.", next_step=f"{error.next_step}.")
     if isinstance(error, TimeoutError):
         return ApiError("timeout", stage=stage)
+    if isinstance(error, StoreFullError):
+        return ApiError("storage_full", stage=stage)
     if isinstance(error, StoreError):
         return ApiError("store_unavailable", stage=stage)
     if isinstance(error, AnswerError):

@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 from haystack import logging
 from haystack.dataclasses import ByteStream
 
-from shiguan.errors import ShiguanError
+from shiguan.errors import ShiguanError, StoreFullError
 from shiguan.library import IngestedFile, Library
 from shiguan.serving import metrics
 from shiguan.serving.error_replies import ApiError, as_api_error
@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 _MOST_ATTEMPTS = 8
 _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 300.0
+# What is no fault of the upload is waited for as long as it lasts.
+_LASTING = frozenset({"storage_full", "store_unavailable"})
+_LASTING_PAUSE = 10.0
 # How often a process looks for uploads that another one took on in the same folder.
 _LOOK_SECONDS = 2.0
 _STOP_SECONDS = 1.0
@@ -37,7 +40,8 @@ class IngestJobs:
 
     An upload is on disk before it is acknowledged, and leaves the queue only when it is in the library, or cannot ever
     be. So a process that dies in between is followed by one that begins again, which changes nothing that is already
-    in. Where stores fail, an upload is tried again after growing pauses; where a file is no good, it has failed.
+    in. While a store is down or a disk is full, uploads wait; where a stage fails, they are tried again after growing
+    pauses, and at last given up; where a file is no good, it has failed.
 
     Several processes may share the folder: one of them works, the others take over should it end.
     """
@@ -99,7 +103,7 @@ class IngestJobs:
                 )
             try:
                 record = self.folder.add(tenant_id, source, content)
-            except OSError as error:
+            except (OSError, StoreFullError) as error:
                 raise as_api_error(error) from error
             for earlier in waiting:
                 if earlier.source == source and earlier.state == "queued":
@@ -201,7 +205,7 @@ class IngestJobs:
         if broken is not None:
             self._again(
                 record,
-                ApiError("store_unavailable", message=f"The stage `{broken}` failed.", stage=broken),
+                ApiError("internal", message=f"The stage `{broken}` failed.", stage=broken),
             )
             return
         result = {name: value for name, value in asdict(done).items() if name != "file"}
@@ -210,7 +214,7 @@ class IngestJobs:
             error = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
             ended = self._finish(replace(record, state="failed", result=result, error=_told(error)))
         else:
-            ended = self._finish(replace(record, state="done", result=result))
+            ended = self._finish(replace(record, state="done", result=result, error=None))
         if not ended:
             self._after_stop(record)
 
@@ -221,10 +225,15 @@ class IngestJobs:
         )
         if newer:
             self._finish(replace(record, state="superseded"))
+        elif error.kind in _LASTING:
+            self._queue_again(replace(record, attempts=record.attempts - 1), _LASTING_PAUSE, error)
         elif record.attempts >= _MOST_ATTEMPTS:
             self._finish(replace(record, state="failed", error=_told(error)))
-        elif self.folder.is_pending(record.id):
-            pause = min(_FIRST_PAUSE * 2 ** (record.attempts - 1), _LONGEST_PAUSE)
+        else:
+            self._queue_again(record, min(_FIRST_PAUSE * 2 ** (record.attempts - 1), _LONGEST_PAUSE), error)
+
+    def _queue_again(self, record: JobRecord, pause: float, error: ApiError) -> None:
+        if self.folder.is_pending(record.id):
             self.folder.save(replace(record, state="queued", not_before=time.time() + pause, error=_told(error)))
 
     def _after_stop(self, record: JobRecord) -> None:

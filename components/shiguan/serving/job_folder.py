@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from shiguan.support.free_space import check_free_space
+
 _ID = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
 _KEPT_FINISHED = 1000
 _CHUNK = 1024 * 1024
@@ -92,8 +94,10 @@ class JobFolder:
         :param source: Its name.
         :param content: Its bytes.
         :returns: Its record.
+        :raises StoreFullError: If the disk is almost full.
         :raises OSError: If it cannot be written; then nothing of it is left.
         """
+        check_free_space(self.pending)
         job_id = self._new_id()
         data = self.pending / f"{job_id}.bin"
         try:
@@ -193,6 +197,8 @@ class JobFolder:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+        if os.name != "posix":
+            return  # elsewhere a folder cannot be opened, and a rename is safe by itself
         descriptor = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -88,10 +89,11 @@ class RequestLifetime:
         timers = [loop.call_later(seconds, time_is_over)]
         scope["state"]["deadline"] = loop.time() + seconds
         work = asyncio.create_task(self._work(scope, body, reply))
+        first: set[asyncio.Future[Any]] = {work, ended}
         watch = asyncio.create_task(body.watch(lambda: end("disconnect")))
         try:
             with self.admission.stoppable(end):
-                await asyncio.wait({work, ended}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
             if ended.done() and not work.done() and not reply.complete:
                 await self._cut_off(work, ended.result(), reply, scope)
             else:

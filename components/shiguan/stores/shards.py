@@ -28,6 +28,7 @@ from shiguan.stores.shard_format import (
     write_record,
 )
 from shiguan.stores.token_vector_file import TokenVectorFile
+from shiguan.support.free_space import FOR_OPENING, check_free_space
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class Shard:
                 "the variable SHIGUAN_DATA_DIR."
             ) from error
         try:
+            check_free_space(folder, FOR_OPENING)
             self._edge: EdgeShard | None = self._open(keyword_fields)
             self.token_vectors = TokenVectorFile(folder, self._stored)
         except BaseException:
@@ -128,7 +130,9 @@ class Shard:
 
         :param edge: The engine.
         :param batch: The points.
+        :raises StoreFullError: If the disk is almost full.
         """
+        check_free_space(self.folder)
         edge.update(UpdateOperation.upsert_points(batch))
         self._written([str(point.id) for point in batch])
 
@@ -138,7 +142,9 @@ class Shard:
 
         :param edge: The engine.
         :param point_ids: Their ids.
+        :raises StoreFullError: If there is no room to write that down.
         """
+        check_free_space(self.folder, FOR_OPENING)
         self.token_vectors.delete(point_ids)
         edge.update(UpdateOperation.delete_points([*point_ids]))
         self.stale_statistics = True
