@@ -1,6 +1,8 @@
 """What the stand-ins for Elasticsearch and Qdrant share: a real HTTP server on this machine that writes down requests."""
 
+import contextlib
 import json
+import socket
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,8 +46,7 @@ class RecordingServer:
         self.failures: list[Exception] = []
         self.api_key: str | None = None
         self.lock = threading.RLock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     def __enter__(self):
@@ -58,10 +59,11 @@ class RecordingServer:
             raise AssertionError("The stand-in itself failed.") from self.failures[0]
 
     def stop(self) -> None:
-        """Close the port; a second call does nothing."""
+        """Close the port and every connection; a second call does nothing."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
+            self._server.hang_up()
             self._server.server_close()
 
     @property
@@ -87,6 +89,32 @@ class RecordingServer:
             except Exception as error:
                 self.failures.append(error)
                 return Reply({"error": f"the stand-in failed: {error}"}, status=500)
+
+
+class _Server(ThreadingHTTPServer):
+    """One thread for each connection; clients keep theirs open, and stopping ends them."""
+
+    daemon_threads = False  # with block_on_close: no thread outlives a test
+
+    def __init__(self, *arguments: Any) -> None:
+        self._open: set[socket.socket] = set()
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):  # the client was faster
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # a client that resets is part of the tests
+        pass
 
 
 def _handler(owner: RecordingServer) -> type[BaseHTTPRequestHandler]:

@@ -10,9 +10,17 @@ from importlib.util import find_spec
 
 from shiguan.errors import ConfigurationError
 
-for _package, _module in (("elasticsearch", "elasticsearch"), ("qdrant", "qdrant_client")):
-    if find_spec(_module) is None:
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False
+
+
+for _integration in ("elasticsearch", "qdrant"):
+    if not _is_installed(f"haystack_integrations.document_stores.{_integration}"):
         raise ConfigurationError(
-            f"The deployment `elasticsearch_qdrant` needs the package `{_module}`, which is not installed. Install it "
-            'with `pip install "shiguan[elasticsearch,qdrant]"`.'
+            f"The deployment `elasticsearch_qdrant` needs the package `{_integration}-haystack`, which is not "
+            'installed. Install it with `pip install "shiguan[elasticsearch,qdrant]"`.'
         )

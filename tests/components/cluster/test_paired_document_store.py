@@ -8,7 +8,7 @@ from tests.support.recording_server import Reply
 from shiguan.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.cluster.paired_document_store import PairedDocumentStore
 from shiguan.cluster.qdrant_store import QdrantStore
-from shiguan.errors import StoreError
+from shiguan.errors import StoreError, StoreUnavailableError
 
 
 def child(number, embedding=(1.0, 0.0)):
@@ -71,3 +71,13 @@ async def test_it_round_trips_and_writes_from_an_event_loop(pair):
     assert await again.write_documents_async([child(1)], DuplicatePolicy.OVERWRITE) == 1
     assert pair.list_ids() == ["c1"]
     again.close()
+
+
+def test_a_server_that_goes_down_while_in_use_is_named(pair, elasticsearch, qdrant):
+    pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    qdrant.stop()
+    elasticsearch.stop()
+    with pytest.raises(StoreUnavailableError, match=rf"Qdrant at {qdrant.url} cannot be reached"):
+        pair.vectors.list_ids()
+    with pytest.raises(StoreUnavailableError, match=rf"Elasticsearch at {elasticsearch.url} cannot be reached"):
+        pair.words.list_ids()
