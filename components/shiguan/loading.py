@@ -1,6 +1,7 @@
 """From a YAML file to a pipeline that can run: found by name, checked, pruned to what is asked of it."""
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,14 +76,13 @@ def list_modes() -> dict[str, list[str]]:
     """
     Name what can be loaded.
 
-    :returns: Each deployment with its modes, `index` left out.
+    :returns: Each deployment with its modes, `index` left out; those of $SHIGUAN_PIPELINES_DIR are among them.
+    :raises ConfigurationError: If $SHIGUAN_PIPELINES_DIR is set and is no folder.
     """
-    folder = resource_folder("pipelines")
-    return {
-        deployment.name: sorted(file.stem for file in deployment.glob("*.yml") if file.stem != "index")
-        for deployment in sorted(folder.iterdir())
-        if deployment.is_dir() and any(deployment.glob("*.yml"))
-    }
+    modes: dict[str, set[str]] = {}
+    for file in (file for folder in _folders() for file in folder.glob("*/*.yml")):
+        modes.setdefault(file.parent.name, set()).add(file.stem)
+    return {deployment: sorted(modes[deployment] - {"index"}) for deployment in sorted(modes)}
 
 
 def describe_mode(deployment: str, mode: str) -> str:
@@ -119,13 +119,29 @@ def pipeline_path(deployment: str, mode: str | Path) -> Path:
         if not mode.is_file():
             raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
         return mode
-    path = resource_folder("pipelines") / deployment / f"{mode}.yml"
-    if mode not in [*known[deployment], "index"] or not path.is_file():
+    if mode in [*known[deployment], "index"]:
+        for folder in _folders():
+            path = folder / deployment / f"{mode}.yml"
+            if path.is_file():
+                return path
+    raise ConfigurationError(
+        f"The deployment `{deployment}` has no mode `{mode}`. Known modes: {', '.join(known[deployment])}. "
+        "Name one of these."
+    )
+
+
+def _folders() -> list[Path]:
+    """Say where deployments are: a file of one's own comes before the packaged one of the same name."""
+    shipped = resource_folder("pipelines")
+    own = os.environ.get("SHIGUAN_PIPELINES_DIR")
+    if not own:
+        return [shipped]
+    if not Path(own).is_dir():
         raise ConfigurationError(
-            f"The deployment `{deployment}` has no mode `{mode}`. Known modes: {', '.join(known[deployment])}. "
-            "Name one of these."
+            f"$SHIGUAN_PIPELINES_DIR names {own}, which is no folder. Make it, with a folder for each deployment, or "
+            "unset the variable."
         )
-    return path
+    return [Path(own), shipped]
 
 
 def read_definition(deployment: str, mode: str | Path) -> dict[str, Any]:

@@ -211,3 +211,21 @@ def test_a_type_that_an_operator_allows_is_built_and_logged(pipelines, monkeypat
     monkeypatch.setenv("SHIGUAN_ALLOWED_TYPES", "haystack.components.extractors")
     assert "router" in load_pipeline("here", "tiny").graph.nodes
     assert "more types than Shiguan allows: haystack.components.extractors" in caplog.text
+
+
+def test_a_file_of_ones_own_comes_before_the_packaged_one(pipelines, tmp_path, monkeypatch):
+    pipelines(GOOD, mode="other")
+    own = tmp_path / "own" / "here"
+    own.mkdir(parents=True)
+    (own / "tiny.yml").write_text(GOOD.replace("outputs:\n", "outputs:\n  mine: retriever.documents\n"))
+    (own / "added.yml").write_text(GOOD)
+    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(own.parent))
+    assert loading.list_modes() == {"here": ["added", "other", "tiny"]}
+    assert "mine" in load_pipeline("here", "tiny").metadata["outputs"]
+    assert "mine" not in load_pipeline("here", "other").metadata["outputs"]
+
+
+def test_a_folder_of_ones_own_that_is_missing_is_named(pipelines, tmp_path, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path / "nowhere"))
+    with pytest.raises(ConfigurationError, match="nowhere, which is no folder"):
+        load_pipeline("here", "tiny")
