@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from haystack import component
@@ -214,16 +215,16 @@ class PromptFileBuilder:
         layers = {kind: self._layers[kind] for kind in self._use.kinds}
         if "persona" in layers and self.persona is None:
             layers["persona"] = profile["persona"] or _DEFAULT_PERSONA
-            check_layer("persona", layers["persona"])
+            _check_once("persona", layers["persona"])
         for kind in _CHOSEN_BY_RUN:
             if kind in layers:
                 layers[kind] = kwargs.get(kind) or analysis.get(kind) or layers[kind]
-                check_layer(kind, layers[kind])
+                _check_once(kind, layers[kind])
         return layers
 
     def _layer_hashes(self, layers: dict[str, str], profile: str | dict[str, Any] | None) -> dict[str, str]:
         names = [*(f"{kind}/{name}" for kind, name in layers.items()), *self._use.fixed]
-        hashes = {name: prompt_hash(load_layer(name)) for name in names}
+        hashes = {name: _layer_hash(name) for name in names}
         for folder, given in (("profiles", profile), ("examples", self.examples)):
             if isinstance(given, str):
                 hashes[f"{folder}/{given}"] = prompt_hash(load_prompt_data(folder, given))
@@ -240,6 +241,15 @@ class PromptFileBuilder:
         if "examples" in self._filled:
             values["examples"] = in_language(self._examples, language)
         return values
+
+
+# Files do not change under a running process; looking for them in every prompt takes longer than rendering it.
+_check_once = cache(check_layer)
+
+
+@cache
+def _layer_hash(name: str) -> str:
+    return prompt_hash(load_layer(name))
 
 
 def _goal(goal: Any, query: Any) -> str:

@@ -40,6 +40,8 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
     builder._env.lstrip_blocks = True
     # `include` reaches the layers that ship with Shiguan and no other file.
     builder._env.loader = FunctionLoader(layer_source)
+    # Haystack compiles the template for every prompt anew, which takes longer than the search.
+    builder._env.from_string = cache(builder._env.from_string)  # type: ignore[method-assign, assignment]
     return builder
 
 
