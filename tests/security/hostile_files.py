@@ -219,6 +219,16 @@ def _templates() -> Iterator[Hostile]:
             "templates",
             lambda d, t=template: d["components"]["prompt_builder"]["init_parameters"].update(template=t),
         )
+    yield changed(
+        "a template from the caller", "templates", lambda d: d["inputs"].update(template=["prompt_builder.template"])
+    )
+    maker = {"type": "haystack.components.converters.output_adapter.OutputAdapter", "init_parameters": {"template": "{{ x }}", "output_type": "str"}}  # fmt: skip
+
+    def made(d):
+        d["components"]["maker"] = maker
+        d["connections"].append({"sender": "maker.output", "receiver": "prompt_builder.template"})
+
+    yield changed("a template from a component", "templates", made)
     danger = "{{ x.__class__ }}"
     places: list[tuple[str, str, dict[str, Any]]] = [
         ("of an adapter", "haystack.components.converters.output_adapter.OutputAdapter", {"template": danger, "output_type": "str"}),
@@ -365,6 +375,22 @@ def _sockets() -> Iterator[Hostile]:
     yield changed("a tenant for nobody", "tenant_reads", lambda d: d["inputs"].pop("tenant_id"))
     yield changed("no filter", "tenant_reads", lambda d: d["connections"].pop(0))
 
+    late = {
+        "type": "shiguan.retrieval.late_interaction_ranker.LateInteractionRanker",
+        "init_parameters": {"document_store": SOUND["components"]["retriever"]["init_parameters"]["document_store"]},
+    }
+    between = {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": {"ranker": late}}
+    ranker = {"type": "shiguan.retrieval.fallback_ranker.FallbackRanker", "init_parameters": {"rankers": [between]}}
+
+    def shielded(d):
+        d["components"]["ranker"] = ranker
+        d["inputs"]["query"].append("ranker.query")
+        d["connections"] += [
+            {"sender": "tenant_filter.filters", "receiver": "ranker.filters"},
+            {"sender": "retriever.documents", "receiver": "ranker.documents"},
+        ]
+
+    yield changed("a reader behind something that keeps the filters to itself", "tenant_reads", shielded)
     joiner = {"type": "haystack.components.joiners.document_joiner.DocumentJoiner"}
 
     def circle(d):

@@ -78,4 +78,4 @@ def _holders(component: Component) -> list[Component]:
 
 
 def _names_store(key: str | int) -> bool:
-    return str(key) == "document_store" or str(key).endswith("_store")
+    return str(key) == "store" or str(key).endswith("_store")

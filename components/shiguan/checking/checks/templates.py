@@ -10,6 +10,7 @@ from shiguan.checking.finding import Finding, Place, shortened
 from shiguan.checking.template_environment import parse_template
 
 _MARKS = ("{{", "{%", "{#")
+_SOCKETS = ("template", "prompt_template", "user_prompt", "system_prompt")
 _MAX_TEMPLATE = 20_000
 _BUILDER = "shiguan.answer.prompt_file_builder.PromptFileBuilder"
 _EXPECTED = (
@@ -29,6 +30,18 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
     """
     for component in definition.components.values():
         yield from _check(component)
+        for socket in _SOCKETS:
+            named = [
+                definition.input_place(name, (component.name, socket))
+                for name in definition.input_names((component.name, socket))
+            ]
+            for place in [*named, *(edge.place for edge in definition.senders((component.name, socket)))]:
+                yield Finding(
+                    place,
+                    f"`{component.name}.{socket}` takes a template while the pipeline runs, which nobody has checked.",
+                    "Expected templates in the file alone.",
+                    "Write the template into the file, and pass its variables.",
+                )
 
 
 def _check(component: Component) -> Iterator[Finding]:

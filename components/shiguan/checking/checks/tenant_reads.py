@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shiguan.checking.definition import Component, Definition, Socket
+from shiguan.checking.definition import Component, Definition, Socket, inner_components
 from shiguan.checking.finding import Finding
 from shiguan.checking.loops import loops
 from shiguan.checking.sockets import sockets_of
@@ -116,12 +116,11 @@ def _filters(definition: Definition, reader: Component) -> Iterator[Finding]:
 
 
 def _inner(reader: Component) -> Iterator[Finding]:
-    handed = _INNER_READERS.get(reader.type, ())
-    start = len(reader.place) + 1
+    around = [reader, *inner_components(reader)]
     for part in reading_parts(reader):
         if part is reader:
             continue
-        if part.place[start] not in handed:
+        if not all(_hands_on(one, part) for one in around if one is reader or _stands_in(part, one)):
             yield Finding(
                 part.place,
                 f"`{reader.name}` is not known to hand its filters on to `{part.name}`.",
@@ -136,3 +135,12 @@ def _inner(reader: Component) -> Iterator[Finding]:
                 "Expected a retriever that takes `filters`.",
                 "Use another class.",
             )
+
+
+def _stands_in(part: Component, other: Component) -> bool:
+    return part.place != other.place and part.place[: len(other.place)] == other.place
+
+
+def _hands_on(outer: Component, part: Component) -> bool:
+    """Whether a component gives its filters to what stands in that one of its parameters."""
+    return part.place[len(outer.place) + 1] in _INNER_READERS.get(outer.type, ())
