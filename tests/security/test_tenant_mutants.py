@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 from haystack import AsyncPipeline, Document, component
-from tests.security.tenant_mutants import FILES, THEIRS, load, mutants
+from tests.security.mutant_parts import THEIRS, load
+from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.loading import load_stores

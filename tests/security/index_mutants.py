@@ -1,0 +1,80 @@
+"""Cuts into the files that put documents into a library."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.security.mutant_parts import PROMPT, STAMPER, Change, add, connect, filter_retriever, stores_of
+
+
+def index_mutants(data: dict[str, Any]) -> Iterator[Change]:
+    stamper = next(name for name, spec in data["components"].items() if spec["type"] == STAMPER)
+    before = [
+        edge["sender"]
+        for edge in data["connections"]
+        if edge["receiver"].endswith(".documents") and not edge["sender"].startswith(f"{stamper}.")
+    ]
+    after, frontier = set(), [stamper]
+    while frontier:
+        name = frontier.pop()
+        for edge in data["connections"]:
+            receiver = edge["receiver"].partition(".")[0]
+            if edge["sender"].startswith(f"{name}.") and receiver not in after:
+                after.add(receiver)
+                frontier.append(receiver)
+    unstamped = [sender for sender in dict.fromkeys(before) if sender.partition(".")[0] not in after]
+    stamped = sorted({e["receiver"] for e in data["connections"] if e["receiver"].endswith(".documents") and e["receiver"].partition(".")[0] in after})  # fmt: skip
+    assert len(unstamped) >= 5
+    assert len(stamped) >= 4
+    for receiver in stamped:
+        for sender in unstamped:
+            yield (
+                f"{sender} goes to {receiver} without a stamp",
+                lambda d, edge=(sender, receiver): connect(d, *edge),
+                False,
+            )
+        yield f"a caller's documents go to {receiver}", lambda d, to=receiver: d["inputs"].update(notes=[to]), False
+        for number, store in enumerate(stores_of(data["components"])):
+            yield (
+                f"store {number} is read whole into {receiver}",
+                lambda d, store=store, to=receiver: add(
+                    d, "everything", filter_retriever(store), edges=[("everything.documents", to)]
+                ),
+                False,
+            )
+    tenant = f"{stamper}.tenant_id"
+
+    def said(d, spec=None, output=None, **inputs):
+        d["inputs"]["tenant_id"].remove(tenant)
+        if not d["inputs"]["tenant_id"]:
+            del d["inputs"]["tenant_id"]
+        d["inputs"].update(inputs)
+        if spec:
+            add(d, "says", spec, edges=[(f"says.{output}", tenant)])
+
+    yield "the tenant is another input", lambda d: said(d, owner=[tenant]), False
+    yield "the tenant may be said twice", lambda d: d["inputs"].update(owner=[tenant]), False
+    constant = {"type": PROMPT, "init_parameters": {"template": "theirs"}}
+    yield "the tenant is in the file", lambda d: said(d, constant, "prompt"), False
+    asked = {"type": PROMPT, "init_parameters": {"template": "{{ owner }}"}}
+    yield "the tenant is the caller's word", lambda d: said(d, asked, "prompt", owner=["says.owner"]), False
+
+    def without(d):
+        said(d)
+        d["components"][stamper] = {"type": "haystack.components.joiners.document_joiner.DocumentJoiner"}
+
+    yield "a joiner is called the stamper", without, False
+    for number, store in enumerate(stores_of(data["components"])):
+        yield (
+            f"store {number} is read whole before the stamp",
+            lambda d, store=store: add(
+                d, "everything", filter_retriever(store), edges=[("everything.documents", f"{stamper}.documents")]
+            ),
+            False,
+        )
+        yield (
+            f"store {number} is an output",
+            lambda d, store=store: add(
+                d, "everything", filter_retriever(store), outputs={"all": "everything.documents"}
+            ),
+            False,
+        )

@@ -1,0 +1,127 @@
+"""What the mutants of pipeline files are made with."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+TENANT_FILTER = "shiguan.retrieval.tenant_filter.TenantFilter"
+STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
+STARTER = "shiguan.grading.attempt_starter.AttemptStarter"
+READER = "shiguan.grading.attempt_reader.AttemptReader"
+BRANCH_JOINER = "haystack.components.joiners.branch.BranchJoiner"
+FILTER_RETRIEVER = "haystack.components.retrievers.filter_retriever.FilterRetriever"
+MEMORY_STORE = "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore"
+MEMORY_BM25 = "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever"
+PROMPT = "haystack.components.builders.prompt_builder.PromptBuilder"
+ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
+WRITER = "haystack.components.writers.document_writer.DocumentWriter"
+CLUSTER = "shiguan.cluster."  # its retrievers take no filters when they are built
+RELAY = {"type": BRANCH_JOINER, "init_parameters": {"type_": "dict[str, typing.Any]"}}
+THEIRS = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
+
+Change = tuple[Any, ...]
+"""A name, a function that changes a definition, and whether a run of it shows the harm (yes if left out)."""
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a file with every anchor written out, so that a change stays where it was made."""
+    return _unshared(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def _unshared(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unshared(inner) for key, inner in value.items()}
+    return [_unshared(inner) for inner in value] if isinstance(value, list) else value
+
+
+def stores_of(value: Any) -> list[dict[str, Any]]:
+    """The different document stores below a value."""
+    found: list[dict[str, Any]] = []
+    for node in _mappings(value):
+        if str(node.get("type", "")).endswith("Store") and node not in found:
+            found.append(node)
+    return found
+
+
+def retrievers_of(value: Any) -> list[dict[str, Any]]:
+    """The components below a value that read a store themselves."""
+    return [
+        node
+        for node in _mappings(value)
+        if "document_store" in (node.get("init_parameters") or {}) and node.get("type") != WRITER
+    ]
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from _mappings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _mappings(inner)
+
+
+def filter_retriever(store: dict[str, Any]) -> dict[str, Any]:
+    """A component that gives everything that a store holds."""
+    return {"type": FILTER_RETRIEVER, "init_parameters": {"document_store": deepcopy(store)}}
+
+
+def filters_of(data: dict[str, Any], readers: list[str]) -> list[str]:
+    """The readers' filter sockets."""
+    return [f"{reader}.filters" for reader in readers if f"{reader}.filters" in receivers(data)]
+
+
+def receivers(data: dict[str, Any]) -> set[str]:
+    """Every socket that something feeds."""
+    targets = {target for listed in data["inputs"].values() for target in listed}
+    return targets | {edge["receiver"] for edge in data["connections"]}
+
+
+def fit(data: dict[str, Any], name: str, sockets: tuple[str, ...]) -> None:
+    """Leave only connections that another component under the same name can take."""
+    swap = {("query",): ("queries", "query"), ("queries",): ("query", "queries")}.get(sockets[:1], ("", ""))
+    for edge in data["connections"]:
+        if edge["receiver"] == f"{name}.{swap[0]}":
+            edge["receiver"] = f"{name}.{swap[1]}"
+            if swap == ("queries", "query") and edge["sender"].endswith(".queries"):
+                edge["sender"] = f"{edge['sender'].partition('.')[0]}.query"
+
+    def fits(socket):
+        return not socket.startswith(f"{name}.") or socket.partition(".")[2] in sockets
+
+    data["connections"] = [edge for edge in data["connections"] if fits(edge["receiver"])]
+    for key, targets in list(data["inputs"].items()):
+        renamed = [f"{name}.{swap[1]}" if target == f"{name}.{swap[0]}" else target for target in targets]
+        data["inputs"][key] = [target for target in renamed if fits(target)]
+        if not data["inputs"][key]:
+            del data["inputs"][key]
+    explained = data.get("explain", {})
+    for key in [key for key, target in explained.items() if target.startswith(f"{name}.")]:
+        del explained[key]
+
+
+def connect(data: dict[str, Any], sender: str, receiver: str) -> None:
+    """Add a connection."""
+    data["connections"].append({"sender": sender, "receiver": receiver})
+
+
+def add(
+    data: dict[str, Any],
+    name: str,
+    spec: dict[str, Any],
+    *,
+    edges: list[tuple[str, str]] | None = None,
+    inputs: dict[str, list[str]] | None = None,
+    outputs: dict[str, str] | None = None,
+) -> None:
+    """Add a component with what leads to it and away from it."""
+    data["components"][name] = deepcopy(spec)
+    for edge in edges or []:
+        connect(data, *edge)
+    for key, targets in (inputs or {}).items():
+        data["inputs"].setdefault(key, []).extend(targets)
+    data["outputs"].update(outputs or {})
