@@ -5,8 +5,9 @@ Measure what a book costs on its way into the library, stage by stage: all but t
     python -m benchmarks.ingest --book FILE.epub
 
 The `index` pipeline runs one stage at a time, so that each stage's CPU time is its own; what the pipeline itself does
-between the stages counts as `pipeline`. The second table embeds the same children in batches of 32, in reading order
-and sorted by length: a batch costs as much as its longest member.
+between the stages counts as `pipeline`. Then the same children are embedded in batches of 32, in reading order and
+sorted by length: a batch costs as much as its longest member. Last they are embedded and stored with token vectors,
+without them, and by sentence-transformers, slice by slice in turn, so that a busy machine is the same for all three.
 """
 
 import argparse
@@ -36,6 +37,11 @@ TARGET = 0.1
 
 EMBEDDER = "embedder"
 BATCH = 32
+SLICE = 128
+TOKENS_TARGET = 0.15
+"""How much longer embedding and storing may take with token vectors than without, as a share."""
+SIZE_TARGET = 15
+"""How much disk the token vectors of a child may take, in units of 1,024 bytes."""
 
 CONTAINER = """<?xml version="1.0"?>
 <container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">
@@ -175,6 +181,48 @@ def embed_in_batches(children: list[Any]) -> dict[str, float]:
     return seconds
 
 
+def compare_token_vectors(children: list[Any], folder: Path) -> dict[str, Any]:
+    """
+    Embed and store children in three ways.
+
+    :param children: the children, English.
+    :param folder: an empty folder.
+    :returns: CPU seconds by way, and the bytes of the token vectors of one child.
+    """
+    from haystack_integrations.components.embedders.sentence_transformers import (
+        sentence_transformers_document_embedder as other,
+    )
+
+    from shiguan.ingest.token_vector_document_embedder import TokenVectorDocumentEmbedder
+    from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+    from shiguan.stores.token_vector_file import VECTOR_FILE
+    from shiguan.support.model_cache import PACKAGED_MODEL
+
+    embedders = {
+        "with_token_vectors": TokenVectorDocumentEmbedder(meta_fields_to_embed=["title"]),
+        "without": TokenVectorDocumentEmbedder(meta_fields_to_embed=["title"], token_vectors=False),
+        "sentence_transformers": other.SentenceTransformersDocumentEmbedder(
+            model=PACKAGED_MODEL, local_files_only=True, progress_bar=False, meta_fields_to_embed=["title"]
+        ),
+    }
+    stores = {name: QdrantEdgeDocumentStore(path=str(folder / name)) for name in embedders}
+    for embedder in embedders.values():
+        embedder.warm_up()
+        embedder.run(documents=children[:1])
+    ordered = sorted(children, key=lambda child: len(child.content), reverse=True)
+    seconds = dict.fromkeys(embedders, 0.0)
+    for turn, start in enumerate(range(0, len(ordered), SLICE)):
+        names = list(embedders)
+        for name in names[turn % 3 :] + names[: turn % 3]:
+            started = time.process_time()
+            stores[name].write_documents(embedders[name].run(documents=ordered[start : start + SLICE])["documents"])
+            seconds[name] += time.process_time() - started
+    for store in stores.values():
+        store.close()
+    size = (folder / "with_token_vectors" / "children" / VECTOR_FILE).stat().st_size
+    return {"seconds": seconds, "bytes_per_child": size / len(children)}
+
+
 def table(result: dict[str, Any]) -> str:
     """Write a result as Markdown."""
     stages, embedding = result["stages_s"], result["stages_s"][EMBEDDER]
@@ -194,10 +242,26 @@ def table(result: dict[str, Any]) -> str:
         f"{batches['reading_order']:.1f} s in reading order, {batches['sorted_by_length']:.1f} s sorted by length "
         f"({1 - batches['sorted_by_length'] / batches['reading_order']:.0%} less).",
         "",
+        *token_vector_lines(result["token_vectors"]),
+        "",
         f"{result['children']:,} children of {result['book']}, {machine['cpu']}, {machine['cores']} cores, "
         f"{machine['memory_gib']} GiB, Python {machine['python']}, {result['date']}.",
     ]
     return "\n".join(lines)
+
+
+def token_vector_lines(result: dict[str, Any]) -> list[str]:
+    """Write what token vectors cost."""
+    seconds = result["seconds"]
+    share = seconds["with_token_vectors"] / seconds["without"] - 1
+    size = result["bytes_per_child"] / 1024
+    verdict = "pass" if share <= TOKENS_TARGET and size <= SIZE_TARGET else "MISS"
+    return [
+        f"{verdict}: embedding and storing takes {seconds['with_token_vectors']:.1f} s with token vectors and "
+        f"{seconds['without']:.1f} s without ({share:+.0%}, at most {TOKENS_TARGET:+.0%}); "
+        f"{seconds['sentence_transformers']:.1f} s by sentence-transformers without. They take {size:.1f} KiB a child, "
+        f"at most {SIZE_TARGET}.",
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -221,6 +285,7 @@ def main(arguments: list[str] | None = None) -> int:
         stages, total, children = ingest(book, folder / "data", small)
         english = [child for child in children if child.meta.get("language") == "en"] or children
         batches = embed_in_batches(english)
+        token_vectors = compare_token_vectors(english, folder / "compared")
     stages["pipeline"] = total - sum(stages.values())
     others = total - stages[EMBEDDER]
     result = {
@@ -235,6 +300,7 @@ def main(arguments: list[str] | None = None) -> int:
         "others_to_embedding": others / stages[EMBEDDER],
         "target": TARGET,
         "batches_s": batches,
+        "token_vectors": token_vectors,
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

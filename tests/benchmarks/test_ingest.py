@@ -31,6 +31,10 @@ def test_table_compares_all_but_the_embedding_with_the_embedding():
         "others_s": 0.91,
         "others_to_embedding": 0.091,
         "batches_s": {"reading_order": 10.0, "sorted_by_length": 8.0},
+        "token_vectors": {
+            "seconds": {"with_token_vectors": 10.5, "without": 10.0, "sentence_transformers": 12.0},
+            "bytes_per_child": 5_120.0,
+        },
         "children": 5,
         "book": "a book",
         "date": "2025-01-01",
@@ -45,6 +49,8 @@ def test_table_compares_all_but_the_embedding_with_the_embedding():
     ]
     assert "pass: 9.1% of the embedding" in "\n".join(lines)
     assert "(20% less)" in "\n".join(lines)
+    assert "pass: embedding and storing takes 10.5 s with token vectors and 10.0 s without (+5%" in "\n".join(lines)
+    assert "5.0 KiB a child" in "\n".join(lines)
 
 
 def test_the_whole_benchmark_runs(tmp_path, capsys):

@@ -16,13 +16,14 @@ from haystack import Document, component
 
 from shiguan.loading import load_pipeline
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.support.packed_tokens import META_KEY, PackedTokens
 
 SLICE = 6
 
 
 @component
 class HashEmbedder:
-    """Gives every text a vector of its own, always the same."""
+    """Gives every text vectors of its own, always the same."""
 
     def __init__(self):
         self.embedded = 0
@@ -30,7 +31,13 @@ class HashEmbedder:
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]):
         self.embedded += len(documents)
-        return {"documents": [replace(d, embedding=vector(d.content)) for d in documents]}
+        return {"documents": list(map(embedded, documents))}
+
+
+def embedded(document):
+    digest = hashlib.sha256(document.content.encode()).digest()
+    tokens = PackedTokens("hash", 8, bytes([digest[0] % 16, 0, 0, 0]), digest[:5])
+    return replace(document, embedding=vector(document.content), meta={**document.meta, META_KEY: tokens})
 
 
 def vector(text):

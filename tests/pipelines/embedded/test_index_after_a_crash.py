@@ -36,6 +36,9 @@ def everything_in(data_dir):
     for name, store in stores.items():
         documents = [document.to_dict(flatten=False) for document in store.filter_documents()]
         found[name] = sorted(json.dumps(document, sort_keys=True) for document in documents)
+    children = stores["children"]
+    tokens = children.token_vectors(sorted(children.list_ids()), "hash")
+    found["token vectors"] = [tokens.ids, tokens.values.tolist(), tokens.frequencies.tolist()]
     close_all_shards()
     return found
 
