@@ -2,6 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
+from haystack.dataclasses import ByteStream
 
 from shiguan.errors import RefusedError
 from shiguan.library import Library, find_files
@@ -78,6 +79,22 @@ def test_a_changed_file_replaces_its_own_passages(library, tmp_path):
         {"field": "meta.tenant_id", "operator": "==", "value": "changing"}
     )
     assert [parent.content for parent in parents] == ["銅出江南。"]
+
+
+def test_a_byte_stream_is_known_again_by_its_tenant_and_name(library, tmp_path):
+    def put(text, tenant):
+        stream = ByteStream(text.encode(), meta={"file_name": "upload.txt"})
+        return next(library.ingest([stream], tenant_id=tenant))
+
+    first = put("Tea was taxed from 793 on.", "streams")
+    assert (first.file, first.sources, first.removed) == ("upload.txt", 1, 0)
+    assert put("Tea was taxed from 793 on.", "other").removed == 0
+    second = put("Tea was sold in bricks.", "streams")
+    assert (second.new, second.removed) == (1, 2)
+    assert [source["source"] for source in library.sources(tenant_id="streams")] == ["upload.txt"]
+    # A file of the same name on disk is another source.
+    ingest(library, touch(tmp_path / "upload.txt", "Silk was woven in Suzhou."), "streams")
+    assert library.sources(tenant_id="streams")[0]["records"] == 2
 
 
 def test_rows_that_a_file_no_longer_has_are_removed(library, tmp_path):

@@ -7,8 +7,9 @@ from starlette.types import Message, Scope, Send
 
 from shiguan.serving.error_replies import ApiError, error_response
 
-_TERMINAL = (b"event: error\n", b"event: generation_complete\n")
-_DONE = b"data: [DONE]"
+# Whole lines: in the JSON of an event every line break is written `\\n`, so no text can look like one of these.
+_TERMINAL = (b"\nevent: error\n", b"\nevent: generation_complete\n")
+_DONE = b"\ndata: [DONE]\n"
 
 
 class ResponseWatch:
@@ -32,7 +33,7 @@ class ResponseWatch:
         self._events = False
         self._told = False
         self._done = False
-        self._tail = b""
+        self._tail = b"\n"
         self._closed = False
 
     async def __call__(self, message: Message) -> None:
@@ -69,12 +70,12 @@ class ResponseWatch:
             self.started, self.status = True, error.status_code
             await error_response(error, request_id)(scope, _nothing, self._send)
         elif self._events:
-            body = b"\n\n" if not self._tail.endswith(b"\n\n") else b""
+            body = b"" if self._tail == b"\n" or self._tail.endswith(b"\n\n") else b"\n\n"
             if not self._told and not self._done:
                 told = json.dumps(error.body(request_id), ensure_ascii=False)
                 body += f"event: error\ndata: {told}\n\n".encode()
             if not self._done:
-                body += _DONE + b"\n\n"
+                body += b"data: [DONE]\n\n"
             await self._send({"type": "http.response.body", "body": body, "more_body": False})
         self.complete = True
 
