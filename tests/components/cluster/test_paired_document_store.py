@@ -1,5 +1,7 @@
 """Children are in both stores or count as missing."""
 
+import threading
+
 import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
@@ -81,3 +83,25 @@ def test_a_server_that_goes_down_while_in_use_is_named(pair, elasticsearch, qdra
         pair.vectors.list_ids()
     with pytest.raises(StoreUnavailableError, match=rf"Elasticsearch at {elasticsearch.url} cannot be reached"):
         pair.words.list_ids()
+
+
+@pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
+def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, name):
+    words = ElasticsearchStore("children", timeout=0.2)
+    vectors = QdrantStore("children", embedding_dim=2, timeout=1)
+    pair = PairedDocumentStore(words, vectors=vectors)
+    pair.set_up()
+    store, server = (words, elasticsearch) if name == "Elasticsearch" else (vectors, qdrant)
+    store.count_documents()
+    released = threading.Event()
+
+    def hang(request):
+        released.wait(timeout=30)
+
+    server.faults.append(hang)
+    try:
+        with pytest.raises(StoreUnavailableError, match=rf"{name} at {server.url} did not answer in time"):
+            store.count_documents()
+    finally:
+        released.set()
+        pair.close()
