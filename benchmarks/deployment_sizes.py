@@ -28,7 +28,8 @@ PARENT_PACKED_BYTES = 1_110
 
 DIMENSIONS = 1_024
 M = 16
-PAYLOAD_INDEXES = 6
+INDEXES_IN_MEMORY = 5
+INDEXES_ON_DISK = 9
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,14 @@ def sizes(children: int) -> Sizes:
     # Each point has 2 m links of 4 bytes on the lowest layer and about a tenth more above; the graph of a tenant's own
     # points (`payload_m`) has as many again.
     graph = children * 2 * M * 4 * 1.1 * 2
-    payload_index = children * PAYLOAD_INDEXES * 24  # ids of 32 to 64 characters are stored once per value
+    # Lists of points for each value, and values for each point; texts are stored once.
+    payload_index = children * INDEXES_IN_MEMORY * 24
+    payload_index_on_disk = children * INDEXES_ON_DISK * 60
     ids = children * 40  # between our ids and the server's, and versions
     vectors = children * DIMENSIONS * 4
     payload = children * CHILD_BYTES * 1.2
     # While segments are merged, the largest ones are there twice.
-    qdrant_disk = 1.5 * (vectors + quantised + graph + payload_index + payload)
+    qdrant_disk = 1.5 * (vectors + quantised + graph + payload_index + payload_index_on_disk + payload)
 
     parents = children / CHILDREN_OF_A_PARENT
     sources = children * CHILD_PACKED_BYTES + parents * PARENT_PACKED_BYTES

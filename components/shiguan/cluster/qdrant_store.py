@@ -11,10 +11,12 @@ from qdrant_client.http import models
 
 from shiguan.cluster.qdrant_operations import QdrantOperations
 from shiguan.cluster.qdrant_setup import inspect_collection, make_collection, vector_differences
+from shiguan.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
 from shiguan.cluster.server import Server
 from shiguan.errors import StoreError
 
-_INDEXED = ("source_id", "file_id", "parent_id", "source", "language")
+# Asked for often, so kept in memory; the other fields that filters may name have their indexes on disk.
+_IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
 class QdrantStore(QdrantOperations):
@@ -154,10 +156,14 @@ class QdrantStore(QdrantOperations):
 
     def _payload_indexes(self) -> dict[str, Any]:
         # Qdrant keeps the passages of a tenant together, and answers within one as if it were alone.
-        tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-        plain = models.PayloadSchemaType.KEYWORD
-        fields = (*_INDEXED, *(self.keyword_fields or ()))
-        return {"meta.tenant_id": tenant, **{f"meta.{field}": plain for field in fields}}
+        keyword, integer = models.KeywordIndexType.KEYWORD, models.IntegerIndexType.INTEGER
+        indexes: dict[str, Any] = {"meta.tenant_id": models.KeywordIndexParams(type=keyword, is_tenant=True)}
+        for name in (*KEYWORD_FIELDS, *(self.keyword_fields or ())):
+            on_disk = name not in _IN_MEMORY
+            indexes.setdefault(f"meta.{name}", models.KeywordIndexParams(type=keyword, on_disk=on_disk))
+        for name in NUMBER_FIELDS:
+            indexes[f"meta.{name}"] = models.IntegerIndexParams(type=integer, lookup=True, range=True, on_disk=True)
+        return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True)}
 
     def _check_vectors(self, client: QdrantClient) -> None:
         differences = vector_differences(client.get_collection(self.index), self._config()["vectors_config"])

@@ -9,6 +9,7 @@ from tests.support.recording_server import Reply
 
 from shiguan.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
 from shiguan.cluster.qdrant_store import QdrantStore
+from shiguan.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
 from shiguan.errors import RefusedError, StoreError, StoreUnavailableError
 
 TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
@@ -41,12 +42,16 @@ def test_the_collection_is_made_as_the_file_says(qdrant):
 
 
 def test_the_tenant_has_a_payload_index_of_its_own_kind(store, qdrant):
-    bodies = [request.body for request in qdrant.sent("PUT", "/index")]
-    assert bodies[0] == {"field_name": "meta.tenant_id", "field_schema": {"type": "keyword", "is_tenant": True}}
-    assert [body["field_name"] for body in bodies[1:]] == [
-        "meta.source_id", "meta.file_id", "meta.parent_id", "meta.source", "meta.language",
-    ]  # fmt: skip
-    assert {body["field_schema"] for body in bodies[1:]} == {"keyword"}
+    schemas = {r.body["field_name"]: r.body["field_schema"] for r in qdrant.sent("PUT", "/index")}
+    assert schemas["meta.tenant_id"] == {"type": "keyword", "is_tenant": True}
+
+
+def test_every_field_that_filters_may_name_has_a_payload_index(store, qdrant):
+    schemas = {r.body["field_name"]: r.body["field_schema"] for r in qdrant.sent("PUT", "/index")}
+    assert set(schemas) == {"id", *(f"meta.{name}" for name in (*KEYWORD_FIELDS, *NUMBER_FIELDS))}
+    assert schemas["meta.source_id"] == {"type": "keyword", "on_disk": False}
+    assert schemas["meta.title"] == {"type": "keyword", "on_disk": True}
+    assert schemas["meta.position"] == {"type": "integer", "lookup": True, "range": True, "on_disk": True}
 
 
 def test_a_second_set_up_makes_only_what_is_missing(store, qdrant):
