@@ -69,7 +69,7 @@ def breach(difference: Difference, tolerance: float) -> str | None:
     """
     worse_by = -difference.difference if difference.higher_is_better else difference.difference
     allowed = max(tolerance, 1 / difference.count) if tolerance else 0.0
-    if worse_by <= allowed + 1e-9:
+    if worse_by <= allowed + 1e-6:
         return None
     shown = metric(difference.metric)
     return (

@@ -53,6 +53,7 @@ KNOWN: dict[str, Metric] = {
     "context_tokens": Metric("Context tokens", "length of the context", "tokens", higher_is_better=False),
     "exact_match": Metric("Exact match", "share of answers equal to a right one"),
     "token_f1": Metric("Token F1", "overlap of the answer's words (Chinese: characters) with a right one"),
+    "correct": Metric("Correct", "share of questions answered rightly, or rightly refused"),
     "contains_answer": Metric("Holds the answer", "share of answers that hold a right one word for word"),
     "gold_read": Metric("Gold read", "share of the gold passages that stand in the context"),
     "gold_cited": Metric("Gold cited", "share of the gold passages that the answer cites"),

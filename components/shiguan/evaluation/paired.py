@@ -15,8 +15,8 @@ Verdict = Literal["better", "worse", "no difference shown"]
 POWER = 0.8
 """How often a difference of the smallest detectable size would be seen."""
 
-_TIE = 1e-9
-"""Values that differ by less are the same; sums of logarithms end in noise."""
+_TIE = 1.5e-6
+"""Values that differ by less are the same: results files keep six places, and sums of logarithms end in noise."""
 
 
 @dataclass(frozen=True)
