@@ -1,0 +1,164 @@
+"""The answering routes behind the real gate, with modes that do what a test wants: time, hang-ups, limits."""
+
+import asyncio
+import json
+
+import pytest
+from fastapi import FastAPI
+from tests.support.asgi_caller import AsgiCall
+from tests.support.fake_modes import AT_WORK, CANCELLED, HANG, PLANS, Plan, fake_runner
+
+from shiguan.errors import ConfigurationError
+from shiguan.serving import engine as engine_module
+from shiguan.serving import metrics
+from shiguan.serving.admission import Admission
+from shiguan.serving.engine import Engine, current_engine, use_engine
+from shiguan.serving.gate import install_gate
+from shiguan.serving.key_ring import KeyRing
+from shiguan.serving.openai_routes import router as openai_router
+from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.settings import ServingSettings
+
+HANGING = Plan(stage="generator", failure=HANG, tokens=2)
+CHAT = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}]}
+BODIES = {
+    "/api/v1/rag/query": {"query": "Who?"},
+    "/api/v1/rag/query-stream": {"query": "Who?"},
+    "/api/v1/rag/batch": {"requests": [{"query": "Who?"}]},
+    "/v1/chat/completions": CHAT,
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_happened():
+    for record in (PLANS, AT_WORK, CANCELLED):
+        record.clear()
+    yield
+    use_engine(None)
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """An application with the real gate and routes; `served(request_timeout=1)`."""
+    runners = {"simple": fake_runner(graded=False), "precise": fake_runner(graded=True)}
+    monkeypatch.setattr(engine_module, "Runner", lambda _, mode, **__: runners[mode])
+
+    def make(**given):
+        settings = ServingSettings(data_dir=tmp_path, **given)
+        app = FastAPI()
+        for router in (rag_router, openai_router):
+            app.router.routes.extend(router.routes)
+        install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+        use_engine(Engine(settings, modes=list(runners)))
+
+        def call(path, body=None):
+            return AsgiCall(
+                app,
+                path,
+                body=json.dumps(BODIES[path] if body is None else body).encode(),
+                headers={"Content-Type": "application/json"},
+            )
+
+        return call
+
+    return make
+
+
+async def until(condition):
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [*BODIES.items(), ("/v1/chat/completions", {**CHAT, "stream": True})],
+)
+async def test_a_caller_who_hangs_up_ends_the_work(served, path, body):
+    PLANS["Who?"] = HANGING
+    call = served()(path, body)
+    await until(lambda: AT_WORK)
+    call.hang_up()
+    await call.done()
+    assert CANCELLED == ["Who?"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize("path", ["/api/v1/rag/query", "/v1/chat/completions"])
+async def test_a_question_that_takes_too_long_is_504_and_says_where(served, path):
+    PLANS["Who?"] = HANGING
+    call = await served(request_timeout=0.6)(path).done()
+    assert call.status == 504
+    assert (call.error["stage"], call.error.get("code", call.error["type"])) == ("generator", "timeout")
+    assert CANCELLED == ["Who?"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/rag/query-stream", "/v1/chat/completions"])
+async def test_a_stream_that_takes_too_long_ends_with_one_error(served, path):
+    PLANS["Who?"] = HANGING
+    call = await served(request_timeout=0.6)(
+        path, {**BODIES[path], **({"stream": True} if "chat" in path else {})}
+    ).done()
+    told = call.body.decode()
+    assert call.status == 200
+    assert told.count("event: error\n") == 1
+    assert told.endswith("data: [DONE]\n\n")
+    assert "generation_complete" not in told
+    assert '"stage":"generator"' in told
+    assert CANCELLED == ["Who?"]
+
+
+async def test_one_slow_question_of_a_batch_fails_alone(served):
+    PLANS["slow"] = HANGING
+    bodies = {"requests": [{"query": "slow"}, {"query": "Who?"}, {"query": "Who?", "mode": "precise"}]}
+    call = await served(request_timeout=1)("/api/v1/rag/batch", bodies).done()
+    results = json.loads(call.body)["results"]
+    assert call.status == 200
+    assert [result["index"] for result in results] == [0, 1, 2]
+    assert results[0]["error"]["type"] == "timeout"
+    assert all(result["answer"]["status"] == "answered" for result in results[1:])
+
+
+async def test_a_batch_asks_so_many_at_a_time_and_keeps_the_order(served):
+    names = [f"q{number}" for number in range(9)]
+    PLANS.update(dict.fromkeys(names, HANGING))
+    call = served(batch_concurrency=3)("/api/v1/rag/batch", {"requests": [{"query": name} for name in names]})
+    await until(lambda: len(AT_WORK) == 3)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert sorted(AT_WORK) == ["q0", "q1", "q2"]
+    call.hang_up()
+    await call.done()
+    assert sorted(CANCELLED) == ["q0", "q1", "q2"]
+    assert sorted(AT_WORK) == ["q0", "q1", "q2"]
+
+
+async def test_a_stage_that_fails_is_told_without_its_words(served):
+    PLANS["Who?"] = Plan(stage="fetcher", failure=lambda: ValueError("the text of a document"))
+    call = await served()("/api/v1/rag/query").done()
+    assert (call.status, call.error["stage"]) == (500, "fetcher")
+    assert "the text" not in call.body.decode()
+
+
+async def test_answers_are_counted_once_streamed_or_not(served):
+    def counted():
+        return metrics.REGISTRY.get_sample_value("shiguan_answers_total", {"mode": "simple", "status": "answered"}) or 0
+
+    def first_tokens():
+        return metrics.REGISTRY.get_sample_value("shiguan_first_token_seconds_count", {"mode": "simple"}) or 0
+
+    before, tokens = counted(), first_tokens()
+    make = served()
+    for path in ("/api/v1/rag/query", "/api/v1/rag/query-stream"):
+        assert (await make(path).done()).status == 200
+    assert (counted() - before, first_tokens() - tokens) == (2, 1)
+
+
+def test_without_an_engine_the_way_to_one_is_named():
+    with pytest.raises(ConfigurationError, match="Start it with `shiguan serve`"):
+        current_engine()
+
+
+def test_a_deployment_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="no deployment `nowhere`"):
+        Engine(ServingSettings(data_dir=tmp_path, deployment="nowhere"))
