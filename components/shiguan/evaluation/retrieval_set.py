@@ -35,6 +35,16 @@ class RetrievalSet:
         return self.corpus.resolve().parent.name
 
 
+@dataclass(frozen=True)
+class _Row:
+    """One line of the queries, and where it stands."""
+
+    place: str
+    row: dict[str, Any]
+    text: str
+    history: list[dict[str, Any]]
+
+
 def read_retrieval_set(
     corpus: Path,
     queries: Path,
@@ -63,13 +73,13 @@ def read_retrieval_set(
         there, or a question has no relevant document.
     """
     documents = _corpus_lengths(corpus)
-    questions: dict[str, dict[str, Any]] = {}
+    questions: dict[str, _Row] = {}
     for number, row in read_json_lines(queries):
         place = f"{queries}, line {number}"
         query_id = str(field_of(row, ("id",), place))
         if query_id in questions:
             raise RefusedError(f"{place} repeats the id `{query_id}`. Give every question an id of its own.")
-        questions[query_id] = {**row, "place": place}
+        questions[query_id] = _Row(place, row, *read_turns(row, place))
     if not questions:
         raise RefusedError(f"{queries} has no questions. Give a file with at least one.")
     grades = _read_grades(qrels, documents.keys(), questions.keys())
@@ -177,19 +187,18 @@ def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]
 
 
 def _question(
-    row: dict[str, Any], query_id: str, grades: dict[str, float], documents: dict[str, int], gold_field: str
+    line: _Row, query_id: str, grades: dict[str, float], documents: dict[str, int], gold_field: str
 ) -> Question:
-    place = row["place"]
-    text, history = read_turns(row, place)
+    row = line.row
     meta = row.get("meta") if isinstance(row.get("meta"), dict) else {}
     assert isinstance(meta, dict)  # noqa: S101
     return Question(
         id=query_id,
-        text=text,
+        text=line.text,
         grades=grades,
-        spans=read_spans(row.get(gold_field) or [], documents, place),
+        spans=read_spans(row.get(gold_field) or [], documents, line.place),
         answers=[str(answer) for answer in row.get("answers") or []],
-        history=history,
+        history=line.history,
         stratum=str(meta.get("stratum") or ""),
         language=str(meta.get("lang") or row.get("lang") or UNKNOWN),
     )

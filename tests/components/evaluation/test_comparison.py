@@ -1,0 +1,157 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.comparison import compare_results
+from shiguan.evaluation.comparison_report import comparison_markdown, comparison_rows, conclusion, write_comparison
+from shiguan.evaluation.report import render_page, write_reports
+from shiguan.evaluation.results import QuestionResult, Results, read_results, write_results
+
+RUN = {
+    "deployment": "embedded",
+    "mode": "simple",
+    "set": "tiny",
+    "data": {"queries.jsonl": "aa"},
+    "llm": {"model": "extractive"},
+    "machine": {"cores": 2},
+    "commit": "0123456789abcdef",
+    "seed": 0,
+    "finished": "2026-01-01T00:00:00+00:00",
+}
+HOSTILE = '<script>alert(1)</script> & "quoted" | [link](http://example.org) 史'
+
+
+def results(right, *, kind="retrieval", text="Who?", **changes):
+    questions = [
+        QuestionResult(
+            id=f"q{number}",
+            metrics={"recall@5": float(number < right), "recall@10": float(number < right), "context_tokens": 100.0},
+            stratum="hard" if number % 2 else "easy",
+            language="en",
+            timings_ms={"retriever": 3.0, "total": 5.0 + number % 3},
+            details={"question": text, "gold": ["d1"], "found": [HOSTILE]},
+        )
+        for number in range(100)
+    ]
+    return Results(kind=kind, run={**RUN, **changes}, questions=questions)
+
+
+def test_a_lost_metric_shuts_the_gate_and_a_kept_one_does_not():
+    lost = compare_results(results(95), results(85), {"recall@5": 0.02})
+    assert lost.breaches == ["Recall@5 went from 0.950 to 0.850, 0.100 worse where 0.020 is tolerated"]
+    assert [d.verdict for d in lost.differences if d.metric == "recall@5"] == ["worse"]
+    kept = compare_results(results(95), results(94), {"recall@5": 0.02})
+    assert kept.breaches == []
+    assert conclusion(kept) == ["Gate: it holds, no gated metric got worse by more than its tolerance."]
+
+
+def test_latency_and_calls_stand_beside_quality():
+    slower = results(95)
+    slower = replace(
+        slower,
+        questions=[replace(q, timings_ms={"total": q.timings_ms["total"] * 2}, llm_calls=1) for q in slower.questions],
+    )
+    verdicts = {d.metric: d.verdict for d in compare_results(results(95), slower, {}).differences}
+    assert verdicts["latency_ms"] == "worse"
+    assert verdicts["llm_calls"] == "worse"
+    assert verdicts["recall@5"] == "no difference shown"
+
+
+def test_a_gated_metric_that_is_gone_shuts_the_gate():
+    gone = results(95)
+    gone = replace(gone, questions=[replace(q, metrics={"recall@10": q.metrics["recall@10"]}) for q in gone.questions])
+    found = compare_results(results(95), gone, {"recall@5": 0.02})
+    assert found.breaches == ["Recall@5 is no longer measured: no question of run B has it"]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (results(95, kind="answers"), "One run is of retrieval, the other of answers"),
+        (results(95, text="Another?"), "100 questions have the same id and another text"),
+        (replace(results(95), questions=results(95).questions[:90]), "10 are only in A, 0 only in B (q90, q91, q92)"),
+        (replace(results(95), questions=results(95).questions * 2), "the same question twice"),
+    ],
+)
+def test_runs_on_different_questions_are_refused(other, message):
+    with pytest.raises(RefusedError) as raised:
+        compare_results(results(95), other, {})
+    assert message in str(raised.value)
+
+
+def test_what_differs_besides_the_change_is_noted():
+    found = compare_results(results(95), results(95, machine={"cores": 64}, data={"queries.jsonl": "bb"}), {})
+    assert found.notes == [
+        "The runs differ in the files measured on, not only in what was changed.",
+        "The runs differ in the machine, not only in what was changed.",
+    ]
+
+
+def test_results_survive_their_file(tmp_path):
+    write_results(results(95), tmp_path)
+    again = read_results(tmp_path)
+    assert again == results(95)
+    assert again.estimates()["recall@5"].value == 0.95
+    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert data["metrics"]["recall@5"]["value"] == 0.95
+    assert set(data["strata"]) == {"stratum: easy", "stratum: hard"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "cannot be read as JSON"),
+        ("[]", "its format is 'list'"),
+        ('{"format": "shiguan-evaluation/0"}', "its format is 'shiguan-evaluation/0'"),
+        ('{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}}', "is incomplete"),
+        ('{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}, "questions": []}', "has no questions"),
+    ],
+)
+def test_a_file_that_is_no_results_is_refused(tmp_path, text, message):
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(RefusedError, match=message):
+        read_results(tmp_path / "results.json")
+    with pytest.raises(RefusedError, match="does not exist"):
+        read_results(tmp_path / "none.json")
+
+
+def test_the_page_loads_nothing_and_escapes_everything(tmp_path):
+    run = replace(
+        results(80, text=HOSTILE),
+        sections={
+            HOSTILE: {
+                "text": HOSTILE,
+                "columns": ["stage", ">misses"],
+                "rows": [[HOSTILE, "22"]],
+                "curves": {HOSTILE: [[0.1, 0.0], [1.0, 0.3]], "other": [[0.5, 0.2], [1.0, 0.4]]},
+            }
+        },
+    )
+    page = render_page(run)
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert 'src="' not in page and 'href="' not in page and "@import" not in page and "url(" not in page
+    assert page.count("<svg") == 4
+    assert "prefers-color-scheme: dark" in page
+    write_reports(run, tmp_path)
+    markdown = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "<script" not in markdown
+    assert r"\[link\]" in markdown
+    assert "| Recall@5 | 0.800 |" in markdown
+
+
+def test_a_comparison_is_written_for_people_and_programs(tmp_path):
+    before, after = results(95, text=HOSTILE), results(85, text=HOSTILE)
+    comparison = compare_results(before, after, {"recall@5": 0.02})
+    write_comparison(comparison, before, after, tmp_path)
+    page = (tmp_path / "comparison.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert '<td class="text worse">worse</td>' in page
+    data = json.loads((tmp_path / "comparison.json").read_text(encoding="utf-8"))
+    assert data["breaches"] == comparison.breaches
+    assert {row["metric"]: row["gated"] for row in data["differences"]}["recall@5"] is True
+    text = comparison_markdown(comparison, before, after)
+    assert "about 0.2 would be called different by chance" in text  # five metrics at 5 %
+    assert comparison_rows(comparison)[0][:3] == ["Recall@5", "0.950", "0.850"]

@@ -1,0 +1,117 @@
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.gates import GATES, breach, read_gates
+from shiguan.evaluation.intervals import estimate_mean
+from shiguan.evaluation.paired import compare_metric
+
+
+def test_an_interval_holds_what_theory_says():
+    values = [1.0] * 80 + [0.0] * 20
+    estimate = estimate_mean(values)
+    # A proportion of .8 over 100: standard error .04.
+    assert estimate.value == 0.8
+    assert estimate.low == pytest.approx(0.8 - 1.96 * 0.04, abs=0.011)
+    assert estimate.high == pytest.approx(0.8 + 1.96 * 0.04, abs=0.011)
+    assert estimate_mean(values) == estimate
+
+
+def test_twenty_of_twenty_is_no_proof_of_one():
+    estimate = estimate_mean([1.0] * 20)
+    assert (estimate.value, estimate.high) == (1.0, 1.0)
+    assert estimate.low == pytest.approx(0.025 ** (1 / 20))  # Clopper and Pearson where all succeed
+    assert estimate_mean([0.0] * 20).high == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert estimate_mean([0.4, 0.4]).to_json() == {"value": 0.4, "low": 0.4, "high": 0.4, "count": 2}
+
+
+def test_a_mean_of_nothing_is_an_error():
+    with pytest.raises(ValueError, match="needs at least one value"):
+        estimate_mean([])
+
+
+def test_a_clear_gain_is_better_and_its_mirror_image_worse():
+    before, after = [0.0] * 20 + [1.0] * 80, [1.0] * 18 + [0.0] * 2 + [1.0] * 80
+    gain = compare_metric("recall@5", before, after)
+    assert (gain.before, gain.after, gain.difference) == (0.8, 0.98, pytest.approx(0.18))
+    assert (gain.gained, gain.lost, gain.verdict) == (18, 0, "better")
+    assert gain.p_value == pytest.approx(2 * 0.5**18)
+    assert compare_metric("recall@5", after, before).verdict == "worse"
+    assert compare_metric("false_refusal", before, after, higher_is_better=False).verdict == "worse"
+
+
+def test_three_questions_each_way_show_nothing():
+    before = [1.0] * 3 + [0.0] * 3 + [1.0] * 94
+    after = [0.0] * 3 + [1.0] * 3 + [1.0] * 94
+    even = compare_metric("recall@5", before, after)
+    assert (even.gained, even.lost, even.p_value, even.verdict) == (3, 3, 1.0, "no difference shown")
+    # Differences of +1, -1 and 0: variance 6/99.
+    assert even.detectable == pytest.approx((1.959964 + 0.841621) * (6 / 99) ** 0.5 / 10, rel=1e-5)
+
+
+def test_runs_that_are_the_same_say_what_it_would_take():
+    same = compare_metric("recall@5", [1.0, 0.0] * 50, [1.0, 0.0] * 50)
+    assert (same.difference, same.low, same.high, same.verdict) == (0, 0, 0, "no difference shown")
+    assert same.detectable == 6 / 100
+
+
+def test_a_value_that_was_written_to_a_file_is_still_the_same_value():
+    values = [1 / 3, 1 / 7, 0.630929753571] * 20
+    read_back = [round(value, 6) for value in values]
+    same = compare_metric("ndcg@10", read_back, values)
+    assert (same.gained, same.lost, same.verdict) == (0, 0, "no difference shown")
+
+
+def test_unequal_runs_are_an_error():
+    with pytest.raises(ValueError, match="same number of values twice, got 1 and 2"):
+        compare_metric("recall@5", [1.0], [1.0, 0.0])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60))
+def test_the_exact_test_is_mcnemars_and_verdicts_follow_the_interval(pairs):
+    before, after = ([float(pair[side]) for pair in pairs] for side in (0, 1))
+    found = compare_metric("recall@5", before, after)
+    gained, lost = sum(b > a for a, b in pairs), sum(a > b for a, b in pairs)
+    expected = stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+    assert (found.gained, found.lost, found.p_value) == (gained, lost, pytest.approx(expected))
+    assert found.low - 1e-9 <= found.difference <= found.high + 1e-9
+    assert (found.verdict == "no difference shown") == (found.low <= 0 <= found.high)
+
+
+def test_intervals_of_no_effect_exclude_zero_about_as_rarely_as_they_promise():
+    draw = numpy.random.default_rng(7)
+    wrong = 0
+    for _ in range(40):
+        before, after = draw.integers(0, 2, size=(2, 80)).astype(float)
+        wrong += compare_metric("recall@5", before, after).verdict != "no difference shown"
+    assert wrong <= 6  # 40 at 5 %: more than six would happen once in 300 times
+
+
+def test_a_gate_shuts_beyond_its_tolerance_and_never_for_one_question():
+    ten = compare_metric("recall@5", [1.0] * 100, [1.0] * 90 + [0.0] * 10)
+    assert "Recall@5 went from 1.000 to 0.900, 0.100 worse where 0.020 is tolerated" in str(breach(ten, 0.02))
+    assert breach(ten, 0.1) is None
+    one = compare_metric("correct_refusal", [1.0] * 16, [1.0] * 15 + [0.0])
+    assert breach(one, 0.03) is None
+    assert breach(compare_metric("tenant_kept", [1.0] * 16, [1.0] * 15 + [0.0]), 0.0) is not None
+    refusals = compare_metric("false_refusal", [0.0] * 50, [1.0] * 5 + [0.0] * 45, higher_is_better=False)
+    assert breach(refusals, 0.03) is not None
+    assert breach(compare_metric("recall@5", [0.0] * 50, [1.0] * 50), 0.0) is None
+
+
+def test_gates_are_read_from_words():
+    assert read_gates([]) == GATES
+    assert read_gates(["none"]) == {}
+    assert read_gates(["recall@5", "mrr@10=0.1"]) == {"recall@5": 0.02, "mrr@10": 0.1}
+    for text, message in (
+        ("recal@5", "no metric `recal@5`"),
+        ("latency_ms", "`latency_ms` cannot gate"),
+        ("recall@5=much", "is no number"),
+        ("recall@5=2", "must be from 0 to 1"),
+    ):
+        with pytest.raises(RefusedError, match=message):
+            read_gates([text])

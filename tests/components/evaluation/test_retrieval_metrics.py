@@ -1,0 +1,103 @@
+"""Haystack's evaluators, as they are asked here, against values worked out by hand."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.evaluation.passage import Passage
+from shiguan.evaluation.question import Question
+from shiguan.evaluation.retrieval_metrics import (
+    context_metrics,
+    first_hits,
+    ndcg,
+    ranking_metrics,
+    recall,
+    reciprocal_rank,
+)
+
+GOLD = Question("q", "?", {"a": 1.0}, {"a": [(10, 20), (50, 60)]})
+GRADED = Question("q", "?", {"a": 2.0, "b": 2.0, "c": 1.0})
+
+
+def passage(record_id, *pieces):
+    return Passage(record_id, list(pieces) or [(0, 1)])
+
+
+def passages(names):
+    return [passage(name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("hit", "right"),
+    [
+        (passage("a", (0, 10)), False),  # ends where the place starts
+        (passage("a", (0, 11)), True),
+        (passage("a", (19, 30)), True),
+        (passage("a", (20, 50)), False),  # between the two places
+        (passage("a", (0, 5), (52, 55)), True),  # a later piece of a passage with gaps
+        (passage("b", (0, 100)), False),
+        (passage(None, (0, 100)), False),
+    ],
+)
+def test_a_passage_is_right_if_it_overlaps_a_place_of_the_answer(hit, right):
+    assert first_hits(GOLD, [hit]) == (["a"] if right else [None])
+
+
+def test_recall_counts_the_best_documents_among_the_first_k():
+    found = passages("caaxyb")
+    assert GRADED.gold == {"a", "b"}
+    assert [recall(GRADED, found, k) for k in (1, 5, 6)] == [0.0, 0.5, 1.0]
+
+
+def test_ndcg_takes_grades_as_gains_and_counts_a_document_once():
+    gained = 1 / 1 + 2 / math.log2(3) + 0 + 2 / math.log2(5)
+    ideal = 2 / 1 + 2 / math.log2(3) + 1 / 2
+    assert ndcg(GRADED, passages("caab"), 10) == pytest.approx(gained / ideal)
+    assert ndcg(GRADED, passages("abc"), 10) == pytest.approx(1)
+
+
+def test_the_ideal_order_is_as_long_as_what_is_looked_at():
+    many = Question("q", "?", {f"d{n}": 1.0 for n in range(12)})
+    assert ndcg(many, passages([f"d{n}" for n in range(10)]), 10) == pytest.approx(1)
+
+
+def test_reciprocal_rank_knows_the_first_gold_document_only():
+    assert reciprocal_rank(GRADED, passages("cxba"), 10) == pytest.approx(1 / 3)
+    assert reciprocal_rank(GRADED, passages("cxyzb"), 4) == 0
+
+
+def test_all_metrics_of_a_question_stand_together():
+    values = ranking_metrics(GRADED, passages("xa"))
+    assert values == pytest.approx(
+        {
+            "recall@1": 0,
+            "recall@5": 0.5,
+            "recall@10": 0.5,
+            "recall@20": 0.5,
+            "ndcg@10": (2 / math.log2(3)) / (2 + 2 / math.log2(3) + 0.5),
+            "mrr@10": 0.5,
+            "all_gold@10": 0,
+        }
+    )
+
+
+def test_nothing_found_is_zero_and_nothing_gold_is_no_score():
+    assert set(ranking_metrics(GRADED, []).values()) == {0.0}
+    with pytest.raises(ValueError, match="without a gold document"):
+        ndcg(Question("q", "?"), [passage("a")], 10)
+
+
+def test_a_context_is_scored_by_places_and_tokens():
+    read = [passage("a", (0, 5), (15, 30)), passage("b", (0, 9)), passage("a", (60, 90)), passage("x", (0, 9))]
+    assert context_metrics(GOLD, read, 300) == {"context_recall": 1, "context_precision": 0.25, "context_tokens": 300}
+    assert context_metrics(GOLD, [], 0) == {"context_recall": 0, "context_precision": 0, "context_tokens": 0}
+
+
+@given(st.lists(st.sampled_from("abcxyz"), max_size=25))
+def test_no_ranking_scores_outside_of_zero_to_one_and_a_deeper_look_finds_no_less(names):
+    values = ranking_metrics(GRADED, passages(names))
+    assert all(0 <= value <= 1 + 1e-9 for value in values.values())
+    depths = [values[f"recall@{k}"] for k in (1, 5, 10, 20)]
+    assert depths == sorted(depths)
