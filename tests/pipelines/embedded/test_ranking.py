@@ -6,7 +6,7 @@ import pytest
 
 from shiguan.errors import StoreFormatError
 from shiguan.library import Library
-from shiguan.loading import load_pipeline
+from shiguan.loading import pipeline_path
 from shiguan.retrieval.late_interaction_ranker import LateInteractionRanker
 from shiguan.runner import Runner
 from shiguan.support.model_cache import packaged_file
@@ -21,12 +21,12 @@ RECORDS = [
 ]
 
 
-def folder_of(folder, records):
+def folder_of(folder, records, index="index"):
     """Ingest records, and free the folder for the modes."""
     corpus = folder / "salt.jsonl"
     rows = [{"id": name, "title": "Salt", "text": text, "meta": {}} for name, text in records]
     corpus.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    library = Library("embedded", data_dir=folder / "library")
+    library = Library("embedded", data_dir=folder / "library", index=index)
     assert not [entry for result in library.ingest([corpus], tenant_id="t") for entry in result.skipped]
     for store in library.stores.values():
         store.close()
@@ -77,12 +77,12 @@ def test_another_tenant_sees_nothing_ranked(mode):
     assert mode.search(QUESTION, tenant_id="someone-else")[0] == []
 
 
-def test_a_library_that_was_ingested_without_vectors_is_not_ranked_and_says_so(tmp_path, monkeypatch):
-    real = load_pipeline("embedded", "index").get_component("embedder").document_embedder.__class__
-    monkeypatch.setattr(
-        real, "__init__", lambda self, real=real.__init__, **given: real(self, **{**given, "token_vectors": False})
-    )
-    folder = folder_of(tmp_path, RECORDS[:3])
+def test_a_library_that_was_ingested_without_vectors_is_not_ranked_and_says_so(tmp_path):
+    definition = pipeline_path("embedded", "index").read_text(encoding="utf-8")
+    assert "token_vectors: true" in definition
+    index = tmp_path / "index.yml"
+    index.write_text(definition.replace("token_vectors: true", "token_vectors: false"), encoding="utf-8")
+    folder = folder_of(tmp_path, RECORDS[:3], index)
     with Runner("embedded", "advanced", data_dir=folder, retrieval_only=True) as runner:
         documents, warnings = runner.search(QUESTION, tenant_id="t")
     assert ranked_by(documents) == ["fusion"] * 3
