@@ -4,14 +4,13 @@ import contextlib
 import json
 import re
 import socket
-import subprocess
-import sys
 
 import httpx
 import pytest
-from tests.support.server_process import ROOT, ServerProcess
+from tests.support.server_process import ServerProcess
 from tests.support.stand_in_llm import StandInLlm
 
+from shiguan.cli import main
 from shiguan.serving.keys import KeyFile
 
 GUO = b"Guo Ziyi retook Chang'an in 757. He served four emperors of the Tang.\n"
@@ -311,12 +310,15 @@ def test_a_second_server_on_the_same_folder_says_who_has_it(ready):
     assert second.process.returncode != 0
 
 
-def test_without_keys_another_address_is_refused(tmp_path):
-    environment = {"PATH": "", "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "shiguan.cli", "serve", "--host", "0.0.0.0", "--port", "0"],
-        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert re.search(r"No API keys.*shiguan keys add.*127\.0\.0\.1", done.stderr)
-    assert "Traceback" not in done.stderr
+def test_an_address_that_is_taken_is_told_of_before_anything_is_loaded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "--port", str(port)]) == 2
+    assert f"127.0.0.1:{port} cannot be listened on" in capsys.readouterr().err
+
+
+def test_without_keys_another_address_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path))
+    assert main(["serve", "--host", "0.0.0.0", "--port", "0"]) == 2
+    assert re.search(r"No API keys.*shiguan keys add.*127\.0\.0\.1", capsys.readouterr().err)

@@ -3,6 +3,8 @@
 import argparse
 import logging
 import os
+import socket
+from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -44,8 +46,6 @@ def _serve(options: argparse.Namespace) -> int:
     if options.deployment is not None:
         os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     try:
-        import uvicorn
-
         from shiguan.serving.key_ring import KeyRing
         from shiguan.serving.keyless import check_open_host
         from shiguan.serving.settings import ServingSettings
@@ -56,21 +56,25 @@ def _serve(options: argparse.Namespace) -> int:
     settings = ServingSettings.from_environment()
     keyless = KeyRing(settings).keyless
     check_open_host(options.host, keyless=keyless)
-    application = _application_module().create(settings)
+    with _bound(options.host, options.port) as listening:
+        application = _application_module().create(settings)
+        return _run(application, listening, lambda url: _say_ready(options, settings.deployment, url, keyless=keyless))
+
+
+def _run(application: Any, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
+    import uvicorn
 
     class Server(uvicorn.Server):
         """Says where it listens, once it can answer."""
 
-        async def startup(self, sockets: list[Any] | None = None) -> None:
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
-                address = self.servers[0].sockets[0].getsockname()
-                _say_ready(options, settings.deployment, str(address[0]), int(address[1]), keyless=keyless)
+                host, port = listening.getsockname()[:2]
+                say_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 
     config = uvicorn.Config(
         application,
-        host=options.host,
-        port=options.port,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -78,8 +82,30 @@ def _serve(options: argparse.Namespace) -> int:
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     server = Server(config)
-    server.run()
+    server.run(sockets=[listening])
     return 0 if server.started else 1
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Take the address before the models are loaded; it is not listened on, and so refuses callers, until they are."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise ConfigurationError(f"`{host}` is no address of this machine: {error.strerror}. Correct it.") from error
+    listening = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except OSError as error:
+        listening.close()
+        raise ConfigurationError(
+            f"{host}:{port} cannot be listened on: {error.strerror}. Choose another with `--host` and `--port`, or end "
+            "the program that has it."
+        ) from error
+    return listening
 
 
 def _application_module() -> Any:
@@ -94,8 +120,7 @@ def _application_module() -> Any:
     return module
 
 
-def _say_ready(options: argparse.Namespace, deployment: str, host: str, port: int, *, keyless: bool) -> None:
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyless: bool) -> None:
     if options.json:
         print_json({"url": url, "deployment": deployment, "keyless": keyless})
         return
