@@ -23,6 +23,7 @@ COMMANDS = (
     "why",
     "eval_retrieval",
     "eval_answers",
+    "eval_golden",
     "eval_compare",
 )
 """The files of this folder that hold commands, in the order of `shiguan --help`."""

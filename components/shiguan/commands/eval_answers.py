@@ -62,7 +62,7 @@ def _eval_answers(options: argparse.Namespace) -> int:
     if options.ragas:
         from shiguan.evaluation.ragas_judge import RagasJudge
 
-        judge = RagasJudge().judge
+        judge = RagasJudge()
     plan = AnswersPlan(
         read_golden_set(options.golden),
         corpus=options.corpus,

@@ -1,12 +1,12 @@
 """One measurement of answers from beginning to end: ask, score, judge, write down."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_run import AnswerRun, Track, answer_all, result_all
@@ -25,8 +25,28 @@ from shiguan.runner import Runner
 
 _WARNINGS_SHOWN = 10
 
-Judge = Callable[[list[GoldenQuestion], dict[str, dict[str, Any]]], dict[str, dict[str, float]]]
-"""Gives further metrics by question id, decided by a language model."""
+
+class Judge(Protocol):
+    """Gives further metrics, decided by a language model."""
+
+    def judge(
+        self, questions: list[GoldenQuestion], records: dict[str, dict[str, Any]], folder: Path
+    ) -> dict[str, dict[str, float]]:
+        """
+        Judge every answer that was given.
+
+        :param questions: The golden set.
+        :param records: Question id to what `AnswerRun.ask` gave.
+        :param folder: The run's folder.
+        :returns: Question id to metrics.
+        """
+
+    def notes(self) -> list[str]:
+        """
+        Say what could not be judged.
+
+        :returns: Sentences.
+        """
 
 
 def _ingest_silently(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
@@ -132,7 +152,8 @@ def measure_answers(
                 answer_all(AnswerRun(runner, library), questions, store, track)
         found = list(result_all(questions, store.records, plan.prices))
         if judge is not None:
-            judged = judge(questions, store.records)
+            judged = judge.judge(questions, store.records, output)
+            notes += judge.notes()
             for result in found:
                 result.metrics.update(judged.get(result.id, {}))
         results = Results(

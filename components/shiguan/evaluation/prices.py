@@ -54,13 +54,16 @@ def read_prices(path: Path) -> Prices:
         raise RefusedError(f"{path} cannot be read as YAML: {error}. Correct the path or the file.") from error
     models: dict[str, tuple[float, float]] = {}
     for model, price in table.items() if isinstance(table, dict) else ():
-        values = [price.get(kind) for kind in ("input", "output")] if isinstance(price, dict) else [None]
-        numbers = [value for value in values if type(value) in (int, float) and value >= 0]
-        if len(numbers) != 2:
+        read, written = (price.get("input"), price.get("output")) if isinstance(price, dict) else (None, None)
+        if not _is_price(read) or not _is_price(written):
             raise RefusedError(
                 f"{path} prices `{model}` as {price!r}; expected {{input: 0.4, output: 1.6}}, per million tokens."
             )
-        models[str(model)] = (float(numbers[0]), float(numbers[1]))
+        models[str(model)] = (float(read or 0), float(written or 0))
     if not models:
         raise RefusedError(f"{path} has no prices. Expected `model: {{input: 0.4, output: 1.6}}`, per million tokens.")
     return Prices(models)
+
+
+def _is_price(value: Any) -> bool:
+    return type(value) in (int, float) and value >= 0

@@ -1,0 +1,231 @@
+"""Makes a golden set from an ingested library with a language model, and has it judged."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from haystack import Document
+from haystack.components.generators.chat.types import ChatGenerator
+
+from shiguan.evaluation.golden_replies import TYPES, UNANSWERABLE, read_judgements, read_questions
+from shiguan.evaluation.golden_set import write_golden_set
+from shiguan.evaluation.run_store import RunStore
+from shiguan.support.languages import detect_language
+from shiguan.support.llm_calls import ask_llm
+from shiguan.support.near_duplicates import shingles, similarity
+from shiguan.support.prompt_rendering import render_prompt
+from shiguan.support.source_blocks import SourceBlock, render_sources
+
+GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "review.jsonl"
+REVIEW_SHARE = 0.1
+"""How much of what was judged a person looks at."""
+
+_SAME = 0.6
+_SHORTEST_PASSAGE = 80
+
+Track = Callable[[list[Document]], Iterable[Document]]
+"""Goes through the passages and shows how far it is."""
+
+
+@dataclass(frozen=True)
+class MadeSet:
+    """
+    What came of a run.
+
+    :param accepted: The golden set's rows.
+    :param rejected: The rows that the judge rejected, or said nothing about.
+    :param faults: What was thrown out, by kind, and how often.
+    :param passages: How many passages were read.
+    :param llm_calls: How many calls it took.
+    :param verdicts: Question id to the judge's verdict, of every question that was judged.
+    """
+
+    accepted: list[dict[str, Any]]
+    rejected: list[dict[str, Any]]
+    faults: Counter[str]
+    passages: int
+    llm_calls: int
+    verdicts: dict[str, str]
+
+
+class GoldenMaker:
+    """
+    Writes questions, passage by passage.
+
+    Two calls per passage: one writes a question of each of a few types, one judges them. What the first wrote is held
+    against the passage before the second sees it. What a passage gave is on the disk before the next one is read.
+
+    :param chat_generator: The model.
+    :param per_passage: How many questions are asked for per passage, one of them at times an unanswerable one.
+    :param unanswerable: The share of passages that are asked for an unanswerable question too, 0 to 1.
+    :param seed: For the choice of passages and types.
+    """
+
+    def __init__(
+        self, chat_generator: ChatGenerator, *, per_passage: int = 3, unanswerable: float = 0.5, seed: int = 0
+    ) -> None:
+        if not 1 <= per_passage < len(TYPES):
+            raise ValueError(f"`per_passage` must be 1 to {len(TYPES) - 1}, got {per_passage}.")
+        if not 0 <= unanswerable <= 1:
+            raise ValueError(f"`unanswerable` must be 0 to 1, got {unanswerable}.")
+        self.chat_generator = chat_generator
+        self.per_passage = per_passage
+        self.unanswerable = unanswerable
+        self.seed = seed
+
+    def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
+        """
+        Make questions until there are enough, or no passages are left.
+
+        :param parents: The library's passages.
+        :param count: How many accepted questions are wanted.
+        :param store: Keeps what each passage gave.
+        :param track: Shows the progress.
+        :returns: The questions; those that say nearly the same as an earlier one are left out.
+        """
+        chosen = self.choose(parents)
+        made = collected(chosen, store.records, count)
+        for parent in track(chosen):
+            if len(made.accepted) >= count:
+                break
+            if parent.id not in store.records:
+                store.add(parent.id, self.ask(parent))
+                made = collected(chosen, store.records, count)
+        return made
+
+    def choose(self, parents: Sequence[Document]) -> list[Document]:
+        """
+        Put the passages into the order in which they are read.
+
+        :param parents: The library's passages.
+        :returns: Those with enough text, shuffled; the same for the same library and seed.
+        """
+        long = sorted(
+            (parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE), key=lambda one: one.id
+        )
+        random.Random(self.seed).shuffle(long)  # noqa: S311
+        return long
+
+    def ask(self, parent: Document) -> dict[str, Any]:
+        """
+        Make and judge the questions of one passage.
+
+        :param parent: The passage.
+        :returns: JSON: `rows`, with the judge's verdict as `judge`; `faults`, kind to number; `llm_calls`.
+        """
+        passage = parent.content or ""
+        language = detect_language(passage)
+        context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
+        types = self.types_for(parent)
+        reply = ask_llm(
+            self.chat_generator, render_prompt("golden_maker", context=context, language=language, types=types)
+        )
+        if reply.failure:
+            return {"rows": [], "faults": {"the model failed": 1}, "llm_calls": 1}
+        made = read_questions(reply.text, passage)
+        rows: list[dict[str, Any]] = [dict(row) for row in made.rows]
+        calls = 1
+        if rows:
+            calls = 2
+            asked = [{"question": row["question"], "answer": row["answer"]} for row in rows]
+            judged = ask_llm(
+                self.chat_generator, render_prompt("golden_judge", context=context, language=language, questions=asked)
+            )
+            verdicts = read_judgements(judged.text, len(rows))
+            made.faults["judge said neither"] += verdicts.count(None)
+            for row, verdict in zip(rows, verdicts, strict=True):
+                row["judge"] = verdict or "none"
+        for row in rows:
+            row.update(source=parent.meta.get("record_id") or parent.meta.get("source", ""), language=language)
+        return {"rows": rows, "faults": {kind: n for kind, n in made.faults.items() if n}, "llm_calls": calls}
+
+    def types_for(self, parent: Document) -> list[str]:
+        """
+        Choose the kinds of question for a passage.
+
+        :param parent: The passage.
+        :returns: Different types, `unanswerable` last where it is among them.
+        """
+        draw = random.Random(f"{self.seed} {parent.id}")  # noqa: S311
+        types = draw.sample([kind for kind in TYPES if kind != UNANSWERABLE], self.per_passage)
+        if draw.random() < self.unanswerable:
+            types[-1] = UNANSWERABLE
+        return types
+
+
+def collected(chosen: Sequence[Document], records: dict[str, dict[str, Any]], count: int) -> MadeSet:
+    """
+    Bring together what the passages gave.
+
+    :param chosen: The passages in their order.
+    :param records: Parent id to what `GoldenMaker.ask` gave.
+    :param count: How many accepted questions are kept.
+    :returns: The set, each question with an id.
+    """
+    made = MadeSet([], [], Counter(), 0, 0, {})
+    seen: list[frozenset[tuple[str, ...]]] = []
+    passages = calls = 0
+    for parent in chosen:
+        record = records.get(parent.id)
+        if record is None:
+            continue
+        passages += 1
+        calls += record["llm_calls"]
+        made.faults.update(record["faults"])
+        for place, row in enumerate(record["rows"], start=1):
+            runs = shingles(row["question"])
+            if any(similarity(runs, other) >= _SAME for other in seen):
+                made.faults["nearly the same question"] += 1
+                continue
+            seen.append(runs)
+            whole = _golden_row(f"{parent.id[:12]}-{place}", row)
+            made.verdicts[whole["id"]] = row["judge"]
+            (made.accepted if row["judge"] == "accept" else made.rejected).append(whole)
+    return MadeSet(made.accepted[:count], made.rejected, made.faults, passages, calls, made.verdicts)
+
+
+def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
+    """
+    Write the golden set, what was rejected, and the file that a person edits.
+
+    The review file keeps what a person has already written into it. The judge's verdict is not in it, so that it
+    does not lead the person.
+
+    :param made: The questions.
+    :param folder: The run's folder.
+    :param seed: For drawing one question in ten, accepted and rejected ones alike.
+    """
+    write_golden_set(folder / GOLDEN_FILE, [_without_judge(row) for row in made.accepted])
+    write_golden_set(folder / REJECTED_FILE, made.rejected)
+    review = folder / REVIEW_FILE
+    if review.exists():
+        return
+    judged = sorted([*made.accepted, *made.rejected], key=lambda row: row["id"])
+    drawn = random.Random(seed).sample(judged, min(len(judged), max(1, round(REVIEW_SHARE * len(judged)))))  # noqa: S311
+    shown = [
+        {"id": row["id"], "person": "", **{k: v for k, v in row.items() if k not in ("id", "judge")}} for row in drawn
+    ]
+    write_golden_set(review, shown)
+
+
+def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
+    answerable = row["type"] != UNANSWERABLE
+    whole: dict[str, Any] = {
+        "id": name,
+        "question": row["question"],
+        "language": row["language"],
+        "type": row["type"],
+        "answerable": answerable,
+        "judge": row["judge"],
+    }
+    if answerable:
+        whole["answers"] = [row["answer"]]
+        whole["gold"] = [{"source": row["source"], "quote": row["quote"]}]
+    return whole
+
+
+def _without_judge(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "judge"}
