@@ -7,23 +7,20 @@ Each corpus goes through the real `index` pipeline into a data folder of its own
 retrieval of `simple`, as `shiguan ingest` and `shiguan search --queries` do it. Beside it stand its two retrievers
 alone, run on the same components, because fusion must never lose what one of them knew.
 
-A passage is right if its record is a gold document and, where the set marks the answer's place, the passage overlaps
-it. Recall@k is the share of a question's gold documents found among the first k passages (for sets with one gold
-document: the share of questions answered); nDCG@10 counts each document once, by its grade. Sets with graded judgements
-count grade 2 as gold, lower grades only in nDCG.
+What counts as right, and the arithmetic, are those of `shiguan eval retrieval`: see docs/evaluation.md. For sets with
+one gold document recall@k is the share of questions answered; sets with graded judgements count grade 2 as gold, lower
+grades only in nDCG.
 
 The exit code is 1 if a bar is missed, 2 if there are no data.
 """
 
 import argparse
-import gzip
 import json
-import math
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -33,6 +30,9 @@ os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # A second torch thread on one question only spins; it doubles the CPU time and gains nothing.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from shiguan.evaluation.passage import Passage, passages_of
+from shiguan.evaluation.question import Question
 
 TENANT = "evaluation"
 DEPTH = 10
@@ -65,40 +65,6 @@ BARS = (
 )
 
 
-@dataclass(frozen=True)
-class Hit:
-    """One passage found: which record it is from, and which code points of that record it holds."""
-
-    record_id: str | None
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question with its judgements: `grades` by document, `spans` where the set marks the answer's place."""
-
-    id: str
-    text: str
-    grades: dict[str, float]
-    spans: dict[str, list[tuple[int, int]]]
-
-    @property
-    def gold(self) -> set[str]:
-        """The documents that recall counts: those of the highest grade."""
-        best = max(self.grades.values(), default=0)
-        return {doc for doc, grade in self.grades.items() if grade == best}
-
-    def document_of(self, hit: Hit) -> str | None:
-        """Name the judged document that a passage is right for, or None."""
-        if hit.record_id not in self.grades:
-            return None
-        spans = self.spans.get(hit.record_id)
-        if spans and not any(hit.start < end and start < hit.end for start, end in spans):
-            return None
-        return hit.record_id
-
-
 @dataclass
 class Scores:
     """Means over a set's questions, each from 0 to 1, higher is better."""
@@ -121,33 +87,10 @@ class Row:
     misses: list[str] = field(default_factory=list)
 
 
-def recall(question: Question, hits: Iterable[Hit], k: int) -> float:
-    """Give the share of gold documents among the first `k` hits."""
-    found = {question.document_of(hit) for hit in list(hits)[:k]}
-    return len(question.gold & found) / len(question.gold)
-
-
-def ndcg(question: Question, hits: Iterable[Hit], k: int) -> float:
-    """
-    Give the normalised discounted cumulative gain of the first `k` hits, with the grades as gains.
-
-    A second passage of a document that was already found gains nothing: it would tell the reader nothing new, and the
-    ideal order knows each document once. Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques"
-    (2002), section 2.2.
-    """
-    seen: set[str] = set()
-    gain = 0.0
-    for rank, hit in enumerate(list(hits)[:k], start=1):
-        document = question.document_of(hit)
-        if document is not None and document not in seen:
-            seen.add(document)
-            gain += question.grades[document] / math.log2(rank + 1)
-    ideal = sum(g / math.log2(r + 1) for r, g in enumerate(sorted(question.grades.values(), reverse=True)[:k], start=1))
-    return gain / ideal
-
-
-def score(questions: list[Question], results: dict[str, list[Hit]]) -> Scores:
+def score(questions: list[Question], results: dict[str, list[Passage]]) -> Scores:
     """Average over all questions; one without results counts as 0."""
+    from shiguan.evaluation.retrieval_metrics import ndcg, recall
+
     count = len(questions)
 
     def mean(values: Iterable[float]) -> float:
@@ -173,27 +116,11 @@ def judge(row: Row) -> list[str]:
     return misses
 
 
-def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """Read a JSONL file, compressed or not."""
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        yield from (json.loads(line) for line in lines if line.strip())
-
-
 def read_questions(folder: Path, queries: str) -> list[Question]:
-    """Read a set's questions with their judgements; questions without any are left out."""
-    grades: dict[str, dict[str, float]] = {}
-    for row in read_jsonl(folder / "qrels.jsonl.gz"):
-        if row["score"] > 0:
-            grades.setdefault(row["query_id"], {})[row["doc_id"]] = row["score"]
-    questions = []
-    for row in read_jsonl(folder / queries):
-        if row["id"] not in grades:
-            continue
-        spans: dict[str, list[tuple[int, int]]] = {}
-        for gold in row.get("gold") or []:
-            spans.setdefault(gold["doc_id"], []).append((gold["start"], gold["end"]))
-        questions.append(Question(row["id"], row["text"], grades[row["id"]], spans))
-    return questions
+    """Read a set's questions with their judgements."""
+    from shiguan.evaluation.retrieval_set import read_retrieval_set
+
+    return read_retrieval_set(folder / "corpus.jsonl.gz", folder / queries, folder / "qrels.jsonl.gz").questions
 
 
 class Retrieval:
@@ -214,31 +141,27 @@ class Retrieval:
         self._parents = component("parent_fetcher")
         self._filters = component("tenant_filter").run(tenant_id=TENANT)["filters"]
 
-    def fused(self, text: str) -> list[Hit]:
+    def fused(self, text: str) -> list[Passage]:
         """Give what `shiguan search` gives."""
         documents, _ = self._runner.search(text, tenant_id=TENANT, top_k=DEPTH)
-        return _hits(documents)
+        return passages_of(documents)
 
-    def bm25(self, text: str) -> list[Hit]:
+    def bm25(self, text: str) -> list[Passage]:
         """Give what the words alone find."""
         return self._passages(self._bm25.run(query=text, filters=self._filters)["documents"])
 
-    def vectors(self, text: str) -> list[Hit]:
+    def vectors(self, text: str) -> list[Passage]:
         """Give what the vectors alone find; nothing where the embedder does not know the passages' language."""
         return self._passages(self._vectors.run(query=text, filters=self._filters)["documents"])
 
-    def _passages(self, children: list[Any]) -> list[Hit]:
-        return _hits(self._parents.run(documents=children, filters=self._filters, top_k=DEPTH)["documents"])
+    def _passages(self, children: list[Any]) -> list[Passage]:
+        return passages_of(self._parents.run(documents=children, filters=self._filters, top_k=DEPTH)["documents"])
 
     def close(self) -> None:
         """Free the data folder."""
         self._runner.close()
         for holder in (self._bm25, self._parents):
             holder.document_store.close()
-
-
-def _hits(documents: Iterable[Any]) -> list[Hit]:
-    return [Hit(d.meta.get("record_id"), d.meta.get("start", 0), d.meta.get("end", 0)) for d in documents]
 
 
 def ingest(corpus: Path, data_dir: Path) -> None:

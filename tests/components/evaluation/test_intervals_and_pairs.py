@@ -108,7 +108,7 @@ def test_gates_are_read_from_words():
     assert read_gates(["none"]) == {}
     assert read_gates(["recall@5", "mrr@10=0.1"]) == {"recall@5": 0.02, "mrr@10": 0.1}
     for text, message in (
-        ("recal@5", "no metric `recal@5`"),
+        ("luck@5", "no metric `luck@5`"),
         ("latency_ms", "`latency_ms` cannot gate"),
         ("recall@5=much", "is no number"),
         ("recall@5=2", "must be from 0 to 1"),
