@@ -62,7 +62,7 @@ class IngestJobs:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._progress: dict[str, tuple[str, int, int]] = {}
-        self._submitting = threading.Lock()
+        self._changing = threading.Lock()
 
     def start(self) -> None:
         """Begin to work, first on what an earlier process left."""
@@ -93,21 +93,21 @@ class IngestJobs:
         :returns: Its record; from here on it is not lost.
         :raises ApiError: 429 if the tenant has too many waiting, 503 if it cannot be written.
         """
-        with self._submitting:
-            waiting = [record for record in self.folder.waiting() if record.tenant_id == tenant_id]
-            if len(waiting) >= self.max_pending:
-                raise ApiError(
-                    "too_many_requests",
-                    message=f"{len(waiting)} uploads of this tenant wait to be ingested, the limit.",
-                    headers={"Retry-After": "30"},
-                )
-            try:
-                record = self.folder.add(tenant_id, source, content)
-            except (OSError, StoreFullError) as error:
-                raise as_api_error(error) from error
-            for earlier in waiting:
-                if earlier.source == source and earlier.state == "queued":
-                    self._finish(replace(earlier, state="superseded"))
+        waiting = sum(record.tenant_id == tenant_id for record in self.folder.waiting())
+        if waiting >= self.max_pending:
+            raise ApiError(
+                "too_many_requests",
+                message=f"{waiting} uploads of this tenant wait to be ingested, the limit.",
+                headers={"Retry-After": "30"},
+            )
+        try:
+            record = self.folder.add(tenant_id, source, content)
+        except (OSError, StoreFullError) as error:
+            raise as_api_error(error) from error
+        for earlier in self.folder.waiting():
+            same = (earlier.tenant_id, earlier.source) == (tenant_id, source)
+            if same and earlier.id < record.id and earlier.state == "queued":
+                self._finish(replace(earlier, state="superseded"))
         self._wake.set()
         return record
 
@@ -186,9 +186,19 @@ class IngestJobs:
             self._finish(replace(record, state="failed", error=_told(ApiError("internal"))))
             return
         record = replace(record, state="running", attempts=record.attempts + 1, started=time.time())
-        self.folder.save(record)
+        with self._changing:
+            # It may have been deleted or replaced since it was looked at.
+            if not self.folder.is_pending(record.id):
+                return
+            self.folder.save(record)
         try:
-            stream = ByteStream(self.folder.content(record.id), meta={"file_name": record.source})
+            content = self.folder.content(record.id)
+        except FileNotFoundError:
+            # Another process that shares the folder ended it at this very moment.
+            self.folder.forget(record.id)
+            return
+        try:
+            stream = ByteStream(content, meta={"file_name": record.source})
             [done] = self.library.ingest([stream], tenant_id=record.tenant_id, progress=self._listener(record.id))
         except _IngestStoppedError:
             self._after_stop(record)
@@ -233,8 +243,9 @@ class IngestJobs:
             self._queue_again(record, min(_FIRST_PAUSE * 2 ** (record.attempts - 1), _LONGEST_PAUSE), error)
 
     def _queue_again(self, record: JobRecord, pause: float, error: ApiError) -> None:
-        if self.folder.is_pending(record.id):
-            self.folder.save(replace(record, state="queued", not_before=time.time() + pause, error=_told(error)))
+        with self._changing:
+            if self.folder.is_pending(record.id):
+                self.folder.save(replace(record, state="queued", not_before=time.time() + pause, error=_told(error)))
 
     def _after_stop(self, record: JobRecord) -> None:
         """Finish a deletion that came while its source went in."""
@@ -243,7 +254,8 @@ class IngestJobs:
                 self.library.delete(record.source, tenant_id=record.tenant_id)
 
     def _finish(self, record: JobRecord) -> bool:
-        ended = self.folder.is_pending(record.id) and self.folder.finish(record)
+        with self._changing:
+            ended = self.folder.is_pending(record.id) and self.folder.finish(record)
         if ended:
             metrics.JOBS.labels(record.state).inc()
             self.folder.prune()

@@ -136,6 +136,14 @@ class JobFolder:
             return False
         return True
 
+    def forget(self, job_id: str) -> None:
+        """
+        Drop the record of an upload whose bytes are gone.
+
+        :param job_id: Its id.
+        """
+        (self.pending / f"{job_id}.json").unlink(missing_ok=True)
+
     def is_pending(self, job_id: str) -> bool:
         """
         Tell whether an upload is still to go in.

@@ -134,7 +134,12 @@ def test_the_same_name_again_replaces_an_upload_that_still_waits(make, library):
 def test_a_store_that_fails_is_tried_again_until_it_works(make, library, monkeypatch):
     monkeypatch.setattr(ingest_jobs, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(ingest_jobs, "_LASTING_PAUSE", 0.001)
-    failures = [*[StoreError("down")] * 10, StoreFullError("full"), RuntimeError("the text of a document")]
+    failures = [
+        *[StoreError("down")] * 10,
+        StoreFullError("full"),
+        RuntimeError("the text of a document"),
+        FileNotFoundError("a model"),
+    ]
 
     def before(name, text):
         if failures:
@@ -146,7 +151,7 @@ def test_a_store_that_fails_is_tried_again_until_it_works(make, library, monkeyp
     jobs.start()
     done = wait(jobs, record)
     # What is no fault of the upload does not count.
-    assert (done["state"], done["attempts"], done["error"]) == ("done", 2, None)
+    assert (done["state"], done["attempts"], done["error"]) == ("done", 3, None)
 
 
 def test_a_stage_that_fails_is_tried_again_and_at_last_given_up_with_its_name(make, library, monkeypatch):
@@ -326,3 +331,33 @@ def test_only_the_last_finished_uploads_are_remembered(make, monkeypatch):
     assert wait(jobs, records[-1])["state"] == "done"
     jobs.stop()
     assert [jobs.find("acme", record.id) is not None for record in records] == [False, False, True, True]
+
+
+def test_an_upload_whose_bytes_another_process_took_away_is_forgotten(make, library):
+    jobs = make()
+    record, other = submit(jobs, "a.txt", "one"), submit(jobs, "b.txt", "two")
+    (jobs.folder.pending / f"{record.id}.bin").unlink()
+    jobs.start()
+    assert wait(jobs, other)["state"] == "done"
+    assert jobs.find("acme", record.id) is None
+    assert list(jobs.folder.pending.iterdir()) == []
+
+
+def test_uploads_of_one_name_at_once_end_with_the_last_one_in_the_library(make, library):
+    jobs = make()
+    jobs.start()
+    records = []
+    threads = [
+        threading.Thread(target=lambda n=n: records.append((submit(jobs, "a.txt", str(n)), str(n)))) for n in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    states = [wait(jobs, record)["state"] for record, _ in records]
+    assert set(states) <= {"done", "superseded"}
+    last, text = max(records, key=lambda pair: pair[0].id)
+    assert wait(jobs, last)["state"] == "done"
+    assert library.texts == {("acme", "a.txt"): text}
+    jobs.stop()
+    assert list(jobs.folder.pending.iterdir()) == []
