@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from haystack import Document, component
+from haystack import Document, component, default_from_dict, default_to_dict
 
 from shiguan.support.model_cache import PACKAGED_MODEL
 from shiguan.support.packed_tokens import META_KEY, pack
@@ -60,6 +60,31 @@ class TokenVectorDocumentEmbedder:
         self.meta_fields_to_embed = meta_fields_to_embed
         self.embedding_separator = embedding_separator
         self.batch_size = batch_size
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the settings; needed because this stands inside another component.
+
+        :returns: What `from_dict` takes.
+        """
+        return default_to_dict(
+            self,
+            model=self.model,
+            token_vectors=self.token_vectors,
+            meta_fields_to_embed=self.meta_fields_to_embed,
+            embedding_separator=self.embedding_separator,
+            batch_size=self.batch_size,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "TokenVectorDocumentEmbedder":
+        """
+        Make an embedder from its settings.
+
+        :param data: What `to_dict` returned.
+        :returns: The embedder.
+        """
+        return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
         """
