@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shiguan.errors import RefusedError
+from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation.answer_metrics import score_answer
 from shiguan.evaluation.golden_set import GoldenQuestion, GoldenSet, gold_parents
 from shiguan.evaluation.ingested_corpus import TENANT
@@ -78,7 +78,13 @@ def _ask(one: GoldenQuestion, places: dict[str, str], retrieval: RetrievalRun, r
         outputs=["answers", "documents"],
         history=question.history or None,
     )
-    answer = told["outputs"]["answers"][0]
+    answers = told["outputs"]["answers"]
+    if not answers:
+        raise AnswerError(
+            f"The question `{question.id}` ended without an answer in `{runner.mode}`. A stage of it waited for what "
+            "never came; check the file with `shiguan check`."
+        )
+    answer = answers[0]
     metrics: dict[str, float] = {}
     if places:
         judged = replace(question, grades=dict.fromkeys(places.values(), 1.0))
