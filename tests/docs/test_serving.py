@@ -20,12 +20,12 @@ SECONDS = 240
 EXPECTED = {
     2: ["the history department", "history"],
     4: ['"source":"book.epub"', '"state":"done"', '"passages":'],
-    5: ["16 December 755", '"verdict":"supported"', '"status":"answered"'],
+    5: ["16 Dec", '"verdict":"supported"', '"status":"answered"'],
     6: ["event: documents_retrieved", "event: claim", "边令诚", "event: generation_complete", "data: [DONE]"],
     7: ["Nan Jiyun", '"error"'],
     8: ["shiguan-precise", "758", "salt monopoly"],
     9: ["ok", '"status":"ready"', "shiguan_requests_total", "shiguan_verdicts_total"],
-    10: ["simple.yml", "frontier"],
+    10: ["simple.yml: fine", "military governors", '"number":3'],
 }
 
 
@@ -80,6 +80,9 @@ def test_every_command_of_the_page_does_what_the_page_says(tmp_path):
     for number, texts in EXPECTED.items():
         missing = [text for text in texts if text not in printed[str(number)]]
         assert not missing, f"block {number} printed no {missing}: {printed[str(number)][-2000:]}"
+    # The file of one's own reads three passages, the packaged one ten.
+    assert '"number":4' in printed["7"]
+    assert '"number":4' not in printed["10"]
 
 
 def _programs(folder: Path) -> Path:
