@@ -1,0 +1,61 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from shiguan.evaluation import provenance
+from shiguan.evaluation.provenance import code_hash, describe_circumstances, describe_configuration
+from shiguan.loading import pipeline_path
+
+
+def describe(mode="simple"):
+    return describe_configuration("embedded", mode, data={"queries.jsonl": "aa"}, options={"count": 3})
+
+
+def test_the_description_is_json_and_the_same_every_time():
+    assert json.loads(json.dumps(describe())) == describe()
+    assert describe()["models"]["embedding_retriever.text_embedder"] == "sentence-transformers/all-MiniLM-L6-v2"
+    assert describe()["llm"] == {"model": "extractive"}
+
+
+def test_another_pipeline_file_is_another_configuration(tmp_path):
+    own = tmp_path / "simple.yml"
+    own.write_text(pipeline_path("embedded", "simple").read_text(encoding="utf-8") + "\n# a remark\n", encoding="utf-8")
+    assert describe(own)["mode"] == "simple"
+    assert describe(own)["pipelines"]["simple.yml"] != describe()["pipelines"]["simple.yml"]
+    assert describe(own)["pipelines"]["index.yml"] == describe()["pipelines"]["index.yml"]
+
+
+def test_an_endpoint_is_named_by_model_and_host_and_never_by_its_secrets(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://someone:hidden@127.0.0.1:8000/v1?key=hidden")
+    monkeypatch.setenv("OPENAI_API_KEY", "hidden")
+    monkeypatch.setenv("OPENAI_MODEL", "small")
+    described = describe()
+    assert described["llm"] == {"model": "small", "host": "127.0.0.1:8000"}
+    assert "hidden" not in json.dumps(described)
+
+
+def test_the_code_has_one_name_until_it_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "_PACKAGE", tmp_path)
+    (tmp_path / "ingest").mkdir()
+    (tmp_path / "ingest" / "one.py").write_text("x = 1\n")
+    (tmp_path / "two.py").write_text("y = 2\n")
+    whole, part = code_hash(), code_hash("ingest")
+    (tmp_path / "two.py").write_text("y = 3\n")
+    assert code_hash() != whole
+    assert code_hash("ingest") == part
+
+
+def test_circumstances_do_not_name_the_computer():
+    found = describe_circumstances()
+    assert found["versions"]["haystack-ai"].startswith("2.")
+    assert found["machine"]["cores"] >= 1
+    assert str(Path.home()) not in json.dumps(found)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_commit_is_named_only_in_a_checkout(tmp_path, monkeypatch, inside):
+    monkeypatch.setattr(provenance, "_PACKAGE", tmp_path / "components" / "shiguan")
+    if inside:
+        (tmp_path / ".git").mkdir()  # an empty folder is no repository: git says so, and nothing is claimed
+    assert provenance.commit() is None
