@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HAYSTACK_TELEMETRY_ENABLED := False
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo test lint types fmt integration docs bars clean
+.PHONY: demo test lint types gate fmt integration docs bars quality clean
 
 $(VENV)/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -27,9 +27,16 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	PYTHONPATH=components $(BIN)/lint-imports
 	$(BIN)/codespell
+	$(BIN)/shiguan check
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/hadolint --config .hadolint.yaml hayhooks/Dockerfile
+	$(BIN)/yamllint --strict .
 
 types: $(VENV)/installed
 	$(BIN)/mypy
+
+gate: $(VENV)/installed  ## has retrieval, citing or refusing got worse? against evaluation/gate/
+	OMP_NUM_THREADS=1 $(BIN)/python evaluation/gate.py
 
 fmt: $(VENV)/installed
 	$(BIN)/ruff format .
@@ -40,6 +47,11 @@ docs: $(VENV)/installed  ## docs/modes.md and docs/components.md, from YAML and 
 
 bars: $(VENV)/installed  ## the retrieval table of the README, on the public sets
 	$(BIN)/python evaluation/retrieval_bars.py
+
+quality: $(VENV)/installed  ## what each part of the retrieval pays, on the public sets
+	$(BIN)/python evaluation/quality.py
+	$(BIN)/python evaluation/late_interaction.py
+	$(BIN)/python evaluation/answer_bars.py
 
 clean:
 	rm -rf $(VENV) .data dist build
