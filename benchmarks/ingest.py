@@ -242,7 +242,7 @@ def table(result: dict[str, Any]) -> str:
         f"{batches['reading_order']:.1f} s in reading order, {batches['sorted_by_length']:.1f} s sorted by length "
         f"({1 - batches['sorted_by_length'] / batches['reading_order']:.0%} less).",
         "",
-        *token_vector_lines(result["token_vectors"]),
+        *(token_vector_lines(result["token_vectors"]) if "token_vectors" in result else []),
         "",
         f"{result['children']:,} children of {result['book']}, {machine['cpu']}, {machine['cores']} cores, "
         f"{machine['memory_gib']} GiB, Python {machine['python']}, {result['date']}.",
