@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from haystack import AsyncPipeline
 from haystack.core.errors import PipelineRuntimeError
+from haystack.errors import FilterError
 
 from shiguan.answer_object import Results
-from shiguan.errors import AnswerError, ShiguanError, TimeLimitError
+from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError
 from shiguan.support.llm_tally import LlmTally, tallied_llm_calls
 from shiguan.support.run_watch import RunWatch, TimeLimits
 from shiguan.support.stage_timer import watched_stages
@@ -85,7 +86,11 @@ class PipelineRun:
                     at_work = watch.running
                     await watch.stop()
         except PipelineRuntimeError as error:
-            raise _as_ours(error) from error
+            ours = _ours_behind(error)
+            if ours is None:
+                raise _in_words(error) from error
+            # It lies behind Haystack's: to name that as its cause would make a circle of causes.
+            raise ours from ours.__cause__
         except TimeoutError as error:
             if not timer.expired() or isinstance(error, ShiguanError):
                 raise
@@ -126,17 +131,20 @@ class PipelineRun:
         )
 
 
-def _as_ours(error: PipelineRuntimeError) -> ShiguanError:
-    """Find our own error behind Haystack's, or say which stage failed and why."""
-    stage = error.component_name or "unknown"
+def _ours_behind(error: PipelineRuntimeError) -> ShiguanError | None:
     cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ShiguanError):
-            if isinstance(cause, AnswerError) and not cause.stage:
-                cause.stage = stage
-            return cause
+    while cause is not None and not isinstance(cause, ShiguanError):
         cause = cause.__cause__
+    if isinstance(cause, AnswerError) and not cause.stage:
+        cause.stage = error.component_name or ""
+    return cause
+
+
+def _in_words(error: PipelineRuntimeError) -> ShiguanError:
     reason = error.__cause__ or error
+    if isinstance(reason, FilterError):
+        return RefusedError(f"The filters cannot be used: {' '.join(str(reason).split())} Correct them.")
+    stage = error.component_name or "unknown"
     return AnswerError(
         f"The stage `{stage}` failed: {type(reason).__name__}: {reason}. Nothing was answered; try again, and run with "
         "SHIGUAN_LOG_LEVEL=DEBUG to see more.",

@@ -9,7 +9,7 @@ from tests.support.small_library import ingest_small_library
 from tests.support.stand_in_llm import Fault, StandInLlm
 
 from shiguan.answer_events import EVENTS
-from shiguan.errors import TimeLimitError
+from shiguan.errors import RefusedError, TimeLimitError
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.runner import Runner
 from shiguan.support.run_watch import TimeLimits
@@ -182,6 +182,12 @@ async def test_a_stream_that_breaks_in_the_middle_is_an_error_after_its_tokens(r
 async def test_an_empty_question_is_an_error_event(plain_runner):
     events = await told(plain_runner("simple"), "  ")
     assert [event.name for event in events] == ["error"]
+
+
+async def test_a_filter_that_no_store_understands_is_refused(plain_runner):
+    odd = {"field": "meta.source", "operator": ">", "value": {"a": 1}}
+    with pytest.raises(RefusedError, match="compares numbers and dates"):
+        await plain_runner("simple").ask_async(QUESTION, tenant_id="a", filters=odd)
 
 
 async def test_what_a_question_comes_with_reaches_the_model(runner, llm):

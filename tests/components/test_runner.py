@@ -88,6 +88,16 @@ def test_our_own_errors_come_through_as_they_are(runner):
         runner.ask("Who?", tenant_id="a", filters={"title": "x"})
 
 
+def test_no_error_is_its_own_cause(runner):
+    with pytest.raises(RefusedError) as raised:
+        runner.ask("Who?", tenant_id="a", filters={"title": "x"})
+    causes, cause = [], raised.value
+    while cause is not None:
+        assert cause not in causes
+        causes.append(cause)
+        cause = cause.__cause__
+
+
 @pytest.mark.parametrize("tenant", ["", " "])
 def test_a_missing_tenant_is_refused(runner, tenant):
     with pytest.raises(RefusedError, match="without a tenant"):

@@ -271,6 +271,8 @@ def test_the_messages_before_the_question_are_its_history(client, llm):
         ({"messages": [{"role": "assistant", "content": "x"}]}, 400, "messages"),
         ({"messages": [{"role": "user", "content": "x" * 2001}]}, 400, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, 400, "messages"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": None}]}]}, 400, "messages"),
+        ({"messages": [{"role": "user", "content": "\x00"}]}, 400, "query"),
         ({"temperature": 3}, 400, "temperature"),
     ],
 )  # fmt: skip

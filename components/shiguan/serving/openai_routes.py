@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from shiguan.answer_events import GENERATION_COMPLETE, TOKEN, AnswerEvent
 from shiguan.serving import metrics
+from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError, as_api_error, log_failure
 from shiguan.serving.invalid_fields import invalid_fields
@@ -46,7 +47,7 @@ async def chat_completions(request: Request, asker: Asker) -> Response:
     """
     try:
         body = await _body(request)
-        question = body.as_request()
+        question = _question(body)
         engine, deadline = current_engine(), deadline_of(request)
         completion = Completion(body.model)
         if body.stream:
@@ -77,6 +78,14 @@ async def _body(request: Request) -> ChatRequest:
             fields=[{"field": unsupported, "problem": "not supported"}],
         )
     return body
+
+
+def _question(body: ChatRequest) -> AnswerRequest:
+    try:
+        return body.as_request()
+    except ValidationError as error:
+        wrong = invalid_fields(error)
+        raise ApiError("bad_request", message=wrong.message, fields=wrong.fields) from error
 
 
 def _models() -> list[str]:
@@ -125,7 +134,7 @@ def _told(error: Exception, request_id: str | None) -> tuple[dict[str, Any], Api
     if told.kind == "internal":
         log_failure(error, request_id)
     body = told.body(request_id)
-    param = told.fields[0]["field"] if told.fields else None
+    param = told.fields[0]["field"].partition(".")[0] if told.fields else None
     default = "invalid_request_error" if told.status_code < 500 else "server_error"
     code = "model_not_found" if told.kind == "not_found" else told.kind
     body["error"].update(type=_TYPES.get(told.status_code, default), param=param, code=code)

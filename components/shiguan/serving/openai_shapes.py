@@ -252,7 +252,7 @@ def _bad(message: str, field: str) -> ApiError:
 
 def _text(content: str | list[dict[str, Any]] | None) -> str:
     if isinstance(content, list):
-        if any(part.get("type") != "text" for part in content):
+        if any(part.get("type") != "text" or not isinstance(part.get("text"), str) for part in content):
             raise _bad("Messages may have text parts only.", "messages")
-        return " ".join(str(part.get("text", "")) for part in content)
+        return " ".join(part["text"] for part in content)
     return content or ""
