@@ -51,12 +51,13 @@ def main(arguments: list[str] | None = None) -> int:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         os.environ.pop(name, None)
     from shiguan.errors import ShiguanError
+    from shiguan.stores.shards import close_all_shards
 
     try:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shiguan-gate-")))
             library = prepare(folder)
-            stack.callback(close, library)
+            stack.callback(close_all_shards)  # before their folder is removed
             return max(gate(mode, library, options) for mode in options.modes)
     except ShiguanError as error:
         print(f"gate: {error}", file=sys.stderr)
@@ -74,14 +75,6 @@ def prepare(folder: Path) -> Path:
     book = build_book(folder / "an-lushan-rebellion.epub")
     ingest_for_two([book], deployment=DEPLOYMENT, data_dir=folder / "library")
     return folder / "library"
-
-
-def close(library: Path) -> None:
-    """Let go of the data folder before it is removed."""
-    from shiguan.library import Library
-
-    for store in Library(DEPLOYMENT, data_dir=library).stores.values():
-        store.close()
 
 
 def gate(mode: str, library: Path, options: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from functools import wraps
 from pathlib import Path
 
 import pytest
-from evaluation.gate import BASELINE, DEPLOYMENT, GOLDEN, MODES, close, prepare
+from evaluation.gate import BASELINE, DEPLOYMENT, GOLDEN, MODES, prepare
 
 from shiguan.evaluation.comparison import compare_results
 from shiguan.evaluation.gates import GATES
@@ -16,6 +16,7 @@ from shiguan.evaluation.ingested_corpus import TENANT
 from shiguan.evaluation.results import read_results
 from shiguan.loading import pipeline_path
 from shiguan.retrieval.tenant_filter import TenantFilter
+from shiguan.stores.shards import close_all_shards
 
 SEEDS = range(20)
 SHARE = 0.8
@@ -66,7 +67,7 @@ def measured(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TenantFilter, "run", _widened(TenantFilter.run))
         found["tenant filter widened"] = variant("tenant_widened")
-    close(library)
+    close_all_shards()
     return found
 
 

@@ -40,7 +40,8 @@ def title_of(results: Results) -> str:
     :returns: What was measured, with what, on what.
     """
     run = results.run
-    return f"{results.kind.capitalize()} of {run['mode']} ({run['deployment']})"
+    kind = "Ranking and answers" if results.kind == "golden" else results.kind.capitalize()
+    return f"{kind} of {run['mode']} ({run['deployment']})"
 
 
 def subtitle_of(results: Results) -> str:
