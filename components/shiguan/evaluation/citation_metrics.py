@@ -15,7 +15,7 @@ supported in part, so that it counts as not recalled.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shiguan.support.answer_check import check_answer
+from shiguan.support.answer_check import CheckedClaim, check_answer
 from shiguan.support.claims import Claim, ClaimedText, split_claims
 
 
@@ -85,9 +85,16 @@ class _Support:
 def _support(claim: Claim, passages: Sequence[str]) -> _Support:
     if not passages:
         return _Support(supported=False, score=0.0)
+    found = [_checked(claim, [passage]) for passage in passages]
+    if len(found) > 1 and not any(one.support.verdict == "supported" for one in found if one):
+        # Support that is spread over passages: what each of them has, read in one piece.
+        found.append(_checked(claim, ["\n".join(one.quote for one in found if one)]))
+    known = [one.support for one in found if one]
+    return _Support(
+        any(support.verdict == "supported" for support in known), max((support.score for support in known), default=0.0)
+    )
+
+
+def _checked(claim: Claim, passages: Sequence[str]) -> CheckedClaim | None:
     alone = ClaimedText(claim.text, (Claim(0, len(claim.text), claim.text, ()),), ())
-    checked = check_answer(alone, passages)
-    if not checked:
-        return _Support(supported=False, score=0.0)
-    support = checked[0].support
-    return _Support(support.verdict == "supported", support.score)
+    return next(iter(check_answer(alone, passages)), None)

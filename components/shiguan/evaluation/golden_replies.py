@@ -1,5 +1,6 @@
 """Reads what a language model wrote for a golden set, and throws out what cannot be right."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +9,6 @@ from typing import Any
 from shiguan.evaluation.answer_matching import contains_answer
 from shiguan.evaluation.expected_passage import folded
 from shiguan.support.json_replies import json_object
-from shiguan.support.verbatim import find_verbatim
 
 UNANSWERABLE = "unanswerable"
 TYPES = (
@@ -18,6 +18,8 @@ TYPES = (
 """The kinds of question that are asked for."""
 
 _SHORTEST, _LONGEST, _LONGEST_ANSWER = 4, 300, 300
+_QUOTES = "“”\"'… "
+_EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 
 
 @dataclass(frozen=True)
@@ -125,5 +127,12 @@ def _fault(row: dict[str, str], passage: str) -> str:
 
 
 def _as_written(text: str, passage: str) -> str:
-    span = find_verbatim(text.strip("“”\"'…"), passage)
-    return passage[span[0] : span[1]] if span else ""
+    """Find words in a passage, whatever their case and white space, and give them as they stand there."""
+    words = text.strip(_QUOTES).split()
+    if not words:
+        return ""
+    pattern = r"\s*".join(re.escape(word) for word in words)
+    # `11 men` is not said where `111 men` is.
+    before, after = (_EDGE_BEFORE if words[0][0].isascii() else ""), (_EDGE_AFTER if words[-1][-1].isascii() else "")
+    found = re.search(before + pattern + after, passage, re.IGNORECASE)
+    return found[0] if found else ""

@@ -1,0 +1,111 @@
+"""The stage that lost a passage, for every stage."""
+
+import pytest
+from haystack import Document, GeneratedAnswer
+
+from shiguan.evaluation.attribution import LABELS, attribute, first_loss
+from shiguan.evaluation.expected_passage import ExpectedPassage
+from shiguan.evaluation.lost_section import HEADING, loss_of, lost_section
+from shiguan.evaluation.stage_trace import StageTrace
+
+TEXT = "Nan Jiyun shot Yin Ziqi in the left eye."
+GOLD = Document(id="gold", content=f"It was autumn. {TEXT}")
+OTHER = Document(id="other", content="Du Fu wrote of a broken country.")
+EXPECTED = ExpectedPassage(TEXT, (GOLD,), frozenset({"gold-1"}))
+
+
+def child(parent, score=1.0):
+    return Document(id=f"{parent.id}-1", content="", meta={"parent_id": parent.id}, score=score)
+
+
+def answer(text="", cited=(), status="answered"):
+    return GeneratedAnswer(
+        data=text,
+        query="",
+        documents=[],
+        meta={"status": status, "citations": [{"parent_id": one.id} for one in cited]},
+    )
+
+
+def trace(**changes):
+    whole = {
+        "bm25": [child(OTHER), child(GOLD)],
+        "vectors": [child(GOLD)],
+        "fused": [child(GOLD), child(OTHER)],
+        "fetched": [OTHER, GOLD],
+        "ranked": [GOLD, OTHER],
+        "read": [GOLD],
+        "answer": answer(f"{TEXT} [1]", [GOLD]),
+    }
+    return StageTrace(**{**whole, **changes})
+
+
+def test_a_passage_that_is_cited_is_not_lost_and_has_its_ranks():
+    found = attribute(trace(), EXPECTED)
+    assert found.stage == "nothing_lost"
+    assert found.ranks == {"bm25": 2, "vectors": 1, "fused": 1, "fetched": 2, "ranked": 1, "context": 1}
+    assert found.sizes == {"bm25": 2, "vectors": 1, "fused": 2, "fetched": 2, "ranked": 2, "context": 1}
+
+
+NOTHING = {
+    "fused": [child(OTHER)],
+    "fetched": [OTHER],
+    "ranked": [OTHER],
+    "read": [OTHER],
+    "answer": answer("x [1]", [OTHER]),
+}
+
+
+@pytest.mark.parametrize(
+    ("stage", "changes"),
+    [
+        ("not_found_by_either", {"bm25": [child(OTHER)], "vectors": [child(OTHER)], **NOTHING}),
+        ("not_found_by_bm25", {"bm25": [child(OTHER)], "vectors": None, **NOTHING}),
+        ("not_found_by_vectors", {"bm25": None, "vectors": [], **NOTHING}),
+        ("fused_out", NOTHING),
+        ("parent_not_fetched", {**NOTHING, "fused": [child(GOLD), child(OTHER)]}),
+        ("ranked_out", {**NOTHING, "fused": [child(OTHER), child(GOLD)]}),
+        ("ranked_out", {"ranked": [OTHER], "read": [OTHER]}),
+        ("cut_by_budget", {"read": [OTHER]}),
+        ("cut_by_budget", {"read": [Document(id="gold", content="It was autumn.")]}),
+        ("refused", {"answer": answer("The sources do not say this.", status="not_found")}),
+        ("not_used", {"answer": answer("Du Fu wrote of a broken country. [2]", [OTHER])}),
+        ("not_cited", {"answer": answer(f"{TEXT} [2]", [OTHER])}),
+    ],
+)
+def test_the_first_stage_behind_which_it_is_missing_is_named(stage, changes):
+    found = attribute(trace(**changes), EXPECTED)
+    assert found.stage == stage
+    assert found.reason.endswith(".")
+
+
+def test_what_was_never_ingested_is_said_before_all_else():
+    assert attribute(trace(), ExpectedPassage(TEXT, (), frozenset())).stage == "never_ingested"
+
+
+def test_words_over_two_units_that_nothing_found_are_split():
+    split = ExpectedPassage(TEXT, (GOLD,), frozenset({"gold-1", "gold-2"}), split=True)
+    lost = trace(bm25=[child(OTHER)], vectors=None, **NOTHING)
+    assert attribute(lost, split).stage == "split_across_children"
+    assert attribute(trace(), split).stage == "nothing_lost"
+
+
+def test_a_search_without_an_answer_ends_with_the_passages():
+    assert attribute(trace(read=None, answer=None), EXPECTED).stage == "nothing_lost"
+
+
+def test_of_several_passages_the_first_loss_counts():
+    second = ExpectedPassage("never", (), frozenset())
+    assert loss_of(trace(), [EXPECTED, second]).stage == "never_ingested"
+    assert first_loss([]) is None
+
+
+def test_losses_are_summed_up_in_the_order_of_the_stages():
+    section = lost_section(["refused", "not_found_by_bm25", "refused"])[HEADING]
+    assert section["text"] == "Of 3 questions that went wrong: 1 not found by BM25, 2 read, and the question refused."
+    assert section["rows"] == [["not found by BM25", "1", "0.33"], ["read, and the question refused", "2", "0.67"]]
+    assert lost_section([]) == {}
+
+
+def test_every_stage_has_a_label():
+    assert len(set(LABELS.values())) == len(LABELS) == 13

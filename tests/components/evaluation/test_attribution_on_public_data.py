@@ -1,0 +1,95 @@
+"""On public sets the stage that lost a passage agrees with a computation of its own, from the retrievers' lists alone."""
+
+import gzip
+import json
+from collections import Counter
+
+import pytest
+
+from shiguan.evaluation.attribution import attribute
+from shiguan.evaluation.expected_passage import ExpectedPassages
+from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus
+from shiguan.evaluation.lost_section import expected_of_question
+from shiguan.evaluation.retrieval_set import read_retrieval_set
+from shiguan.evaluation.stage_trace import TracedMode
+from shiguan.library import Library
+from shiguan.runner import Runner
+
+pytestmark = pytest.mark.slow
+READ = 5
+
+
+def rows(path):
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def chinese(data, folder):
+    """DRCD: a thousand passages without vectors, and half of its questions."""
+    source = data / "zh_drcd"
+    return [source / f"{name}.jsonl.gz" for name in ("corpus", "queries", "qrels")]
+
+
+def english(data, folder):
+    """Twenty-five questions of two passages each, among two hundred that are about something else."""
+    source = data / "en_multihop"
+    queries = rows(source / "queries.jsonl.gz")[:25]
+    asked = {row["id"] for row in queries}
+    qrels = [row for row in rows(source / "qrels.jsonl.gz") if row["query_id"] in asked]
+    gold = {row["doc_id"] for row in qrels}
+    corpus = rows(source / "corpus.jsonl.gz")
+    others = [row for row in corpus if row["id"] not in gold][:200]
+    paths = []
+    for name, kept in (
+        ("corpus", [row for row in corpus if row["id"] in gold] + others),
+        ("queries", queries),
+        ("qrels", qrels),
+    ):
+        path = folder / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def recomputed(runner, query, parents):
+    """Name the stage from the two retrievers' lists, with the fusion and the families worked out anew."""
+    part = runner.pipeline.get_component
+    filters = {"field": "meta.tenant_id", "operator": "==", "value": TENANT}
+    lists = [part("bm25_retriever").run(query=query, filters=filters)["documents"]]
+    routed = part("language_router").run(query=query)
+    if routed.get("text"):
+        lists.append(part("embedding_retriever").run(query=query, filters=filters)["documents"])
+    families = [[child.meta["parent_id"] for child in found] for found in lists]
+    if not any(parents & set(found) for found in families):
+        return "not_found_by_bm25" if len(lists) == 1 else "not_found_by_either"
+    scores = Counter()
+    home = {}
+    for found in lists:
+        for place, child in enumerate(found):
+            scores[child.id] += 1 / (61 + place)
+            home[child.id] = child.meta["parent_id"]
+    fused = [home[name] for name, _ in scores.most_common(50)]
+    if not parents & set(fused):
+        return "fused_out"
+    if not parents & set(list(dict.fromkeys(fused))[:READ]):
+        return "ranked_out"
+    return "read"
+
+
+@pytest.mark.parametrize(("choose", "least"), [(chinese, 8), (english, 5)])
+def test_every_miss_of_simple_is_attributed_as_recomputed(choose, least, public_data, tmp_path):
+    corpus, queries, qrels = choose(public_data, tmp_path)
+    judged = read_retrieval_set(corpus, queries, qrels, limit=500)
+    ingest_corpus([corpus], deployment="embedded", data_dir=tmp_path / "library")
+    library = ExpectedPassages(Library("embedded", data_dir=tmp_path / "library").stores, TENANT)
+    missed = Counter()
+    with Runner("embedded", "simple", data_dir=tmp_path / "library", outputs=["documents"]) as runner:
+        mode = TracedMode(runner)
+        for question in judged.questions:
+            trace, _ = mode.ask(question.text, tenant_id=TENANT, top_k=READ)
+            for expected in expected_of_question(question, library):
+                found = attribute(trace, expected)
+                stage = recomputed(runner, question.text, expected.parent_ids)
+                assert (found.stage if found.stage != "nothing_lost" else "read") == stage, question.id
+                missed[stage] += 1
+    assert missed.total() - missed["read"] >= least, missed

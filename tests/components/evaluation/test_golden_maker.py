@@ -1,0 +1,161 @@
+"""Golden sets made with a model that answers over real HTTP."""
+
+import json
+import re
+
+import pytest
+from haystack import Document
+from tests.support.stand_in_llm import Rule
+
+from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.errors import RefusedError
+from shiguan.evaluation.golden_maker import GOLDEN_FILE, REVIEW_FILE, GoldenMaker, write_made_set
+from shiguan.evaluation.golden_review import judge_agreement
+from shiguan.evaluation.golden_set import read_golden_set
+from shiguan.evaluation.run_store import RunStore
+
+PLACES = ("Suiyang", "Fanyang", "Luoyang", "Lingwu", "Xiangzhou", "Heyang", "Caizhou", "Yunzhou", "Weizhou", "Fengtian")
+PARENTS = [
+    Document(
+        id=f"parent-{place}",
+        content=f"The town of {place} was held by its garrison for {number} months, and then it fell to the rebels in the end.",
+        meta={"source": "war.txt"},
+    )
+    for number, place in enumerate(PLACES, start=2)
+]
+
+
+def written(call):
+    place, number = re.search(r"town of (\w+) was held by its garrison for (\d+)", call.prompt).groups()
+    quote = f"The town of {place} was held by its garrison for {number} months"
+    return {
+        "questions": [
+            {
+                "type": "number",
+                "question": f"For how many months did soldiers keep {place}?",
+                "answer": f"{number} months",
+                "quote": quote,
+            },
+            {
+                "type": "unanswerable",
+                "question": f"Which poet was born at {place} in winter?",
+                "answer": "",
+                "quote": "",
+            },
+            {"type": "person", "question": f"Who took {place}?", "answer": "the Khitan", "quote": quote},
+        ]
+    }
+
+
+def judged(call):
+    return {
+        "verdicts": [
+            {"id": 1, "verdict": "accept"},
+            {"id": 2, "verdict": "reject" if "Lingwu" in call.prompt else "accept"},
+        ]
+    }
+
+
+RULES = [Rule("<questions>", judged), Rule("You write test questions", written)]
+
+
+@pytest.fixture
+def maker(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.rules = list(RULES)
+    generator = OptionalChatGenerator(max_retries=0)
+    generator.warm_up()
+    return GoldenMaker(generator, per_passage=3, seed=1)
+
+
+def made_in(folder, maker, count=50, track=list):
+    with RunStore(folder, {"kind": "golden"}) as store:
+        made = maker.make(PARENTS, count, store, track)
+    write_made_set(made, folder, seed=1)
+    return made
+
+
+def test_a_library_gives_a_set_that_can_be_measured_with(tmp_path, maker, stand_in_llm):
+    made = made_in(tmp_path, maker)
+    assert (len(made.accepted), len(made.rejected)) == (19, 1)
+    assert made.faults == {"answer not in the passage": 10}
+    assert (made.passages, made.llm_calls, stand_in_llm.calls) == (10, 20, 20)
+    golden = read_golden_set(tmp_path / GOLDEN_FILE).questions
+    assert len(golden) == 19
+    assert sum(not one.question.answerable for one in golden) == 9
+    assert all(any(one.gold[0].stands_in(parent) for parent in PARENTS) for one in golden if one.gold)
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path, maker, stand_in_llm):
+    def two(parents):
+        yield from parents[:2]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made_in(tmp_path, maker, track=two)
+    assert stand_in_llm.calls == 4
+    made_in(tmp_path, maker)
+    assert stand_in_llm.calls == 20
+
+
+def test_no_more_is_asked_than_is_wanted(tmp_path, maker, stand_in_llm):
+    made = made_in(tmp_path, maker, count=2)
+    assert len(made.accepted) == 2
+    assert stand_in_llm.calls == 2
+
+
+def test_nearly_the_same_question_is_asked_once(tmp_path, maker, stand_in_llm):
+    same = {"type": "fact", "question": "To whom did the town fall in the end?", "answer": "the rebels", "quote": ""}
+    stand_in_llm.rules = [RULES[0], Rule("You write test questions", {"questions": [same]})]
+    made = made_in(tmp_path, maker)
+    assert len(made.accepted) == 1
+    assert made.faults["nearly the same question"] == 9
+
+
+def test_a_model_that_answers_nonsense_is_counted_and_gives_nothing(tmp_path, maker, stand_in_llm):
+    stand_in_llm.rules, stand_in_llm.default = [], "As a language model I cannot."
+    made = made_in(tmp_path, maker)
+    assert (made.accepted, made.rejected) == ([], [])
+    assert made.faults == {"nonsense": 10}
+
+
+def test_a_judge_that_answers_nonsense_accepts_nothing_and_is_counted(tmp_path, maker, stand_in_llm):
+    stand_in_llm.rules, stand_in_llm.default = [RULES[1]], "Fine questions!"
+    made = made_in(tmp_path, maker)
+    assert made.accepted == []
+    assert made.faults["judge said neither"] == 20
+
+
+def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, maker):
+    made = made_in(tmp_path, maker)
+    review = tmp_path / REVIEW_FILE
+    rows = [json.loads(line) for line in review.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 2
+    assert all(row["person"] == "" and "judge" not in row for row in rows)
+    assert judge_agreement(review, made.verdicts).agreement is None
+    other = {"accept": "reject", "reject": "accept"}
+    rows[0]["person"] = made.verdicts[rows[0]["id"]]
+    rows[1]["person"] = other[made.verdicts[rows[1]["id"]]]
+    review.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    made_in(tmp_path, maker)  # a second run leaves what a person wrote
+    found = judge_agreement(review, made.verdicts)
+    assert (found.reviewed, found.open, found.agreement, found.disagreements) == (2, 0, 0.5, [rows[1]["id"]])
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ({"id": "none", "person": "accept"}, "not of this run"),
+        ({"id": "a", "person": "maybe"}, "accept, reject or empty"),
+    ],
+)
+def test_a_broken_review_is_refused(tmp_path, line, words):
+    (tmp_path / REVIEW_FILE).write_text(json.dumps(line) + "\n")
+    with pytest.raises(RefusedError, match=words):
+        judge_agreement(tmp_path / REVIEW_FILE, {"a": "accept"})
+
+
+@pytest.mark.parametrize("settings", [{"per_passage": 0}, {"per_passage": 12}, {"unanswerable": 1.5}])
+def test_settings_out_of_range_are_refused(settings):
+    with pytest.raises(ValueError, match="must be"):
+        GoldenMaker(None, **settings)

@@ -1,0 +1,137 @@
+"""Reading golden sets, and the sample book's own."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from examples.build_book import build_book
+from haystack import Document
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.expected_passage import folded
+from shiguan.evaluation.golden_set import GoldPassage, gold_parents, read_golden_set, write_golden_set
+from shiguan.ingest.epub_to_document import EPUBToDocument
+
+SAMPLE = Path(__file__).resolve().parents[3] / "evaluation" / "golden" / "sample_book.jsonl"
+GOOD = {"id": "1", "question": "When?", "answers": ["755"], "gold": [{"quote": "In 755"}]}
+
+
+def written(tmp_path, *rows):
+    path = tmp_path / "golden.jsonl"
+    write_golden_set(path, rows)
+    return path
+
+
+def test_a_row_is_read_whole(tmp_path):
+    row = {**GOOD, "type": "time", "language": "en", "history": [{"role": "user", "content": "An Lushan?"}]}
+    (one,) = read_golden_set(written(tmp_path, row)).questions
+    assert (one.question.text, one.question.answers, one.question.stratum) == ("When?", ["755"], "time")
+    assert one.question.history == [{"role": "user", "content": "An Lushan?"}]
+    assert one.gold == (GoldPassage("In 755"),)
+
+
+def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
+    rows = [
+        {
+            "id": "1",
+            "text": "When?",
+            "answers": ["755"],
+            "gold": [{"doc_id": "d", "start": 3, "end": 6}],
+            "meta": {"lang": "en"},
+        },
+        {"id": "2", "text": "Why?", "answers": [], "meta": {"unanswerable": True}},
+    ]
+    first, second = read_golden_set(written(tmp_path, *rows)).questions
+    assert first.gold == (GoldPassage("", "d", 3, 6),)
+    assert (first.question.language, second.question.answerable) == ("en", False)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"id": "1", "question": "When?"}, "neither answers nor gold"),
+        ({**GOOD, "answerable": False}, "nothing answers it and gives an answer"),
+        ({**GOOD, "answerable": "no"}, "must be true or false"),
+        ({**GOOD, "answers": "755"}, "must be a list of texts"),
+        ({**GOOD, "answers": [""]}, "must be a list of texts"),
+        ({**GOOD, "gold": "In 755"}, "`gold` must be a list"),
+        ({**GOOD, "gold": [{"quote": ""}]}, "`gold` must be a list"),
+        ({**GOOD, "gold": [{"doc_id": "d", "start": 6, "end": 3}]}, "`gold` must be a list"),
+        ({"question": "When?", "answers": ["755"]}, "no `id`"),
+        ({"id": "1", "question": " ", "answers": ["755"]}, "empty question"),
+    ],
+)
+def test_a_row_that_could_never_be_right_is_refused(tmp_path, row, words):
+    with pytest.raises(RefusedError, match=words):
+        read_golden_set(written(tmp_path, row))
+
+
+def test_an_id_that_stands_twice_is_refused(tmp_path):
+    with pytest.raises(RefusedError, match="repeats the id `1`"):
+        read_golden_set(written(tmp_path, GOOD, GOOD))
+
+
+def test_an_empty_set_is_refused(tmp_path):
+    with pytest.raises(RefusedError, match="has no questions"):
+        read_golden_set(written(tmp_path))
+
+
+def test_a_gold_passage_is_found_by_its_words_or_its_place():
+    document = Document(
+        id="p", content="In 755\n An Lushan rose.", meta={"record_id": "d", "source": "b.epub", "start": 10, "end": 33}
+    )
+    assert GoldPassage("755 An Lushan").stands_in(document)
+    assert GoldPassage("755", source="b.epub").stands_in(document)
+    assert GoldPassage(source="d", start=30, end=40).stands_in(document)
+    assert not GoldPassage(source="d", start=33, end=40).stands_in(document)
+    assert not GoldPassage("755", source="other").stands_in(document)
+    assert not GoldPassage("756").stands_in(document)
+
+
+def test_gold_parents_are_named(tmp_path):
+    (one,) = read_golden_set(written(tmp_path, GOOD)).questions
+    documents = [Document(id="a", content="In 756"), Document(id="b", content="In 755")]
+    assert gold_parents(one, documents) == [["b"]]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    path = build_book(tmp_path_factory.mktemp("book") / "an-lushan-rebellion.epub")
+    documents = EPUBToDocument().run(sources=[path])["documents"]
+    return folded("\n".join(document.content for document in documents))
+
+
+def test_the_sample_books_set_has_every_type_in_both_languages():
+    questions = [one.question for one in read_golden_set(SAMPLE).questions]
+    assert len(questions) >= 60
+    assert sum(not one.answerable for one in questions) >= 12
+    kinds = {language: {one.stratum for one in questions if one.language == language} for language in ("en", "zh")}
+    assert kinds["en"] == kinds["zh"]
+    assert {
+        "time",
+        "person",
+        "place",
+        "number",
+        "reason",
+        "comparison",
+        "list",
+        "quote",
+        "multi_passage",
+        "follow_up",
+        "unanswerable",
+    } <= kinds["en"]
+    assert min(Counter(one.language for one in questions).values()) >= 30
+    assert all(one.history for one in questions if one.stratum == "follow_up")
+
+
+def test_every_answer_of_the_sample_books_set_stands_in_its_passage_and_that_in_the_book(book):
+    for one in read_golden_set(SAMPLE).questions:
+        quotes = [folded(passage.quote) for passage in one.gold]
+        assert all(quote in book for quote in quotes), one.question.id
+        assert all(any(folded(answer) in quote for quote in quotes) for answer in one.question.answers), one.question.id
+
+
+def test_no_two_questions_of_the_sample_books_set_are_the_same():
+    rows = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    assert len({row["question"] for row in rows}) == len(rows)
