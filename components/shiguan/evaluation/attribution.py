@@ -149,6 +149,8 @@ def _retrieval(
                 "split_across_children",
                 "The expected words stand in no single retrieval unit, and no part was found.",
             )
+        if not searched:
+            return "not_found_by_either", "No retriever of this mode was asked."
         if searched == ["bm25"]:
             return "not_found_by_bm25", f"It is not among the {sizes['bm25']} found by words; vectors were not asked."
         if searched == ["vectors"]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.evaluation.ingested_corpus import corpus_stamp, ingest_corpus
+from shiguan.evaluation.lost_section import lost_section
 from shiguan.evaluation.provenance import describe_circumstances, describe_configuration
 from shiguan.evaluation.question import Question
 from shiguan.evaluation.results import Results, write_results
@@ -116,6 +117,7 @@ def measure_retrieval(
                 "notes": [*notes, *_left_out(plan.questions), *_warnings(store.records)],
             },
             questions=list(score_all(questions, store.records)),
+            sections=lost_section(record["lost"]["stage"] for record in store.records.values() if record.get("lost")),
         )
         write_results(results, output)
     return results, output

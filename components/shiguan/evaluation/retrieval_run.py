@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
+from shiguan.evaluation.expected_passage import ExpectedPassages
 from shiguan.evaluation.ingested_corpus import TENANT
+from shiguan.evaluation.lost_section import expected_of_question, loss_of
 from shiguan.evaluation.passage import Passage, passages_of
 from shiguan.evaluation.question import Question
 from shiguan.evaluation.results import QuestionResult
 from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, context_metrics, ranking_metrics
 from shiguan.evaluation.run_store import RunStore
+from shiguan.evaluation.stage_trace import TracedMode
+from shiguan.library import Library
 from shiguan.loading import read_definition
 from shiguan.runner import Runner
 from shiguan.support.token_counter import TokenCounter
@@ -51,6 +55,7 @@ class RetrievalRun:
             Runner(deployment, mode, data_dir=data_dir, outputs=_CONTEXT_OUTPUTS) if self.reads_context else None
         )
         self._counter = TokenCounter()
+        self._library = ExpectedPassages(Library(deployment, data_dir=data_dir).stores, TENANT)
 
     def warm_up(self) -> None:
         """Load models and open stores, so that the first question is as fast as the others."""
@@ -71,28 +76,40 @@ class RetrievalRun:
 
         :param question: The question.
         :returns: JSON: `found`, the passages, best first; `read` and `tokens`, the context's passages and length, None
-            where it was not built; `timings_ms`, `llm_calls` and `warnings`.
+            where it was not built; `lost`, where the first gold document that is not in it was lost, None where all
+            are; `timings_ms`, `llm_calls` and `warnings`.
         :raises RefusedError: If the question is empty or too long; the message names it.
         :raises AnswerError: If a stage fails.
         """
         asked: dict[str, Any] = {"tenant_id": TENANT, "history": question.history or None}
         try:
             found = self._search.trace(question.text, outputs=["documents"], top_k=DEPTH, **asked)
-            told, read, tokens = found, None, None
+            told, read, tokens, lost = found, None, None, None
             if self._read is not None:
                 told = self._read.trace(question.text, outputs=_CONTEXT_OUTPUTS, **asked)
                 read = _written(told["outputs"]["passages"])
                 tokens = self._counter.count(told["outputs"]["context"] or "") if read else 0
+                lost = self._loss(question, told["outputs"]["passages"] or [], asked)
         except RefusedError as error:
             raise RefusedError(f"The question `{question.id}` cannot be asked: {error}") from error
         return {
             "found": _written(found["outputs"]["documents"])[:DEPTH],
             "read": read,
             "tokens": tokens,
+            "lost": lost,
             "timings_ms": told["timings_ms"],
             "llm_calls": told["llm_calls"],
             "warnings": told["warnings"],
         }
+
+    def _loss(self, question: Question, read: list[Any], asked: dict[str, Any]) -> dict[str, Any] | None:
+        right = {question.document_of(one.record_id, one.pieces) for one in passages_of(read)}
+        if self._read is None or question.gold <= right:
+            return None
+        # Asked once more, so that looking on costs nothing where nothing was lost.
+        trace, _ = TracedMode(self._read).ask(question.text, **asked)
+        lost = loss_of(trace, expected_of_question(question, self._library))
+        return lost.to_json() if lost and lost.stage != "nothing_lost" else None
 
 
 def ask_all(run: RetrievalRun, questions: list[Question], store: RunStore, track: Track) -> None:
@@ -140,6 +157,7 @@ def score_all(questions: list[Question], records: dict[str, dict[str, Any]]) -> 
                 "question": question.text,
                 "gold": sorted(question.gold),
                 "found": [passage.record_id for passage in found[:_FOUND_SHOWN]],
+                **({"lost": record["lost"]} if record.get("lost") else {}),
                 **({"warnings": record["warnings"]} if record["warnings"] else {}),
             },
         )

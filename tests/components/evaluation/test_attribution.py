@@ -62,6 +62,7 @@ NOTHING = {
         ("not_found_by_either", {"bm25": [child(OTHER)], "vectors": [child(OTHER)], **NOTHING}),
         ("not_found_by_bm25", {"bm25": [child(OTHER)], "vectors": None, **NOTHING}),
         ("not_found_by_vectors", {"bm25": None, "vectors": [], **NOTHING}),
+        ("not_found_by_either", {"bm25": None, "vectors": None, "fused": [], "fetched": [], "ranked": [], "read": []}),
         ("fused_out", NOTHING),
         ("parent_not_fetched", {**NOTHING, "fused": [child(GOLD), child(OTHER)]}),
         ("ranked_out", {**NOTHING, "fused": [child(OTHER), child(GOLD)]}),
