@@ -12,6 +12,7 @@ Everything Shiguan raises on purpose.
     │   └── StoreFormatError      the data folder was written in another format
     ├── RefusedError              a request outside the limits: empty, too long, an unknown tenant
     └── AnswerError               a pipeline that ended without an answer
+        ├── EndpointError         the endpoint of a language model that gave no usable answer
         └── TimeLimitError        a question, or one of its stages, that took longer than its limit
 
 A message has three parts: what happened with the values, what was expected, what to do next. Wrong arguments of
@@ -82,6 +83,10 @@ class AnswerError(ShiguanError):
     def __init__(self, message: str, *, stage: str = "") -> None:
         self.stage = stage
         super().__init__(message)
+
+
+class EndpointError(AnswerError):
+    """The endpoint of a language model cannot be reached, refuses, or sends what nobody can read."""
 
 
 class TimeLimitError(AnswerError, TimeoutError):

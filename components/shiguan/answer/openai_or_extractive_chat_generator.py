@@ -32,7 +32,7 @@ class OpenAIOrExtractiveChatGenerator:
 
     A call that fails in a way that may pass (no connection, timeout, 429, 5xx, a reply that is no valid JSON) is
     tried again after 1, 2 and 4 seconds, but never once parts of the answer have been streamed. What still fails is
-    an `AnswerError`; it never falls back to quoting silently.
+    an `EndpointError`; it never falls back to quoting silently.
 
     Example:
     ```python
@@ -105,7 +105,7 @@ class OpenAIOrExtractiveChatGenerator:
         :param streaming_callback: Called with each part of the answer as it comes.
         :param generation_kwargs: For this call, over those of the component.
         :returns: `replies`, as many as were asked for; none for an empty prompt.
-        :raises AnswerError: If the endpoint fails for good.
+        :raises EndpointError: If the endpoint fails for good.
         """
         self.warm_up()
         if self._endpoint is None:
@@ -128,7 +128,7 @@ class OpenAIOrExtractiveChatGenerator:
         :param streaming_callback: Awaited with each part of the answer as it comes.
         :param generation_kwargs: For this call, over those of the component.
         :returns: `replies`, as many as were asked for; none for an empty prompt.
-        :raises AnswerError: If the endpoint fails for good.
+        :raises EndpointError: If the endpoint fails for good.
         """
         self.warm_up()
         if self._endpoint is None:

@@ -105,14 +105,13 @@ class QueryAnalyzer:
             components that need only these; `warnings`; `llm_calls`, 0 or 1.
         """
         analysis, turns, warnings = self._by_rules(query, history)
-        said = {name: value for name, value in (("task", task), ("language", language)) if value}
         if self.chat_generator is None or not query.strip():
-            return self._result(replace(analysis, **said), query, turns, warnings, 0)
+            return self._result(_as_said(analysis, task, language), query, turns, warnings, 0)
         if not is_available(self.chat_generator):
-            return self._result(replace(analysis, **said), query, turns, [*warnings, _NO_LLM], 0)
+            return self._result(_as_said(analysis, task, language), query, turns, [*warnings, _NO_LLM], 0)
         reply = ask_llm(self.chat_generator, self._prompt(query, analysis), raise_on_failure=self.raise_on_failure)
         analysis, more = _merged(analysis, reply)
-        return self._result(replace(analysis, **said), query, turns, warnings + more, 1)
+        return self._result(_as_said(analysis, task, language), query, turns, warnings + more, 1)
 
     @component.output_types(
         analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str], llm_calls=int
@@ -134,16 +133,15 @@ class QueryAnalyzer:
         :returns: As `run`.
         """
         analysis, turns, warnings = self._by_rules(query, history)
-        said = {name: value for name, value in (("task", task), ("language", language)) if value}
         if self.chat_generator is None or not query.strip():
-            return self._result(replace(analysis, **said), query, turns, warnings, 0)
+            return self._result(_as_said(analysis, task, language), query, turns, warnings, 0)
         if not is_available(self.chat_generator):
-            return self._result(replace(analysis, **said), query, turns, [*warnings, _NO_LLM], 0)
+            return self._result(_as_said(analysis, task, language), query, turns, [*warnings, _NO_LLM], 0)
         reply = await ask_llm_async(
             self.chat_generator, self._prompt(query, analysis), raise_on_failure=self.raise_on_failure
         )
         analysis, more = _merged(analysis, reply)
-        return self._result(replace(analysis, **said), query, turns, warnings + more, 1)
+        return self._result(_as_said(analysis, task, language), query, turns, warnings + more, 1)
 
     @staticmethod
     def _by_rules(query: str, history: list[Any] | None) -> tuple[QuestionAnalysis, list[ChatMessage], list[str]]:
@@ -181,6 +179,11 @@ class QueryAnalyzer:
             "warnings": warnings,
             "llm_calls": calls,
         }
+
+
+def _as_said(analysis: QuestionAnalysis, task: str | None, language: str | None) -> QuestionAnalysis:
+    """Let what the person said stand before what the question seems to be."""
+    return replace(analysis, task=task or analysis.task, language=language or analysis.language)
 
 
 def _merged(analysis: QuestionAnalysis, reply: LlmReply) -> tuple[QuestionAnalysis, list[str]]:

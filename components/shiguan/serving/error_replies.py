@@ -7,18 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import FastAPI, HTTPException
-from fastapi.exceptions import RequestValidationError
+from fastapi import HTTPException
 from haystack import logging
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from shiguan.errors import (
     AnswerError,
     ConfigurationError,
+    EndpointError,
     RefusedError,
-    ShiguanError,
     SourceError,
     StoreError,
     StoreFullError,
@@ -27,7 +25,6 @@ from shiguan.errors import (
 logger = logging.getLogger(__name__)
 
 _STAGE = re.compile(r"^The stage `([^`]{1,80})`")
-_MOST_FIELDS = 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -83,7 +80,7 @@ KINDS: dict[str, ErrorKind] = {
     "storage_full": ErrorKind(
         503, "The server cannot write: its disk is full or at its quota.", "Free space on the data folder, try again."
     ),
-    "upstream_unavailable": ErrorKind(503, "The LLM endpoint did not answer.", "Try again in some seconds."),
+    "upstream_unavailable": ErrorKind(503, "The language model gave no usable answer.", "Try again in some seconds."),
     "timeout": ErrorKind(504, "The request took too long.", "Ask less at once, or try again."),
 }
 """Every `error.type` that the server gives. The names are part of the interface and do not change."""
@@ -182,6 +179,10 @@ def as_api_error(error: BaseException) -> ApiError:
         return ApiError("storage_full", stage=stage)
     if isinstance(error, StoreError):
         return ApiError("store_unavailable", stage=stage)
+    if isinstance(error, EndpointError):
+        # Its message names the endpoint and what it said, which is for whoever runs the server.
+        told = f"The stage `{stage}` got no usable answer from its language model." if stage else None
+        return ApiError("upstream_unavailable", message=told, stage=stage)
     if isinstance(error, AnswerError):
         told = f"The stage `{stage}` failed; nothing was answered." if stage else None
         return ApiError("answer_failed", message=told, stage=stage)
@@ -224,45 +225,6 @@ def log_failure(error: BaseException, request_id: str | None) -> None:
         place=" < ".join(f"{frame.filename.rsplit('/', 2)[-1]}:{frame.lineno}" for frame in reversed(frames)),
     )
     logger.debug("Request {request_id}: {error}", request_id=request_id, error=str(error))
-
-
-def install_error_replies(app: FastAPI) -> None:
-    """
-    Let an application answer every error of its routes in the one shape.
-
-    :param app: The application.
-    """
-
-    async def reply(request: Request, error: Exception) -> JSONResponse:
-        told = as_api_error(error)
-        request_id = getattr(request.state, "request_id", None)
-        if told.status_code >= 500 and not isinstance(error, ApiError):
-            log_failure(error, request_id)
-        return error_response(told, request_id)
-
-    async def invalid(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)  # noqa: S101
-        return error_response(_wrong_fields(error), getattr(request.state, "request_id", None))
-
-    app.add_exception_handler(StarletteHTTPException, reply)
-    app.add_exception_handler(ShiguanError, reply)
-    app.add_exception_handler(RequestValidationError, invalid)
-
-
-def _wrong_fields(error: RequestValidationError) -> ApiError:
-    problems = error.errors()
-    if any(problem.get("type") == "json_invalid" for problem in problems):
-        return ApiError("bad_request", message="The body is not valid JSON.")
-    # `msg` says what was expected; `input` would give the caller's text back and stays out.
-    fields = [
-        {
-            "field": ".".join(str(part) for part in problem["loc"][1:]) or str(problem["loc"][0]),
-            "problem": problem["msg"],
-        }
-        for problem in problems[:_MOST_FIELDS]
-    ]
-    named = ", ".join(dict.fromkeys(f"`{entry['field']}`" for entry in fields))
-    return ApiError("invalid_request", message=f"Fields are missing or wrong: {named}.", fields=fields)
 
 
 def _stage_in(message: str) -> str | None:

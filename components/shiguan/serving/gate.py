@@ -5,7 +5,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import Authentication
-from shiguan.serving.error_replies import install_error_replies
+from shiguan.serving.error_handlers import install_error_replies
 from shiguan.serving.key_ring import KeyRing
 from shiguan.serving.request_identity import RequestIdentity
 from shiguan.serving.request_lifetime import RequestLifetime

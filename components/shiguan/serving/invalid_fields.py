@@ -1,5 +1,6 @@
-"""Says which fields of a body are wrong, where the server checks one itself."""
+"""Says which fields of a body are wrong."""
 
+from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from shiguan.serving.error_replies import ApiError
@@ -7,16 +8,25 @@ from shiguan.serving.error_replies import ApiError
 _MOST_FIELDS = 20
 
 
-def invalid_fields(error: ValidationError) -> ApiError:
+def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
     """
-    Put a failed validation into words, as the server does it for bodies that its framework checks.
+    Put a failed validation into words.
 
-    :param error: What pydantic found.
-    :returns: 422 with the names of the fields; what was sent is not repeated.
+    :param error: What pydantic found, in a body that a route or its framework has checked.
+    :returns: 422 with the names of the fields, or 400 for a body that is no JSON; what was sent is not repeated.
     """
+    problems = list(error.errors())
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        return ApiError("bad_request", message="The body is not valid JSON.")
+    # The framework says first where the field stands: in the body, the path or the query.
+    outer = 1 if isinstance(error, RequestValidationError) else 0
+    # `msg` says what was expected; `input` would give the caller's text back and stays out.
     fields = [
-        {"field": ".".join(str(part) for part in problem["loc"]) or "body", "problem": problem["msg"]}
-        for problem in error.errors(include_input=False, include_url=False, include_context=False)[:_MOST_FIELDS]
+        {
+            "field": ".".join(str(part) for part in problem["loc"][outer:]) or "body",
+            "problem": problem["msg"],
+        }
+        for problem in problems[:_MOST_FIELDS]
     ]
     named = ", ".join(dict.fromkeys(f"`{entry['field']}`" for entry in fields))
     return ApiError("invalid_request", message=f"Fields are missing or wrong: {named}.", fields=fields)

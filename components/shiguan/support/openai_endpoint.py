@@ -14,7 +14,7 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.utils import Secret
 
-from shiguan.errors import AnswerError, TimeLimitError
+from shiguan.errors import EndpointError, TimeLimitError
 from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
 from shiguan.support.llm_tally import note_llm_call
 from shiguan.support.run_watch import current_watch
@@ -106,7 +106,7 @@ class OpenAIEndpoint:
         :param streaming_callback: Called with each part of the answer as it comes.
         :param generation_kwargs: For this call, over the endpoint's own.
         :returns: The replies; none for an empty prompt.
-        :raises AnswerError: If the endpoint fails for good.
+        :raises EndpointError: If the endpoint fails for good.
         """
         callback = select_streaming_callback(None, streaming_callback, requires_async=False)
         settings = _with_usage(generation_kwargs) if callback else generation_kwargs
@@ -139,7 +139,7 @@ class OpenAIEndpoint:
         :param streaming_callback: Awaited with each part of the answer as it comes.
         :param generation_kwargs: For this call, over the endpoint's own.
         :returns: The replies; none for an empty prompt.
-        :raises AnswerError: If the endpoint fails for good.
+        :raises EndpointError: If the endpoint fails for good.
         :raises TimeLimitError: If the model gives no sign of life within the run's limit.
         """
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
@@ -183,7 +183,7 @@ class OpenAIEndpoint:
             cause, next_step = describe_failure(error, self.model, streamed=stream.started)
             tries = f" after {attempt + 1} attempts" if attempt else ""
             # The original error may quote the request with its key, so it is not chained.
-            raise AnswerError(
+            raise EndpointError(
                 f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.", stage=self.stage
             ) from None
         delay = self.retry_delay * float(2**attempt)
