@@ -1,21 +1,23 @@
 """
 Print how well answers are refused, cited and chosen without a language model, against the bars.
 
-    python evaluation/answer_bars.py [--data DIR] [--keep DIR] [--only refusals evidence conversations curve] [--json FILE]
+    python evaluation/answer_bars.py [--data DIR] [--keep DIR] [--only refusals evidence] [--json FILE]
 
-The mode is `precise` of the deployment `embedded`, with the extractive answerer. What it was fitted on is one half of the
-questions, by the CRC-32 of their ids; everything printed here is of the other half (`--half all` prints both).
+The mode is `precise` of the deployment `embedded`, with the extractive answerer. What it was fitted on is one half of
+the questions, by the CRC-32 of their ids; everything printed here is of the other half (`--half all` prints both).
 
-1. refusals: questions of one set asked over another set's corpus, and over their own. At least .80 of the first are to be
-   refused, at most .10 of the second. A question whose answer happens to stand in the passages that were read is left
-   out of the first: two encyclopedias overlap.
+1. refusals: questions of one set asked over another set's corpus, and over their own. At least .80 of the first are to
+   be refused, at most .10 of the second. A question whose answer happens to stand in the passages that were read is
+   left out of the first: two encyclopedias overlap.
 2. evidence: the questions of ExpMRC over their own passages. Citation precision and recall in ALCE's sense are to be at
    least .95; the first sentence that is quoted (the answerer limited to one) is to be the human evidence at least .03
    more often than the best BM25 sentence, of the passages read or of the whole corpus, whichever is better. A refusal
    counts as a wrong sentence.
-3. conversations: the last turn of MT-RAG's conversations, alone and with the words that tell most of the history. nDCG@10
-   of the retrieval of `simple`, paired. And how many of the terms of a human rewrite (TREC CAsT) such a query has.
-4. curve: answerable and unanswerable questions of SQuAD 2, all answered, by confidence. No bar: they are adversarial.
+3. conversations: the last turn of MT-RAG's conversations, alone and with the words that tell most of the history.
+   nDCG@10 of the retrieval of `simple`, paired. And how many of the terms of a human rewrite (TREC CAsT) such a query
+   has.
+4. curve: answerable and unanswerable questions of SQuAD 2, all answered, by confidence. No bar: they are meant to
+   mislead.
 
 The exit code is 1 if a bar is missed, 2 if there are no data.
 """
@@ -23,26 +25,26 @@ The exit code is 1 if a bar is missed, 2 if there are no data.
 import argparse
 import json
 import os
-import random
 import sys
 import tempfile
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+# Run as a file, the folder of the file is on the path and not the one above.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from evaluation.answer_bench import Bench
 from haystack import Document, GeneratedAnswer
 
 from shiguan.evaluation.citation_metrics import score_citations
 from shiguan.evaluation.expected_passage import folded
-from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus
+from shiguan.evaluation.ingested_corpus import TENANT
 from shiguan.evaluation.intervals import Estimate, estimate_mean
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.paired import Difference, compare_metric
@@ -59,7 +61,6 @@ from shiguan.support.source_blocks import source_block
 from shiguan.support.terms import terms
 
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-SAMPLE, SEED = 200, 7
 REFUSED, FALSELY, CITED, GAIN = 0.80, 0.10, 0.95, 0.03
 PAIRS = {
     "zh": (("zh_cmrc2018", "zh_drcd"), ("zh_drcd", "zh_cmrc2018")),
@@ -83,60 +84,6 @@ class Line:
     value: Estimate
     bar: str = ""
     passed: bool = True
-
-
-class Bench:
-    """
-    Asks `precise` over corpora that are ingested once.
-
-    :param data: The folder of public sets.
-    :param keep: Where the ingested corpora are kept.
-    :param half: 0, 1 or None for all questions.
-    """
-
-    def __init__(self, data: Path, keep: Path, half: int | None) -> None:
-        self.data = data
-        self.keep = keep
-        self.half = half
-
-    def library(self, name: str) -> Path:
-        """Ingest a set's corpus, unless that was done before."""
-        folder = self.keep / name
-        corpus = self.data / name / "corpus.jsonl.gz"
-        if name.startswith("expmrc_"):
-            corpus = self.keep / f"{name}.jsonl"
-            rows = {row["source"]: row for row in self.evidence_rows(name[-2:])}
-            lines = [{"id": one["id"], "title": one["title"], "text": text} for text, one in rows.items()]
-            corpus.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-        ingest_corpus([corpus], deployment="embedded", data_dir=folder)
-        return folder
-
-    def evidence_rows(self, language: str) -> list[dict[str, Any]]:
-        """Read ExpMRC."""
-        return [row for _, row in read_json_lines(self.data / "evidence_expmrc" / f"{language}.jsonl.gz")]
-
-    def of_half(self, rows: Sequence[dict[str, Any]], key: str = "id") -> list[dict[str, Any]]:
-        """Keep the rows of the half that is measured."""
-        return [row for row in rows if self.half is None or zlib.crc32(str(row[key]).encode()) % 2 == self.half]
-
-    def sample(self, rows: Sequence[dict[str, Any]], count: int = SAMPLE) -> list[dict[str, Any]]:
-        """Draw some rows of the half, the same every time."""
-        found = self.of_half(rows)
-        return random.Random(SEED).sample(found, min(count, len(found)))
-
-    @contextmanager
-    def mode(self, name: str, **settings: Any) -> Iterator[Any]:
-        """Load `precise` over a corpus, with other settings of the extractive answerer; gives a function to ask."""
-        with closing(Runner("embedded", "precise", data_dir=self.library(name))) as runner:
-            runner.warm_up()
-            generator = runner.pipeline.get_component("generator")
-            for setting, value in settings.items():
-                setattr(generator._extractive, setting, value)
-
-            def ask(question: str) -> GeneratedAnswer:
-                return runner.trace(question, tenant_id=TENANT, outputs=["answers"])["outputs"]["answers"][0]
-
-            yield ask
 
 
 def refusals(bench: Bench) -> Iterator[Line]:
@@ -298,7 +245,8 @@ def table_line(line: Line) -> str:
     """Write a line of the table."""
     value = line.value
     verdict = "" if not line.bar else "pass" if line.passed else "MISS"
-    return f"| {line.name} | {value.count} | {value.value:.3f} | {value.low:.3f} to {value.high:.3f} | {line.bar} | {verdict} |"
+    interval = f"{value.low:.3f} to {value.high:.3f}"
+    return f"| {line.name} | {value.count} | {value.value:.3f} | {interval} | {line.bar} | {verdict} |"
 
 
 def main(arguments: list[str] | None = None) -> int:
