@@ -10,9 +10,12 @@ from haystack.core.component import Component
 import shiguan
 
 
+PLUMBING = {"support", "commands", "checking", "serving", "evaluation"}
+
+
 def component_classes():
     for module in pkgutil.walk_packages(shiguan.__path__, "shiguan."):
-        if module.name.count(".") < 2 or module.name.startswith("shiguan.support"):
+        if module.name.count(".") < 2 or module.name.split(".")[1] in PLUMBING:
             continue
         for name, value in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if value.__module__ == module.name and not name.startswith("_") and issubclass(value, Component):
