@@ -34,7 +34,7 @@ def register(add: AddCommand) -> None:
 def _why(options: argparse.Namespace) -> int:
     from shiguan.evaluation.attribution import attribute
     from shiguan.evaluation.expected_passage import ExpectedPassages
-    from shiguan.evaluation.stage_trace import TracedMode
+    from shiguan.evaluation.traced_mode import TracedMode
     from shiguan.library import Library
     from shiguan.runner import checked_question
 

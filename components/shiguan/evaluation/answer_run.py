@@ -13,7 +13,7 @@ from shiguan.evaluation.lost_section import expected_of, loss_of
 from shiguan.evaluation.prices import Prices
 from shiguan.evaluation.results import QuestionResult
 from shiguan.evaluation.run_store import RunStore
-from shiguan.evaluation.stage_trace import TracedMode
+from shiguan.evaluation.traced_mode import TracedMode
 from shiguan.runner import Runner
 
 Track = Callable[[list[GoldenQuestion]], Iterable[GoldenQuestion]]

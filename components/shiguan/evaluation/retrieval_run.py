@@ -13,7 +13,7 @@ from shiguan.evaluation.question import Question
 from shiguan.evaluation.results import QuestionResult
 from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, context_metrics, ranking_metrics
 from shiguan.evaluation.run_store import RunStore
-from shiguan.evaluation.stage_trace import TracedMode
+from shiguan.evaluation.traced_mode import TracedMode
 from shiguan.library import Library
 from shiguan.loading import read_definition
 from shiguan.runner import Runner

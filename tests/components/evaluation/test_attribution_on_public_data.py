@@ -11,7 +11,7 @@ from shiguan.evaluation.expected_passage import ExpectedPassages
 from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus
 from shiguan.evaluation.lost_section import expected_of_question
 from shiguan.evaluation.retrieval_set import read_retrieval_set
-from shiguan.evaluation.stage_trace import TracedMode
+from shiguan.evaluation.traced_mode import TracedMode
 from shiguan.library import Library
 from shiguan.runner import Runner
 
