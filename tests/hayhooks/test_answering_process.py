@@ -134,6 +134,23 @@ def test_a_stream_that_fails_ends_with_one_error_in_the_usual_shape(server, llm,
     assert (error["stage"], error["type"]) == ("generator", "upstream_unavailable")
 
 
+def test_a_model_that_is_overloaded_for_a_moment_is_asked_again(server, llm):
+    llm.rule(QUESTION[:5], ANSWER)
+    llm.next(status=429, retry_after=0)
+    reply = server.post("/api/v1/rag/query", json={"query": QUESTION})
+    assert (reply.status_code, reply.json()["answer"]) == (200, ANSWER)
+    assert [call.status for call in llm.requests] == [429, 200]
+
+
+def test_a_model_that_stays_down_is_503_after_its_attempts(server, llm):
+    llm.next(times=4, status=500)
+    reply = server.post("/api/v1/rag/query", json={"query": QUESTION})
+    error = reply.json()["error"]
+    assert (reply.status_code, error["type"], error["stage"]) == (503, "upstream_unavailable", "generator")
+    assert llm.calls == 4
+    assert "127.0.0.1" not in reply.text
+
+
 def test_a_batch_keeps_its_order_and_fails_by_item(server):
     bodies = [
         {"query": QUESTION},
