@@ -2,11 +2,15 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shiguan.commands import AddCommand
 from shiguan.commands.eval_options import ingest_with_progress, mode_or_file, tracker
 from shiguan.commands.options import tenant
 from shiguan.commands.printing import print_json, say
+
+if TYPE_CHECKING:
+    from shiguan.evaluation.answer_judge import AnswerJudge
 
 
 def register(add: AddCommand) -> None:
@@ -45,9 +49,9 @@ def register(add: AddCommand) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="for the draws of the intervals (default: 0)")
     parser.add_argument(
-        "--ragas",
-        action="store_true",
-        help="let a language model judge too, with Ragas' metrics (extra `ragas`; needs an endpoint)",
+        "--judge",
+        choices=("haystack", "ragas"),
+        help="let a language model judge too, with Haystack's evaluators or with Ragas (extra `ragas`)",
     )
 
 
@@ -58,11 +62,7 @@ def _eval_answers(options: argparse.Namespace) -> int:
     from shiguan.evaluation.report import write_reports
     from shiguan.evaluation.tables import print_results
 
-    judge = None
-    if options.ragas:
-        from shiguan.evaluation.ragas_judge import RagasJudge
-
-        judge = RagasJudge()
+    judge = _judge(options.judge)
     plan = AnswersPlan(
         read_golden_set(options.golden),
         corpus=options.corpus,
@@ -83,3 +83,15 @@ def _eval_answers(options: argparse.Namespace) -> int:
         print_results(results)
         say(f"\nResults, report.md and report.html are in {report.parent}")
     return 0
+
+
+def _judge(name: str | None) -> "AnswerJudge | None":
+    if name == "haystack":
+        from shiguan.evaluation.haystack_judge import HaystackJudge
+
+        return HaystackJudge()
+    if name == "ragas":
+        from shiguan.evaluation.ragas_judge import RagasJudge
+
+        return RagasJudge()
+    return None

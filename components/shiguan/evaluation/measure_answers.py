@@ -6,9 +6,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from shiguan.errors import RefusedError
+from shiguan.evaluation.answer_judge import AnswerJudge
 from shiguan.evaluation.answer_run import AnswerRun, Track, answer_all, result_all
 from shiguan.evaluation.expected_passage import ExpectedPassages
 from shiguan.evaluation.golden_set import GoldenQuestion, GoldenSet
@@ -24,29 +25,6 @@ from shiguan.library import Library
 from shiguan.runner import Runner
 
 _WARNINGS_SHOWN = 10
-
-
-class Judge(Protocol):
-    """Gives further metrics, decided by a language model."""
-
-    def judge(
-        self, questions: list[GoldenQuestion], records: dict[str, dict[str, Any]], folder: Path
-    ) -> dict[str, dict[str, float]]:
-        """
-        Judge every answer that was given.
-
-        :param questions: The golden set.
-        :param records: Question id to what `AnswerRun.ask` gave.
-        :param folder: The run's folder.
-        :returns: Question id to metrics.
-        """
-
-    def notes(self) -> list[str]:
-        """
-        Say what could not be judged.
-
-        :returns: Sentences.
-        """
 
 
 def _ingest_silently(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
@@ -123,7 +101,11 @@ class AnswersPlan:
 
 
 def measure_answers(
-    plan: AnswersPlan, *, track: Track = _track_silently, ingest: Ingest = _ingest_silently, judge: Judge | None = None
+    plan: AnswersPlan,
+    *,
+    track: Track = _track_silently,
+    ingest: Ingest = _ingest_silently,
+    judge: AnswerJudge | None = None,
 ) -> tuple[Results, Path]:
     """
     Measure how well a mode answers; a run that was stopped goes on where it was.

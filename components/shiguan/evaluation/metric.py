@@ -63,6 +63,8 @@ KNOWN: dict[str, Metric] = {
     "correct_refusal": Metric("Correct refusals", "share of the unanswerable questions that were refused"),
     "false_refusal": Metric("False refusals", "share of the answerable questions refused", higher_is_better=False),
     "tenant_kept": Metric("Tenant kept", "share of questions that show nothing of another tenant"),
+    "haystack_faithfulness": Metric("Faithfulness (Haystack)", "statements that the context supports", judged=True),
+    "haystack_context_relevance": Metric("Context relevance (Haystack)", "context to the question", judged=True),
     "ragas_faithfulness": Metric("Faithfulness (Ragas)", "claims that the context supports", judged=True),
     "ragas_answer_relevancy": Metric("Answer relevancy (Ragas)", "whether the question is answered", judged=True),
     "ragas_context_precision": Metric("Context precision (Ragas)", "useful passages come first", judged=True),
