@@ -14,6 +14,8 @@ from shiguan.evaluation.ragas_judge import RAGAS_METRICS, RagasJudge
 installed = pytest.mark.skipif(
     importlib.util.find_spec("ragas") is None, reason="the extra `ragas` is not installed (650 MB)"
 )
+# Ragas and the client that it holds back warn of themselves.
+pytestmark = pytest.mark.filterwarnings("ignore")
 GOLDEN = GoldenQuestion(Question("q", "When did An Lushan rise?", answers=["16 December 755"]))
 RECORDS = {
     "q": {
