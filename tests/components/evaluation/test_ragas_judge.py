@@ -1,5 +1,6 @@
 """Ragas' metrics by a judge over real HTTP, where Ragas is installed."""
 
+import gc
 import importlib.util
 import sys
 
@@ -34,6 +35,13 @@ RULES = [
         {"statements": [{"statement": "An Lushan rose.", "reason": "stated", "verdict": 1}]},
     ),
 ]
+
+
+@pytest.fixture(autouse=True)
+def collected():
+    """Let Ragas' clients go while their warnings are heard by nobody: they leave their connections open."""
+    yield
+    gc.collect()
 
 
 def test_without_ragas_the_error_says_how_to_install_it(monkeypatch):
