@@ -112,9 +112,8 @@ async def ask_llm_async(
                     result = await asyncio.to_thread(chat_generator.run, messages=messages, **extra)
         return _read(result["replies"])
     except Exception as error:
-        if timer.expired():
-            error = TimeoutError(f"the LLM did not answer within {limit:g} s")
-        return _failed(error, raise_on_failure)
+        late = TimeoutError(f"the LLM did not answer within {limit:g} s") if timer.expired() else None
+        return _failed(late or error, raise_on_failure)
 
 
 def _extra(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,10 +1,15 @@
 """Tells whether two passages say the same in nearly the same words."""
 
+from functools import lru_cache
+
 from shiguan.support.terms import terms
 
 _SHINGLE = 3
+_REMEMBERED = 256
+"""Texts whose runs are kept, about 40 KB for a long passage: the same passages are read for many questions."""
 
 
+@lru_cache(_REMEMBERED)
 def shingles(text: str) -> frozenset[tuple[str, ...]]:
     """
     Cut a text into overlapping runs of three search terms.

@@ -1,6 +1,7 @@
 """How long a text is for a model: counted with that model's own tokenizer, offline."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ _CHARACTERS_PER_TOKEN = 4
 # Longer texts are tokenized in pieces, which bounds memory; the cuts are moved to white space where there is some near.
 _PIECE = 20_000
 _NEAR = 200
+_REMEMBERED = 4096
+"""Texts whose number of tokens is kept."""
 
 
 class TokenCounter:
@@ -45,6 +48,8 @@ class TokenCounter:
         self.warnings: list[str] = []
         self._tokenizer: Any = None
         self._loaded = False
+        # The same passages are read for many questions, and counting ten of them takes longer than finding them.
+        self._remembered = lru_cache(_REMEMBERED)(lambda text: self.counts([text])[0])
 
     def warm_up(self) -> None:
         """Load the tokenizer; a second call does nothing."""
@@ -74,7 +79,7 @@ class TokenCounter:
         :param text: Any text.
         :returns: The number of tokens (of characters, where no tokenizer could be loaded).
         """
-        return self.counts([text])[0]
+        return self._remembered(text)
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """
