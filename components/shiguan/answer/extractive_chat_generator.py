@@ -57,7 +57,7 @@ class ExtractiveChatGenerator:
         :param max_sentences: Most sentences of an answer.
         :param threshold: How likely the sources must answer the question, as log-odds: below it the answer is the
             not-found sentence. At 0.0 about nineteen of twenty answerable questions are answered, and at least four of
-            five that another library would answer are not; docs/quality.md has the numbers.
+            five that another library would answer are not; docs/answers.md has the numbers.
         :raises ValueError: If `max_sentences` is not positive.
         """
         if max_sentences < 1:
