@@ -9,7 +9,6 @@ from haystack.core.component import Component
 
 import shiguan
 
-
 PLUMBING = {"support", "commands", "checking", "serving", "evaluation"}
 
 
