@@ -131,6 +131,8 @@ def _missing(reply: Any, path: tuple[str | int, ...]) -> str | None:
 def _filled(value: Any, question: str) -> Any:
     if isinstance(value, dict):
         return {key: _filled(entry, question) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_filled(entry, question) for entry in value]
     return value.replace("{question}", question) if isinstance(value, str) else value
 
 
