@@ -57,10 +57,10 @@ class QueryRewriter:
 
     A reworded follow-up is checked before it replaces the question: it must be a question, in the question's language,
     not too long, about the same thing, and without names or numbers that nobody mentioned. Without a model, after an
-    error and after a bad reply the question is searched alone (`on_failure: original`), or, if it is a follow-up and
-    `on_failure` is `join`, together with the person's question before it, or, if it is `terms`, with the words that tell
-    most of the turns before it; a warning says so. On the last turns of MT-RAG's conversations the question alone
-    finds passages with an nDCG@10 of .80, with such words of .89 (docs/answers.md).
+    error and after a bad reply the question is searched alone (`on_failure: original`). If it is a follow-up, `join`
+    searches it together with the person's question before it, and `terms` with the words that tell most of the turns
+    before it; a warning says so. On the last turns of MT-RAG's conversations the question alone finds passages with an
+    nDCG@10 of .80, with such words of .89 (docs/answers.md).
 
     Reply of the model: an object with `query` (the stand-alone question, only with a history) and `queries`.
 
