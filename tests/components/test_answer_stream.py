@@ -46,9 +46,9 @@ def runners(library):
         return runner
 
     made = {}
-    return lambda mode, model: (
-        made[mode, model] if (mode, model) in made else made.setdefault((mode, model), warm(mode))
-    )
+    yield lambda mode, model: made[mode, model] if (mode, model) in made else made.setdefault((mode, model), warm(mode))
+    for runner in made.values():
+        runner.close()
 
 
 @pytest.fixture
