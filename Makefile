@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HAYSTACK_TELEMETRY_ENABLED := False
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo test lint types gate fmt integration docs bars quality clean
+.PHONY: demo test slow lint types gate fmt integration docs bars quality clean
 
 $(VENV)/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -17,7 +17,10 @@ demo: $(VENV)/installed  ## ingest the sample book, ask it three questions
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed  ## every test that needs no server, key or network
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration and not slow"
+
+slow: $(VENV)/installed  ## the long ones: servers, kills, whole sets, a hundred thousand cases
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "slow and not integration"
 
 integration: $(VENV)/installed  ## tests against real servers, see tests/integration/README.md
 	$(BIN)/python -m pytest -q -m integration

@@ -9,6 +9,7 @@ import pytest
 from tests.support.server_process import ServerProcess
 from tests.support.stand_in_llm import StandInLlm
 
+pytestmark = pytest.mark.slow
 QUESTION = {"query": "Which town was number 77?", "mode": "simple"}
 
 

@@ -13,6 +13,7 @@ from tests.support.stand_in_llm import StandInLlm
 from shiguan.cli import main
 from shiguan.serving.keys import KeyFile
 
+pytestmark = pytest.mark.slow
 GUO = b"Guo Ziyi retook Chang'an in 757. He served four emperors of the Tang.\n"
 SALT = b"Salt was taxed by the state from 758 on. The tax paid for half of the army.\n"
 LIMIT = 6
