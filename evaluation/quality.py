@@ -12,7 +12,7 @@ interval (paired bootstrap) excludes zero. Sets are the public ones of `evaluati
 2. fusion: the 50 best children by words and by vectors, put into one list in other ways. nDCG@10 of the parents. Only
    sets in the embedder's language have two lists.
 3. queries: one wording against several, with the recorded expansions of the golden set. Recall@5 and recall@1.
-4. context: what is read of the same passages, at 500 and 1,000 tokens.
+4. context: what is read of the same ten passages, at 500 and 1,000 tokens.
 """
 
 import argparse
@@ -56,6 +56,7 @@ ENGLISH = ("en_squad2", "en_multihop")
 EMBEDDED_LANGUAGES = ("en",)
 BUDGET = 1000
 DEPTH = 50
+READ = 10
 
 ORDERS: dict[str, Order] = {
     "RRF, k = 60": reciprocal_rank(),
@@ -180,14 +181,14 @@ def _one_library(
         if not default:
             continue
         for row, builder in builders.items():
-            yield row, name, _read(question, builder, parents)
+            yield row, name, _read(question, builder, parents[:READ])
         if name in ENGLISH and len(lists) == 2:
             for row, order in ORDERS.items():
                 yield row, name, ndcg(question, passages_of(retrieval.parents(order(lists))), 10)
 
 
 def _read(question: Question, builder: ContextBuilder, parents: list[Document]) -> float:
-    built = builder.run(documents=parents[:20], query=question.text)
+    built = builder.run(documents=parents, query=question.text)
     return context_metrics(question, passages_of(built["documents"]), 0)["context_recall"]
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import fmean, pstdev
 
 from haystack import Document
@@ -69,6 +70,7 @@ def _summed(gains: Callable[[int, Sequence[Document]], list[float]]) -> Order:
             for document, gain in zip(ranked, gains(number, ranked), strict=True):
                 documents.setdefault(document.id, document)
                 totals[document.id] += gain
-        return [documents[key] for key in sorted(totals, key=lambda key: -totals[key])]
+        # Later stages sort by score again, and scores of two kinds are no order.
+        return [replace(documents[key], score=totals[key]) for key in sorted(totals, key=lambda key: -totals[key])]
 
     return order

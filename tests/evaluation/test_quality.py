@@ -29,6 +29,14 @@ def test_fusion_by_rank_adds_the_inverse_ranks():
     assert _ids(reciprocal_rank(1)([WORDS, VECTORS])) == ["a", "c", "b", "d"]
 
 
+def test_a_fused_list_is_sorted_by_its_scores_for_the_stages_after_it():
+    for order in (reciprocal_rank(1), weighted_sum((0.9, 0.1))):
+        scores = [document.score for document in order([WORDS, VECTORS])]
+        assert scores == sorted(scores, reverse=True)
+    # 1/2 + 1/4 of the two first ranks, and not the 9.0 that `a` came with.
+    assert reciprocal_rank(1)([WORDS, VECTORS])[0].score == pytest.approx(0.75)
+
+
 def test_fusion_by_rank_weighs_the_lists():
     # k = 1, weights .2 and .8: a .1 + .2 = .3, b .067, c .05 + .4 = .45, d .267
     assert _ids(reciprocal_rank(1, weights=(0.2, 0.8))([WORDS, VECTORS])) == ["c", "a", "d", "b"]
