@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,14 +61,12 @@ def _check(options: argparse.Namespace) -> int:
 def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
     """Find what is meant: a path that exists before a name of Shiguan's own."""
     from shiguan.loading import list_modes, pipeline_path
-    from shiguan.resources import resource_folder
 
-    shipped = {
-        f"{deployment}/{mode}": pipeline_path(deployment, mode)
-        for deployment, modes in list_modes().items()
-        for mode in ("index", *modes)
-        if mode != "index" or (resource_folder("pipelines") / deployment / "index.yml").is_file()
-    }
+    shipped: dict[str, Path] = {}
+    for deployment, modes in list_modes().items():
+        for mode in ("index", *modes):
+            with suppress(ConfigurationError):  # not every deployment ingests
+                shipped[f"{deployment}/{mode}"] = pipeline_path(deployment, mode)
     if not given:
         yield from shipped.items()
     for text in given:
