@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 from collections.abc import AsyncIterator, Callable
 
@@ -118,8 +119,13 @@ class Service:
             await asyncio.to_thread(jobs.start)
             self._watch(library, engine, jobs, deployed)
             logger.info("Serving {count} routes", count=len(listed_routes(app)))
+            # What is loaded now stays: a full collection that goes through all of it holds every question up for
+            # some hundred milliseconds.
+            gc.collect()
+            gc.freeze()
             yield
         finally:
+            gc.unfreeze()
             self.begin_shutdown()
             await asyncio.to_thread(jobs.stop)
             use_engine(None)
