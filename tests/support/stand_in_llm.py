@@ -22,6 +22,7 @@ By hand, for demos and load tests (what happened so far is at /stand-in/stats):
 
 import argparse
 import json
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -217,6 +218,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rules", type=Path, help="a YAML file with rules and knobs")
     options = parser.parse_args(arguments)
     settings = load_rules(options.rules) if options.rules else {}
+    # Started in the background of a script, it would have the interrupt ignored from birth.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with StandInLlm(**{**settings, "port": options.port}) as llm:
         print(f"OPENAI_BASE_URL={llm.url} OPENAI_API_KEY=any", flush=True)  # noqa: T201
         try:
