@@ -17,8 +17,9 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,8 @@ def _measure(options: argparse.Namespace, data_dir: Path) -> dict[str, Any]:
     timing = (
         {"first_token": 0.0, "per_token": 0.0} if options.soak else {"first_token": FIRST_TOKEN, "per_token": PER_TOKEN}
     )
+    # No question is asked twice: the server remembers how the last ones were embedded.
+    fresh = iter(SyntheticLibrary(options.children).questions(50_000))
     with stand_in_llm(options.port, **timing) as llm:
         with our_server(options.port + 1, data_dir=data_dir, llm_url=f"{llm.url}/v1") as server:
             if options.soak:
@@ -99,10 +102,12 @@ def _measure(options: argparse.Namespace, data_dir: Path) -> dict[str, Any]:
                 return report
             for mode in options.modes:
                 for streaming in (False, True):
-                    report["runs"] += _runs(server, llm, options, _our_target(server, mode, streaming=streaming), mode)
+                    report["runs"] += _runs(
+                        server, llm, options, _our_target(server, mode, streaming=streaming), mode, fresh
+                    )
         if not options.without_plain:
             with plain_server(options.port + 2, children=options.children, llm_url=f"{llm.url}/v1") as server:
-                report["runs"] += _runs(server, llm, options, _plain_target(server), "plain Hayhooks")
+                report["runs"] += _runs(server, llm, options, _plain_target(server), "plain Hayhooks", fresh)
     return report
 
 
@@ -117,19 +122,26 @@ def _plain_target(server: ServerProcess) -> Target:
 
 
 def _runs(
-    server: ServerProcess, llm: ServerProcess, options: argparse.Namespace, target: Target, name: str
+    server: ServerProcess,
+    llm: ServerProcess,
+    options: argparse.Namespace,
+    target: Target,
+    name: str,
+    fresh: Iterator[str],
 ) -> list[dict[str, Any]]:
-    questions = SyntheticLibrary(options.children).questions(20_000)
-    llm_ms = _llm_time(server, llm, target, questions[:5])
+    def questions(count: int) -> list[str]:
+        return list(islice(fresh, count))
+
+    llm_ms = _llm_time(server, llm, target, questions(10))
     runs = []
     console = Console(stderr=True)
     for clients in options.clients:
         count = max(clients, min(options.requests, 20 * clients))
-        full = _one_run(server, target, questions[:count], clients)
+        full = _one_run(server, target, questions(count), clients)
         runs.append(full | {"load": "full"})
         pace = PACE * full["per_second"]
         if clients > 1 and pace:
-            runs.append(_one_run(server, target, questions[:count], clients, per_second=pace) | {"load": "paced"})
+            runs.append(_one_run(server, target, questions(count), clients, per_second=pace) | {"load": "paced"})
         for run in runs[-2:]:
             run |= {"system": name, "streaming": target.streaming, "clients": clients, "llm_ms": round(llm_ms)}
         last = runs[-1]
@@ -141,11 +153,12 @@ def _runs(
 
 def _llm_time(server: ServerProcess, llm: ServerProcess, target: Target, questions: list[str]) -> float:
     """Give what the LLM takes for one question asked alone, in milliseconds; the server is warm afterwards."""
-    _one_run(server, target, questions, 1)
+    warm, measured = questions[: len(questions) // 2], questions[len(questions) // 2 :]
+    _one_run(server, target, warm, 1)
     before = httpx.get(f"{llm.url}/stand-in/stats", trust_env=False).json()["busy_seconds"]
-    _one_run(server, target, questions, 1)
+    _one_run(server, target, measured, 1)
     after = httpx.get(f"{llm.url}/stand-in/stats", trust_env=False).json()["busy_seconds"]
-    return float(after - before) / len(questions) * 1000
+    return float(after - before) / len(measured) * 1000
 
 
 def _one_run(
