@@ -34,12 +34,13 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 # Run as a file, the folder of the file is on the path and not the one above.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from evaluation.quality_cuts import CUTS, DEFAULT_CUT, TENANT, library_of
+from evaluation.quality_cuts import CUTS, DEFAULT_CUT, library_of
 from evaluation.quality_orders import Order, only, reciprocal_rank, weighted_sum
 from haystack import Document
 
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.evaluation.golden_set import GoldenQuestion, read_golden_set
+from shiguan.evaluation.ingested_corpus import TENANT
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.paired import Difference, compare_metric
 from shiguan.evaluation.passage import passages_of

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import yaml
 
+from shiguan.evaluation.ingested_corpus import TENANT
 from shiguan.library import Library
 from shiguan.loading import read_definition
-
-TENANT = "evaluation"
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiguan.commands import AddCommand
-from shiguan.commands.eval_options import ingest_with_progress, mode_or_file, tracker
+from shiguan.commands.eval_options import add_mode_option, ingest_with_progress, report_run, tracker
 from shiguan.commands.options import tenant
-from shiguan.commands.printing import print_json, say
 
 if TYPE_CHECKING:
     from shiguan.evaluation.answer_judge import AnswerJudge
@@ -35,12 +34,7 @@ def register(add: AddCommand) -> None:
         metavar="FILE",
         help="ask a library of these files alone (default: the tenant's own library)",
     )
-    parser.add_argument(
-        "--mode",
-        type=mode_or_file,
-        default="simple",
-        help="simple, advanced, precise, or a pipeline file of your own (default: simple)",
-    )
+    add_mode_option(parser)
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
     )
@@ -59,8 +53,6 @@ def _eval_answers(options: argparse.Namespace) -> int:
     from shiguan.evaluation.golden_set import read_golden_set
     from shiguan.evaluation.measure_answers import AnswersPlan, measure_answers
     from shiguan.evaluation.prices import read_prices
-    from shiguan.evaluation.report import write_reports
-    from shiguan.evaluation.tables import print_results
 
     judge = _judge(options.judge)
     plan = AnswersPlan(
@@ -75,13 +67,7 @@ def _eval_answers(options: argparse.Namespace) -> int:
         seed=options.seed,
     )
     results, output = measure_answers(plan, track=tracker("Asking"), ingest=ingest_with_progress, judge=judge)
-    report = write_reports(results, output)
-    if options.json:
-        summary = {key: value for key, value in results.to_json().items() if key != "questions"}
-        print_json({**summary, "output": str(output)})
-    else:
-        print_results(results)
-        say(f"\nResults, report.md and report.html are in {report.parent}")
+    report_run(results, output, as_json=options.json)
     return 0
 
 

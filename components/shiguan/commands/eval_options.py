@@ -4,8 +4,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from shiguan.commands.printing import print_json, say
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from shiguan.evaluation.results import Results
 
 Item = TypeVar("Item")
 
@@ -33,6 +37,20 @@ def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
         help="leave out questions without a relevant document, instead of stopping",
     )
     parser.add_argument("--no-context", action="store_true", help="score the ranking alone; twice as fast")
+
+
+def add_mode_option(parser: argparse.ArgumentParser) -> None:
+    """
+    Let a command measure a mode, or a pipeline file of one's own.
+
+    :param parser: The command's parser.
+    """
+    parser.add_argument(
+        "--mode",
+        type=mode_or_file,
+        default="simple",
+        help="simple, advanced, precise, or a pipeline file of your own (default: simple)",
+    )
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -122,3 +140,23 @@ def read_set(options: argparse.Namespace) -> "Any":
         skip_unjudged=options.skip_unjudged,
         gold_field=options.gold_field,
     )
+
+
+def report_run(results: "Results", output: Path, *, as_json: bool) -> None:
+    """
+    Write a run's reports, and print what it gave.
+
+    :param results: The run.
+    :param output: The run's folder.
+    :param as_json: Whether programs read what is printed.
+    """
+    from shiguan.evaluation.report import write_reports
+    from shiguan.evaluation.tables import print_results
+
+    report = write_reports(results, output)
+    if as_json:
+        summary = {key: value for key, value in results.to_json().items() if key != "questions"}
+        print_json({**summary, "output": str(output)})
+    else:
+        print_results(results)
+        say(f"\nResults, report.md and report.html are in {report.parent}")
