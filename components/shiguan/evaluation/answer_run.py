@@ -12,7 +12,7 @@ from shiguan.evaluation.golden_set import GoldenQuestion
 from shiguan.evaluation.lost_section import expected_of, loss_of
 from shiguan.evaluation.prices import Prices
 from shiguan.evaluation.results import QuestionResult
-from shiguan.evaluation.run_store import RunStore
+from shiguan.evaluation.run_store import RunStore, record_of
 from shiguan.evaluation.traced_mode import TracedMode
 from shiguan.runner import Runner
 
@@ -111,9 +111,7 @@ def result_all(
     """
     for golden in questions:
         question = golden.question
-        record = records.get(question.id)
-        if record is None:
-            raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to go on.")
+        record = record_of(records, question.id)
         metrics = dict(record["metrics"])
         metrics["latency_ms"] = record["timings_ms"].get("total", 0.0)
         metrics["llm_calls"] = float(record["llm_calls"])

@@ -12,7 +12,7 @@ from shiguan.evaluation.passage import Passage, passages_of
 from shiguan.evaluation.question import Question
 from shiguan.evaluation.results import QuestionResult
 from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, context_metrics, ranking_metrics
-from shiguan.evaluation.run_store import RunStore
+from shiguan.evaluation.run_store import RunStore, record_of
 from shiguan.evaluation.traced_mode import TracedMode
 from shiguan.library import Library
 from shiguan.loading import read_definition
@@ -138,9 +138,7 @@ def score_all(questions: list[Question], records: dict[str, dict[str, Any]]) -> 
     :raises RefusedError: If a question has no record.
     """
     for question in questions:
-        record = records.get(question.id)
-        if record is None:
-            raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to go on.")
+        record = record_of(records, question.id)
         found = [Passage.from_json(value) for value in record["found"]]
         metrics = ranking_metrics(question, found)
         if record["read"] is not None:

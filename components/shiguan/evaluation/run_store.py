@@ -118,6 +118,21 @@ class RunStore:
                 ) from error
 
 
+def record_of(records: dict[str, dict[str, Any]], question_id: str) -> dict[str, Any]:
+    """
+    Give what a question gave.
+
+    :param records: Question id to record.
+    :param question_id: The question.
+    :returns: Its record.
+    :raises RefusedError: If it has none.
+    """
+    record = records.get(question_id)
+    if record is None:
+        raise RefusedError(f"The question `{question_id}` was never asked. Run the same command again to go on.")
+    return record
+
+
 def fingerprint(value: Any) -> str:
     """
     Give a short name to a JSON value; equal values have the same one.
