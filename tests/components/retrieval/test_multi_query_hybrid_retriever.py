@@ -127,7 +127,8 @@ def test_both_joiners_can_be_exchanged():
     by_rank = retriever(*lists, joiner=DocumentJoiner(join_mode="reciprocal_rank_fusion")).run(["one"])
     assert scores(by_rank) == pytest.approx({"b": (61 / 62 + 1) / 2, "a": 1 / 2, "c": 61 / 62 / 2})
     merged = retriever(
-        {"one": {"a": 9.0, "b": 8.0}, "three": {"c": 2.0, "a": 1.0}}, query_joiner=DocumentJoiner(join_mode="concatenate")
+        {"one": {"a": 9.0, "b": 8.0}, "three": {"c": 2.0, "a": 1.0}},
+        query_joiner=DocumentJoiner(join_mode="concatenate"),
     ).run(["one", "three"])
     assert scores(merged) == pytest.approx({"a": 1.0, "c": 1.0, "b": 0.0})
 
