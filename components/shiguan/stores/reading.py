@@ -132,7 +132,7 @@ def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[
     :returns: How many have each of its values.
     """
     request = FacetRequest(points.meta_path(field), limit=10_000_000, exact=True, filter=condition)
-    return {str(hit.value[0]): hit.count for hit in edge.facet(request).hits}
+    return {str(hit.value): hit.count for hit in edge.facet(request).hits}
 
 
 def search_terms(

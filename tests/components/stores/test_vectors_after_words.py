@@ -16,7 +16,7 @@ def make(path, **parameters):
     return QdrantEdgeDocumentStore(path=str(path), **{"embedding_dim": 2, **parameters})
 
 
-def child(name, tenant="t", file="f", **rest):
+def child(name, tenant="t", file="file-1", **rest):
     return Document(id=name, content=f"army {name}", meta={"tenant_id": tenant, "file_id": file}, **rest)
 
 
@@ -31,7 +31,7 @@ def tenant(name):
 @pytest.fixture
 def store(tmp_path):
     store = make(tmp_path)
-    store.write_documents([child("b"), child("a"), child("c", file="g"), child("d", tenant="u", file="h")])
+    store.write_documents([child("b"), child("a"), child("c", file="file-2"), child("d", tenant="u", file="file-3")])
     yield store
     close_all_shards()
 
@@ -79,13 +79,13 @@ def test_a_vector_that_does_not_fit_is_refused_by_name_and_none_is_written(store
 
 def test_files_are_counted_with_their_vectors(store):
     store.write_vectors([embedded("a", [0.0, 1.0]), embedded("d", [0.0, 1.0])], model="m")
-    assert store.count_by_file(tenant("t")) == {"f": (2, 1), "g": (1, 0)}
-    assert store.count_by_file() == {"f": (2, 1), "g": (1, 0), "h": (1, 1)}
+    assert store.count_by_file(tenant("t")) == {"file-1": (2, 1), "file-2": (1, 0)}
+    assert store.count_by_file() == {"file-1": (2, 1), "file-2": (1, 0), "file-3": (1, 1)}
     assert store.count_by_file(tenant("nobody")) == {}
 
 
 def test_meta_is_listed_without_contents(store):
-    assert sorted(meta["file_id"] for meta in store.list_meta(tenant("t"), ["file_id"])) == ["f", "f", "g"]
+    assert sorted(meta["file_id"] for meta in store.list_meta(tenant("t"), ["file_id"])) == ["file-1", "file-1", "file-2"]
 
 
 def test_a_search_says_how_many_of_its_own_tenants_units_have_no_vector(store):
