@@ -67,8 +67,9 @@ class QdrantEdgeDocumentStore(StoreOperations):
         :param path: Where the folder is; by default the variable SHIGUAN_DATA_DIR, else the user's data folder.
         :param embedding_dim: Length of the embeddings; `None` for a store without vectors.
         :param similarity: `cosine` (scores -1 to 1) or `dot_product` (any score); higher is closer.
-        :param embedding_model: The identity of the embedder that questions are embedded with. Where the folder's vectors
-            were made with another one, documents are found by their words alone; None does not ask.
+        :param embedding_model: The model that questions are embedded with, as the identity of the documents' embedder
+            begins. Where the folder's vectors were made with another one, documents are found by their words alone;
+            None does not ask.
         :param exact_below: Up to how many documents vectors are compared one by one.
         :param bm25: Whether documents can be found by their words; by default if they have embeddings.
         :param bm25_k1: How slowly repetitions of a term stop to count.

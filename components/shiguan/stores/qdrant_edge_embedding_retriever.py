@@ -62,13 +62,15 @@ class QdrantEdgeEmbeddingRetriever:
         """
         Search.
 
-        :param query_embedding: Shape: (embedding_dim,).
+        :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
         :param top_k: How many documents at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says;
             `warnings`: a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
         """
+        if not query_embedding:
+            return {"documents": [], "warnings": []}
         arguments = self._arguments(query_embedding, filters, top_k)
         documents = self.document_store.embedding_retrieval(**arguments)
         return {"documents": documents, "warnings": self.document_store.vector_warnings(arguments["filters"])}
@@ -80,7 +82,7 @@ class QdrantEdgeEmbeddingRetriever:
         """
         Search, without stopping the event loop.
 
-        :param query_embedding: Shape: (embedding_dim,).
+        :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
         :param top_k: How many documents at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says;

@@ -81,9 +81,12 @@ class VectorOperations(TokenVectorOperations):
         """
         wanted = model or self.embedding_model
         shard = self._shard
-        if wanted is None or shard.format.embedding_model == wanted or not self._count("with a vector", None):
+        found = shard.format.embedding_model
+        # A file names the model; its embedder, also how it was made smaller and with what weights.
+        same = found == wanted or (model is None and str(found).startswith(f"{wanted},"))
+        if wanted is None or same or not self._count("with a vector", None):
             return None
-        return other_vectors(self._shard.folder, shard.format.embedding_model, wanted)
+        return other_vectors(shard.folder, found, wanted)
 
     def vector_warnings(self, filters: dict[str, Any] | None) -> list[str]:
         """

@@ -164,6 +164,13 @@ def test_a_library_of_an_earlier_embedder_is_found_by_its_words_and_says_so(tmp_
     close_all_shards()
 
 
+def test_a_file_names_the_model_and_the_store_how_it_was_made(store):
+    store.write_vectors([embedded("a", [1.0, 0.0])], model="maker/model, 4 bit, recipe 2")
+    assert make(store.path, embedding_model="maker/model").vector_warnings(None)[0].startswith("3 of 4 ")
+    assert make(store.path, embedding_model="maker/mod").other_vectors() is not None
+    assert store.other_vectors("maker/model, 4 bit, recipe 3") is not None
+
+
 def test_a_store_without_vectors_asks_for_none(tmp_path):
     store = make(tmp_path, embedding_dim=None)
     store.write_documents([child("a")])
