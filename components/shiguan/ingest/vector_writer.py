@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from haystack import Document, component
+from haystack import Document, component, default_to_dict
+from haystack.core.serialization import component_to_dict
 
 from shiguan.errors import ModelMissingError
 from shiguan.support.produced_ids import ProducedIds
@@ -25,6 +26,9 @@ class _DocumentEmbedder(Protocol):
 
 class _VectorStore(Protocol):
     """A store in which documents may wait for their vectors."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the store's parameters."""
 
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the documents that have none."""
@@ -75,6 +79,15 @@ class VectorWriter:
         """
         self.document_embedder = document_embedder
         self.document_store = document_store
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the parameters, with those of the embedder and of the store.
+
+        :returns: What Haystack's `from_dict` takes.
+        """
+        embedder = component_to_dict(self.document_embedder, "document_embedder")
+        return default_to_dict(self, document_embedder=embedder, document_store=self.document_store.to_dict())
 
     @component.output_types(written=int, missing=int, warnings=list[str])
     def run(self, produced: ProducedIds, removed: int, progress: Progress | None = None) -> dict[str, Any]:

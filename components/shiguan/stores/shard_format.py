@@ -112,6 +112,17 @@ def mismatch(folder: Path, name: str, found: object, expected: object) -> StoreF
     )
 
 
+def is_model(found: str | None, wanted: str) -> bool:
+    """
+    Tell whether vectors are those of a model.
+
+    :param found: What made the vectors, as its embedder says: the model, and how it was made smaller, after commas.
+    :param wanted: As much of it as matters.
+    :returns: Whether it begins with that.
+    """
+    return found is not None and f"{found},".startswith(f"{wanted},")
+
+
 def other_vectors(folder: Path, found: str | None, wanted: str) -> str:
     """
     Say that the vectors of a folder are another embedder's, and what to do.

@@ -24,6 +24,7 @@ from shiguan.stores.shard_format import (
     FORMAT_VERSION,
     ShardFormat,
     engine_config,
+    is_model,
     mismatch,
     other_vectors,
     read_record,
@@ -162,7 +163,7 @@ class Shard:
         :param model: The embedder of the vectors that will be written; None where nobody knows.
         :raises StoreFormatError: If there are vectors of another one.
         """
-        if model is None or self.format.embedding_model == model:
+        if model is None or is_model(self.format.embedding_model, model):
             return
         if count_vectors(edge):
             raise StoreFormatError(other_vectors(self.folder, self.format.embedding_model, model))

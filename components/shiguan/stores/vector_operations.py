@@ -10,7 +10,7 @@ from qdrant_edge import CountRequest, PayloadSelector, PointVectors
 from shiguan.stores import points
 from shiguan.stores.point_writer import PointWriter
 from shiguan.stores.reading import count_values, count_vectors, existing_ids, resolve, scroll_records, without_vector
-from shiguan.stores.shard_format import ShardFormat, other_vectors
+from shiguan.stores.shard_format import ShardFormat, is_model, other_vectors
 from shiguan.stores.token_vector_operations import TokenVectorOperations
 
 _IN_ORDER = PayloadSelector.Include([points.ID, points.ORDER])
@@ -82,9 +82,7 @@ class VectorOperations(TokenVectorOperations):
         wanted = model or self.embedding_model
         shard = self._shard
         found = shard.format.embedding_model
-        # A file names the model; its embedder, also how it was made smaller and with what weights.
-        same = found == wanted or (model is None and str(found).startswith(f"{wanted},"))
-        if wanted is None or same or not self._count("with a vector", None):
+        if wanted is None or is_model(found, wanted) or not self._count("with a vector", None):
             return None
         return other_vectors(shard.folder, found, wanted)
 
