@@ -169,17 +169,10 @@ class LocalCheck:
 
         embedder = None
         if not words_only:
-            from haystack_integrations.components.embedders.sentence_transformers import (
-                sentence_transformers_document_embedder as embedders,
-            )
+            from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 
-            from shiguan.support.model_cache import PACKAGED_MODEL, seed_model_cache
-
-            seed_model_cache()
-            embedder = embedders.SentenceTransformersDocumentEmbedder(
-                model=PACKAGED_MODEL, local_files_only=True, progress_bar=False
-            )
-        self._grader = HallucinationGrader(embedder, languages=["en"], max_attempts=1, on_unsupported="mark")
+            embedder = E5DocumentEmbedder()
+        self._grader = HallucinationGrader(embedder, max_attempts=1, on_unsupported="mark")
         self._grader.warm_up()
 
     def verdicts(self, answer: str, passages: Sequence[str]) -> list[dict[str, Any]]:
