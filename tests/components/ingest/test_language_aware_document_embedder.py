@@ -2,11 +2,10 @@ from dataclasses import replace
 
 import pytest
 from haystack import AsyncPipeline, Document, Pipeline, component
-from haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_document_embedder import (
-    SentenceTransformersDocumentEmbedder,
-)
 
 from shiguan.ingest.language_aware_document_embedder import LanguageAwareDocumentEmbedder
+
+pytestmark = pytest.mark.transformers
 
 
 @component
@@ -82,6 +81,10 @@ def test_a_slice_that_is_not_positive_is_refused():
 
 def test_the_nested_embedder_comes_back_from_yaml():
     pipeline = Pipeline()
+    from haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_document_embedder import (
+        SentenceTransformersDocumentEmbedder,
+    )
+
     inner = SentenceTransformersDocumentEmbedder(model="some/model", progress_bar=False)
     pipeline.add_component("e", LanguageAwareDocumentEmbedder(inner, languages=["en"], batch_size=9))
     again = Pipeline.loads(pipeline.dumps()).get_component("e")

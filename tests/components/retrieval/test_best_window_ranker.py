@@ -1,5 +1,4 @@
 import pytest
-import torch
 from haystack import Document, Pipeline
 from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker
 
@@ -12,6 +11,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "salt", "tax", "iron", "s
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
     """A cross-encoder with random weights over eleven words, saved as any other model."""
+    import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
@@ -134,6 +134,7 @@ def test_any_passage_has_a_window(text):
     assert len(ranker().run("salt", [passage("a", text)])["documents"]) == 1
 
 
+@pytest.mark.transformers
 def test_a_model_that_cannot_be_loaded_gives_the_fused_order_and_is_tried_again(tmp_path, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(best_window_ranker.time, "monotonic", lambda: clock[0])
@@ -155,6 +156,7 @@ def test_a_model_that_cannot_be_loaded_gives_the_fused_order_and_is_tried_again(
     assert len(tries) == 2
 
 
+@pytest.mark.transformers
 def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
     first = BestWindowRanker(TransformersSimilarityRanker(model=tiny_model))
     second = BestWindowRanker(TransformersSimilarityRanker(model=tiny_model))
@@ -168,6 +170,7 @@ def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
     assert first.ranker.model is second.ranker.model
 
 
+@pytest.mark.transformers
 def test_it_round_trips_through_yaml(tiny_model):
     pipeline = Pipeline()
     pipeline.add_component("ranker", BestWindowRanker(TransformersSimilarityRanker(model=tiny_model), languages=["en"]))

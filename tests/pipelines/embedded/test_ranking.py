@@ -11,6 +11,8 @@ from shiguan.retrieval.late_interaction_ranker import LateInteractionRanker
 from shiguan.runner import Runner
 from shiguan.support.model_cache import packaged_file
 
+pytestmark = pytest.mark.transformers
+
 QUESTION = "Who sold the salt of the state?"
 RECORDS = [
     ("office", "The salt office sat by the river. The salt office had forty clerks and a salt store. Salt was dear."),
