@@ -108,7 +108,8 @@ def compare_metric(
 def _mcnemar(up: int, down: int) -> float:
     """How often a fair coin, thrown once for each changed question, falls as unevenly as this; McNemar's exact test."""
     count, fewer = up + down, min(up, down)
-    return min(1.0, 2 * sum(math.comb(count, k) for k in range(fewer + 1)) / 2**count)
+    falls: int = 2**count
+    return min(1.0, 2 * sum(math.comb(count, k) for k in range(fewer + 1)) / falls)
 
 
 def _detectable(changes: numpy.ndarray) -> float:
