@@ -61,12 +61,14 @@ class QdrantEdgeEmbeddingRetriever:
         """
         Search.
 
-        :param query_embedding: Shape: (embedding_dim,).
+        :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
         :param top_k: How many documents at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says.
         :raises FilterError: If the filter is malformed.
         """
+        if not query_embedding:
+            return {"documents": []}
         return {
             "documents": self.document_store.embedding_retrieval(**self._arguments(query_embedding, filters, top_k))
         }
@@ -78,12 +80,14 @@ class QdrantEdgeEmbeddingRetriever:
         """
         Search, without stopping the event loop.
 
-        :param query_embedding: Shape: (embedding_dim,).
+        :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
         :param top_k: How many documents at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says.
         :raises FilterError: If the filter is malformed.
         """
+        if not query_embedding:
+            return {"documents": []}
         documents = await self.document_store.embedding_retrieval_async(
             **self._arguments(query_embedding, filters, top_k)
         )
