@@ -5,7 +5,7 @@ from typing import Any
 
 from haystack import Document, component
 
-from shiguan.models.engine import engine
+from shiguan.models.engine import E5_IDENTITY, engine
 
 
 @component
@@ -38,6 +38,11 @@ class E5DocumentEmbedder:
         self.meta_fields_to_embed = meta_fields_to_embed
         self.batch_size = batch_size
         self.threads = threads
+
+    @property
+    def identity(self) -> str:
+        """What the vectors are made with, for the store's format."""
+        return E5_IDENTITY
 
     def warm_up(self) -> None:
         """

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -119,6 +120,7 @@ class ParentChildSplitter:
             cut = cut_passages([group.text for group in batch], self._counter, sizes)
             for group, passages in zip(batch, cut, strict=True):
                 _emit(group, passages, parents, children, positions)
+        _tell_units(parents, children)
         produced = ProducedIds(
             files=frozenset((parent.meta["tenant_id"], parent.meta.get("file_id", "")) for parent in parents),
             parents=frozenset(parent.id for parent in parents),
@@ -130,6 +132,13 @@ class ParentChildSplitter:
             "produced": produced,
             "warnings": list(self._counter.warnings),
         }
+
+
+def _tell_units(parents: list[Document], children: list[Document]) -> None:
+    """Write into every parent how many children its file has, by which an interrupted ingest shows."""
+    units = Counter(child.meta.get("file_id") for child in children)
+    for parent in parents:
+        parent.meta["units"] = units[parent.meta.get("file_id")]
 
 
 def _groups(documents: list[Document]) -> Iterator[_Group]:
