@@ -164,7 +164,7 @@ def test_without_a_network_one_sentence_says_what_to_do(shiguan):
     done = shiguan("fetch")
     assert done.returncode == 1
     assert done.stderr.startswith("shiguan: The weights of `owner/salt` could not be fetched from http://127.0.0.1:9 (")
-    assert "copy that folder from one that has it" in done.stderr
+    assert "copy that folder from a machine that has it" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
