@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 export HAYSTACK_TELEMETRY_ENABLED := False
 export TOKENIZERS_PARALLELISM := false
+# Where the environment forbids byte code, every start would compile what it imports again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test slow test-transformers lint types gate fmt integration docs bars quality clean
 
