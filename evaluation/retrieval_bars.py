@@ -137,6 +137,7 @@ class Retrieval:
         self._runner.warm_up()
         component = self._runner.pipeline.get_component
         self._bm25 = component("bm25_retriever")
+        self._embedder = component("text_embedder")
         self._vectors = component("embedding_retriever")
         self._parents = component("parent_fetcher")
         self._filters = component("tenant_filter").run(tenant_id=TENANT)["filters"]
@@ -151,8 +152,9 @@ class Retrieval:
         return self._passages(self._bm25.run(query=text, filters=self._filters)["documents"])
 
     def vectors(self, text: str) -> list[Passage]:
-        """Give what the vectors alone find; nothing where the embedder does not know the passages' language."""
-        return self._passages(self._vectors.run(query=text, filters=self._filters)["documents"])
+        """Give what the vectors alone find."""
+        embedding = self._embedder.run(text=text)["embedding"]
+        return self._passages(self._vectors.run(query_embedding=embedding, filters=self._filters)["documents"])
 
     def _passages(self, children: list[Any]) -> list[Passage]:
         return passages_of(self._parents.run(documents=children, filters=self._filters, top_k=DEPTH)["documents"])

@@ -122,9 +122,8 @@ class HyDEEmbedder:
         return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
-        """Prepare embedders and generator; a second call does nothing."""
+        """Prepare the question's embedder and the generator; a second call does nothing."""
         warm_up_generator(self.text_embedder)
-        warm_up_generator(self.document_embedder)
         warm_up_generator(self.chat_generator)
 
     @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str], llm_calls=int)
@@ -146,8 +145,10 @@ class HyDEEmbedder:
         replies = [self._ask(generator, messages) for _ in range(self.n_passages)]
         passages, warnings = self._passages(replies)
         documents = [Document(content=passage) for passage in passages] if own[0] else []
-        embedded = self.document_embedder.run(documents=documents)["documents"] if documents else []
-        return _result(own, passages, embedded, warnings, len(replies))
+        if documents:
+            warm_up_generator(self.document_embedder)
+            documents = self.document_embedder.run(documents=documents)["documents"]
+        return _result(own, passages, documents, warnings, len(replies))
 
     @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str], llm_calls=int)
     async def run_async(self, text: str, use_hyde: bool | None = None) -> dict[str, Any]:
@@ -169,8 +170,10 @@ class HyDEEmbedder:
         own = _of_question(result)
         passages, warnings = self._passages(replies)
         documents = [Document(content=passage) for passage in passages] if own[0] else []
-        embedded = (await _run(self.document_embedder, documents=documents))["documents"] if documents else []
-        return _result(own, passages, embedded, warnings, len(replies))
+        if documents:
+            warm_up_generator(self.document_embedder)
+            documents = (await _run(self.document_embedder, documents=documents))["documents"]
+        return _result(own, passages, documents, warnings, len(replies))
 
     def _generator(self, text: str, use_hyde: bool | None) -> tuple[ChatGenerator | None, list[str]]:
         wanted = self.use_hyde if use_hyde is None else use_hyde

@@ -289,7 +289,11 @@ def test_bad_arguments_are_refused(options):
 def test_it_survives_yaml():
     pipeline = Pipeline()
     grader = HallucinationGrader(
-        SentenceEmbedder("m"), chat_generator=OptionalChatGenerator(), max_attempts=2, on_unsupported="refuse", mode="simple"
+        SentenceEmbedder("m"),
+        chat_generator=OptionalChatGenerator(),
+        max_attempts=2,
+        on_unsupported="refuse",
+        mode="simple",
     )
     pipeline.add_component("grader", grader)
     again = Pipeline.loads(pipeline.dumps()).get_component("grader")
