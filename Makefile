@@ -4,28 +4,50 @@ VENV := .venv
 BIN := $(VENV)/bin
 export HAYSTACK_TELEMETRY_ENABLED := False
 export TOKENIZERS_PARALLELISM := false
+# Where the environment forbids byte code, every start would compile what it imports again.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test slow lint types gate fmt integration docs bars quality clean
+.PHONY: demo test slow test-transformers lint types gate fmt integration docs bars quality clean
 
-$(VENV)/installed: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Shiguan into $(VENV) (the first time takes some minutes) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+# Byte code is written when a module is first imported: most of what is installed never is.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
+# What needs torch has an environment of its own, so that the tests in the other one show that nothing else does.
+HEAVY := .venv-transformers
+
+$(VENV)/bin/python $(HEAVY)/bin/python:
+	@$(PYTHON) -m venv $(@D)/..
+
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Shiguan into $(VENV) (the first time takes a minute) ..."
+	@$(BIN)/python $(INSTALL) "."
 	@touch $@
 
-demo: $(VENV)/installed  ## ingest the sample book, ask it three questions
+$(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Shiguan with what its tests need into $(VENV) (the first time takes some minutes) ..."
+	@$(BIN)/python $(INSTALL) ".[dev]"
+	@touch $(VENV)/installed $@
+
+$(HEAVY)/installed: pyproject.toml | $(HEAVY)/bin/python
+	@echo "Installing Shiguan with torch into $(HEAVY) (the first time takes some minutes) ..."
+	@$(HEAVY)/bin/python $(INSTALL) ".[dev,transformers]"
+	@touch $@
+
+demo: $(VENV)/installed  ## ingest the sample book, ask it five questions
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed  ## every test that needs no server, key or network
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration and not slow"
+test: $(VENV)/installed-dev  ## every test that needs no server, key, network or torch
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration and not slow and not transformers"
 
-slow: $(VENV)/installed  ## the long ones: servers, kills, whole sets, a hundred thousand cases
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "slow and not integration"
+slow: $(VENV)/installed-dev  ## the long ones: servers, kills, whole sets, a hundred thousand cases
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "slow and not integration and not transformers"
 
-integration: $(VENV)/installed  ## tests against real servers, see tests/integration/README.md
-	$(BIN)/python -m pytest -q -m integration
+test-transformers: $(HEAVY)/installed  ## what needs the extra `transformers`, long or not
+	OMP_NUM_THREADS=1 $(HEAVY)/bin/python -m pytest -q -n 2 --dist loadfile -m "transformers and not integration"
 
-lint: $(VENV)/installed
+integration: $(HEAVY)/installed  ## tests against real servers, see tests/integration/README.md
+	$(HEAVY)/bin/python -m pytest -q -m integration
+
+lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	PYTHONPATH=components $(BIN)/lint-imports
@@ -35,26 +57,26 @@ lint: $(VENV)/installed
 	$(BIN)/hadolint --config .hadolint.yaml hayhooks/Dockerfile
 	$(BIN)/yamllint --strict .
 
-types: $(VENV)/installed
+types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
-gate: $(VENV)/installed  ## has retrieval, citing or refusing got worse? against evaluation/gate/
+gate: $(VENV)/installed-dev  ## has retrieval, citing or refusing got worse? against evaluation/gate/
 	OMP_NUM_THREADS=1 $(BIN)/python evaluation/gate.py
 
-fmt: $(VENV)/installed
+fmt: $(VENV)/installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/installed  ## docs/modes.md and docs/components.md, from YAML and docstrings
+docs: $(VENV)/installed-dev  ## docs/modes.md and docs/components.md, from YAML and docstrings
 	PYTHONPATH=components $(BIN)/python docs/generate.py
 
-bars: $(VENV)/installed  ## the retrieval table of the README, on the public sets
+bars: $(VENV)/installed-dev  ## the retrieval table of the README, on the public sets
 	$(BIN)/python evaluation/retrieval_bars.py
 
-quality: $(VENV)/installed  ## what each part of the retrieval pays, on the public sets
+quality: $(VENV)/installed-dev  ## what each part of the retrieval pays, on the public sets
 	$(BIN)/python evaluation/quality.py
 	$(BIN)/python evaluation/late_interaction.py
 	$(BIN)/python evaluation/answer_bars.py
 
 clean:
-	rm -rf $(VENV) .data dist build
+	rm -rf $(VENV) $(HEAVY) .data dist build

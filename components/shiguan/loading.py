@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 # Not Haystack's logging: a file that is refused shall not wait for Haystack.
 logger = logging.getLogger(__name__)
 
+_SENTENCE_TRANSFORMERS = "haystack_integrations.components.embedders.sentence_transformers."
 _STORE_PREFIX = "shiguan.stores."
 
 
@@ -48,14 +50,11 @@ def load_pipeline(
     # Looking for a file, or at one that is refused, shall not wait for Haystack.
     from haystack import AsyncPipeline  # noqa: PLC0415
 
-    from shiguan.support.model_cache import PACKAGED_MODEL, seed_model_cache  # noqa: PLC0415
-
     if outputs is not None:
         definition = pruned(definition, outputs, f"{deployment}/{_name(mode)}")
     if data_dir is not None:
         _set_data_dir(definition, str(data_dir))
-    if any(node.get("model") == PACKAGED_MODEL for node in _mappings(definition)):
-        seed_model_cache()
+    _require_extra(definition, f"{deployment}/{_name(mode)}")
     definition["metadata"] = {
         **(definition.get("metadata") or {}),
         "deployment": deployment,
@@ -180,6 +179,16 @@ def _mappings(node: Any) -> Iterator[dict[str, Any]]:
             stack.extend(current.values())
         else:
             stack.extend(current)
+
+
+def _require_extra(definition: dict[str, Any], name: str) -> None:
+    """Name the extra that is missing, where Haystack would name a module of it."""
+    needed = any(str(node.get("type", "")).startswith(_SENTENCE_TRANSFORMERS) for node in _mappings(definition))
+    if needed and find_spec("sentence_transformers") is None:
+        raise ConfigurationError(
+            f"The pipeline `{name}` embeds with sentence-transformers, which is not installed. Install it with "
+            '`pip install "shiguan[transformers]"`; docs/deploy.md says how without GPU packages.'
+        )
 
 
 def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:

@@ -8,6 +8,8 @@ from benchmarks.synthetic import SyntheticLibrary
 from benchmarks import reranking
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
+pytestmark = pytest.mark.transformers
+
 CHILDREN = 80
 
 

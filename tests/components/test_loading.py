@@ -229,3 +229,9 @@ def test_a_folder_of_ones_own_that_is_missing_is_named(pipelines, tmp_path, monk
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path / "nowhere"))
     with pytest.raises(ConfigurationError, match="nowhere, which is no folder"):
         load_pipeline("here", "tiny")
+
+
+def test_a_mode_whose_extra_is_missing_is_one_sentence_that_names_it(monkeypatch):
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*shiguan\[trans"):
+        load_pipeline("elasticsearch_qdrant", "simple")

@@ -85,11 +85,18 @@ def test_ports_are_published_on_loopback_unless_said_otherwise():
     assert "ports" not in SERVICES["qdrant"]
 
 
-def test_the_image_is_not_root_and_has_the_projects_torch():
+def test_the_image_is_not_root_and_has_the_projects_torch_only_where_models_need_it():
     text = DOCKERFILE.read_text(encoding="utf-8")
-    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    version = next(name.split("==")[1] for name in dependencies if name.startswith("torch=="))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    version = next(name.split("==")[1] for name in extras["transformers"] if name.startswith("torch=="))
     assert f"ARG TORCH_VERSION={version}\n" in text
+    assert "ARG EXTRAS=serve\n" in text
+    assert "args" not in SERVICES["api"]["build"]
+    for name in ("api-scale", "init"):
+        wanted = SERVICES[name]["build"]["args"]["EXTRAS"].split(",")
+        assert {"serve", "elasticsearch", "qdrant", "transformers"} == set(wanted) <= set(extras)
+        assert SERVICES[name]["image"] != SERVICES["api"]["image"]
     assert text.count("\nFROM ") == 2
     assert "\nUSER 10001:10001\n" in text
     assert "\nHEALTHCHECK " in text

@@ -7,6 +7,8 @@ from evaluation.late_interaction import Row, main, misses, table_line
 
 from shiguan.evaluation.paired import compare_metric
 
+pytestmark = pytest.mark.transformers
+
 BETTER = [0.0] * 10 + [0.5] * 10, [0.5] * 10 + [0.5] * 10
 WORSE = BETTER[::-1]
 A_LITTLE = [0.5] * 20, [0.52] * 20

@@ -10,6 +10,8 @@ from shiguan.errors import ConfigurationError
 from shiguan.support.question_encoder import QuestionEncoder
 from shiguan.support.token_encoder import EncodedText
 
+pytestmark = pytest.mark.transformers
+
 
 def encoded(text):
     """A text's length is its embedding, and each of its words is a token."""

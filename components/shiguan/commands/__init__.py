@@ -16,6 +16,7 @@ COMMANDS = (
     "sources",
     "delete",
     "modes",
+    "models",
     "serve",
     "keys",
     "check",

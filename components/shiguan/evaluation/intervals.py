@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy
-from scipy import stats
 
 CONFIDENCE = 0.95
 """How often an interval holds what it is for."""
@@ -61,8 +60,9 @@ def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
     mean = float(data.mean())
     if data.min() == data.max():
         if mean in (0.0, 1.0):
-            exact = stats.binomtest(round(mean * len(data)), len(data)).proportion_ci(CONFIDENCE, method="exact")
-            return Estimate(mean, float(exact.low), float(exact.high), len(data))
+            # Clopper and Pearson's interval in closed form, which it has at both ends.
+            end = ((1 - CONFIDENCE) / 2) ** (1 / len(data))
+            return Estimate(mean, end, 1.0, len(data)) if mean else Estimate(mean, 0.0, 1 - end, len(data))
         return Estimate(mean, mean, mean, len(data))
     low, high = bootstrap_interval(data, seed=seed)
     return Estimate(mean, low, high, len(data))
@@ -76,13 +76,12 @@ def bootstrap_interval(values: Sequence[float] | numpy.ndarray, *, seed: int = 0
     :param seed: Makes the draws repeatable.
     :returns: The ends of the interval.
     """
-    interval = stats.bootstrap(
-        (numpy.asarray(values, dtype=float),),
-        numpy.mean,
-        n_resamples=RESAMPLES,
-        batch=_BATCH,
-        confidence_level=CONFIDENCE,
-        method="percentile",
-        rng=numpy.random.default_rng(seed),
-    ).confidence_interval
-    return float(interval.low), float(interval.high)
+    data = numpy.asarray(values, dtype=float)
+    rng = numpy.random.default_rng(seed)
+    means = [
+        data[rng.integers(0, len(data), (min(_BATCH, RESAMPLES - start), len(data)))].mean(axis=-1)
+        for start in range(0, RESAMPLES, _BATCH)
+    ]
+    tail = (1 - CONFIDENCE) / 2
+    low, high = numpy.quantile(numpy.concatenate(means), [tail, 1 - tail])
+    return float(low), float(high)

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy
-from scipy import stats
 
 from shiguan.evaluation.intervals import CONFIDENCE, bootstrap_interval
 
@@ -99,10 +99,17 @@ def compare_metric(
         detectable=_detectable(changes),
         gained=up if higher_is_better else down,
         lost=down if higher_is_better else up,
-        p_value=float(stats.binomtest(up, up + down).pvalue) if up + down else 1.0,
+        p_value=_mcnemar(up, down),
         count=len(changes),
         higher_is_better=higher_is_better,
     )
+
+
+def _mcnemar(up: int, down: int) -> float:
+    """How often a fair coin, thrown once for each changed question, falls as unevenly as this; McNemar's exact test."""
+    count, fewer = up + down, min(up, down)
+    falls: int = 2**count
+    return min(1.0, 2 * sum(math.comb(count, k) for k in range(fewer + 1)) / falls)
 
 
 def _detectable(changes: numpy.ndarray) -> float:
@@ -110,5 +117,6 @@ def _detectable(changes: numpy.ndarray) -> float:
     spread = float(changes.std(ddof=1)) if count > 1 else 0.0
     if not spread:
         return min(1.0, 6 / count)
-    quantiles = stats.norm.ppf([1 - (1 - CONFIDENCE) / 2, POWER])
-    return float(quantiles.sum()) * spread / math.sqrt(count)
+    normal = NormalDist()
+    quantiles = normal.inv_cdf(1 - (1 - CONFIDENCE) / 2) + normal.inv_cdf(POWER)
+    return quantiles * spread / math.sqrt(count)

@@ -18,7 +18,7 @@ from shiguan.resources import resource_folder
 from shiguan.support.openai_endpoint import DEFAULT_MODEL, is_endpoint_configured
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_PACKAGES = ("haystack-ai", "qdrant-edge-py", "sentence-transformers", "transformers", "torch", "numpy", "scipy")
+_PACKAGES = ("haystack-ai", "qdrant-edge-py", "onnxruntime", "sentence-transformers", "transformers", "torch", "numpy")
 _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
 
 

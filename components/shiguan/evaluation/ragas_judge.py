@@ -12,7 +12,6 @@ from shiguan.evaluation.golden_set import GoldenQuestion
 RAGAS_METRICS = ("ragas_faithfulness", "ragas_answer_relevancy", "ragas_context_precision", "ragas_context_recall")
 """What it adds: Es et al., "Ragas: Automated Evaluation of Retrieval Augmented Generation", 2023."""
 
-_EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 _KEY_FREE = "not-needed"
 
 
@@ -90,20 +89,17 @@ def _metrics(model: str) -> tuple[Any, ...]:
 
 def _embeddings() -> Any:
     """Give Ragas the embedder that comes with the installation, so that no judge needs an embedding endpoint."""
-    from haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_text_embedder import (
-        SentenceTransformersTextEmbedder,
-    )
     from ragas.embeddings.base import BaseRagasEmbedding
 
-    from shiguan.support.model_cache import seed_model_cache
+    from shiguan.models.engine import engine
 
-    seed_model_cache()
-    embedder = SentenceTransformersTextEmbedder(model=_EMBEDDER, progress_bar=False, local_files_only=True)
-    embedder.warm_up()
+    embedder = engine()
 
     class PackagedEmbedding(BaseRagasEmbedding):  # type: ignore[misc]
         def embed_text(self, text: str, **_: Any) -> list[float]:
-            return list(embedder.run(text=text)["embedding"])
+            # Ragas compares questions with questions.
+            vector: list[float] = embedder.embed([text], "query")[0].tolist()
+            return vector
 
         async def aembed_text(self, text: str, **_: Any) -> list[float]:
             return self.embed_text(text)

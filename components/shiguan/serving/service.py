@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import gc
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 
-import torch
 from fastapi import FastAPI
 from haystack import logging
 
@@ -102,9 +102,12 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def _running(self, app: FastAPI, deploy: Deploy) -> AsyncIterator[None]:
-        torch.set_num_threads(self.settings.torch_threads)
         library = await asyncio.to_thread(self._open_library)
         engine = await asyncio.to_thread(Engine, self.settings)
+        # It comes with the extra `transformers` alone, and where it is there Haystack has imported it.
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.set_num_threads(self.settings.torch_threads)
         use_engine(engine)
         app.state.engine = engine
         jobs = IngestJobs(library, self.settings.spool_path, max_pending=self.settings.max_pending_jobs)

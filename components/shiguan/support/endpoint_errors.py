@@ -4,8 +4,6 @@ import os
 import re
 from urllib.parse import urlsplit
 
-import openai
-
 _RETRIED_STATUS = {408, 409, 425, 429}
 _SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
 _LONGEST = 200
@@ -19,6 +17,8 @@ def is_worth_retrying(error: Exception) -> bool:
     :returns: False for what the endpoint refused on its merits (a wrong key, an unknown model, a too long prompt) and
         for mistakes in the call; True for connections, timeouts, overload, server errors and broken replies.
     """
+    import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
+
     if isinstance(error, openai.APIStatusError):
         return error.status_code in _RETRIED_STATUS or error.status_code >= 500
     return not isinstance(error, TypeError | NotImplementedError)
@@ -33,6 +33,8 @@ def describe_failure(error: Exception, model: str, *, streamed: bool) -> tuple[s
     :param streamed: Whether parts of the answer had been delivered already.
     :returns: The cause and the next step, clauses without a final period and without keys.
     """
+    import openai  # noqa: PLC0415
+
     place = _endpoint()
     if isinstance(error, openai.APIStatusError):
         cause = f"{place} answered {error.status_code} for model `{model}` ({_detail(error)})"

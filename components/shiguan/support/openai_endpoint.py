@@ -5,11 +5,10 @@ import os
 import time
 from collections.abc import AsyncIterator
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from haystack import logging
-from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.utils import Secret
@@ -18,6 +17,9 @@ from shiguan.errors import EndpointError, TimeLimitError
 from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
 from shiguan.support.llm_tally import note_llm_call
 from shiguan.support.run_watch import current_watch
+
+if TYPE_CHECKING:
+    from haystack.components.generators.chat import OpenAIChatGenerator
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +90,7 @@ class OpenAIEndpoint:
         self.retry_delay = retry_delay
         self.generation_kwargs = generation_kwargs
         self.stage = stage
-        self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
+        self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple["OpenAIChatGenerator", Any]]
         self.loop_clients = WeakKeyDictionary()
         self._lock = Lock()
         self._client = self._new_client()
@@ -192,7 +194,10 @@ class OpenAIEndpoint:
         )
         return delay
 
-    def _new_client(self) -> OpenAIChatGenerator:
+    def _new_client(self) -> "OpenAIChatGenerator":
+        # Imported here: the client takes half a second and 40 MB, which nobody pays who has no endpoint.
+        from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
+
         return OpenAIChatGenerator(
             api_key=Secret.from_token(os.environ.get("OPENAI_API_KEY") or _NO_KEY),
             model=self.model,
@@ -203,7 +208,7 @@ class OpenAIEndpoint:
             max_retries=0,
         )
 
-    async def _client_of_this_loop(self) -> OpenAIChatGenerator:
+    async def _client_of_this_loop(self) -> "OpenAIChatGenerator":
         # An async client's connections belong to the event loop that opened them, and every `AsyncPipeline.run` makes
         # a new loop. So each loop gets a client, which is closed when the loop shuts down its async generators.
         loop = asyncio.get_running_loop()
@@ -235,7 +240,7 @@ class _Stream:
             self.failure = error
 
 
-async def _close_with_loop(client: OpenAIChatGenerator) -> AsyncIterator[None]:
+async def _close_with_loop(client: "OpenAIChatGenerator") -> AsyncIterator[None]:
     try:
         yield
     finally:

@@ -1,15 +1,14 @@
 import numpy as np
 import pytest
 from haystack import AsyncPipeline, Document, Pipeline
-from haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_document_embedder import (
-    SentenceTransformersDocumentEmbedder,
-)
 
 from shiguan.ingest.language_aware_document_embedder import LanguageAwareDocumentEmbedder
 from shiguan.ingest.token_vector_document_embedder import TokenVectorDocumentEmbedder
 from shiguan.support.model_cache import PACKAGED_MODEL, seed_model_cache
 from shiguan.support.packed_tokens import PackedTokens, token_ids
 from shiguan.support.token_encoder import token_encoder
+
+pytestmark = pytest.mark.transformers
 
 DOCUMENTS = [
     Document(id="a", content="The general wept.", meta={"title": "The Siege", "page": 3}),
@@ -25,6 +24,10 @@ def run(**parameters):
 
 
 def test_embeddings_are_those_of_haystacks_embedder():
+    from haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_document_embedder import (
+        SentenceTransformersDocumentEmbedder,
+    )
+
     seed_model_cache()
     other = SentenceTransformersDocumentEmbedder(
         model=PACKAGED_MODEL, local_files_only=True, progress_bar=False, meta_fields_to_embed=["title", "page"]

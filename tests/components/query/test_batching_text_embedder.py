@@ -4,15 +4,14 @@ import threading
 import numpy as np
 import pytest
 from haystack import Pipeline
-from haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_text_embedder import (
-    SentenceTransformersTextEmbedder,
-)
 
 from shiguan.errors import ConfigurationError
 from shiguan.loading import load_pipeline
 from shiguan.query.batching_text_embedder import BatchingTextEmbedder
 from shiguan.support import question_encoder as module
 from shiguan.support.model_cache import PACKAGED_MODEL, seed_model_cache
+
+pytestmark = pytest.mark.transformers
 
 TEXTS = [
     "Who was Guo Ziyi?",
@@ -29,6 +28,10 @@ TEXTS = [
 @pytest.fixture(scope="session")
 def reference():
     """What sentence-transformers makes of the same texts."""
+    from haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_text_embedder import (
+        SentenceTransformersTextEmbedder,
+    )
+
     seed_model_cache()
     embedder = SentenceTransformersTextEmbedder(model=PACKAGED_MODEL, local_files_only=True, progress_bar=False)
     embedder.warm_up()

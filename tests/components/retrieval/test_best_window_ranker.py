@@ -1,4 +1,3 @@
-import importlib.util
 import subprocess
 import sys
 
@@ -14,8 +13,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "salt", "tax", "iron", "s
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
     """A cross-encoder with random weights over eleven words, saved as any other model."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
+    import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
@@ -156,7 +154,10 @@ def test_without_the_extra_the_fused_order_stays_and_skipped_names_the_extra(mon
     assert result["warnings"] == []
 
 
-@pytest.mark.parametrize(("blocked", "reason"), [(True, "not installed"), (False, "not on this machine")])
+@pytest.mark.parametrize(
+    ("blocked", "reason"),
+    [(True, "not installed"), pytest.param(False, "not on this machine", marks=pytest.mark.transformers)],
+)
 def test_without_packages_or_weights_transformers_is_not_imported(blocked, reason):
     """In a process of its own, in which the packages are there or are not."""
     program = (
@@ -167,8 +168,6 @@ def test_without_packages_or_weights_transformers_is_not_imported(blocked, reaso
         "print(BestWindowRanker('of/nobody').run('q', [Document(content='a')])['skipped'])\n"
         "assert sys.modules.get('transformers') is None\n"
     )
-    if not blocked and importlib.util.find_spec("transformers") is None:
-        pytest.skip("needs shiguan[transformers]")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert reason in done.stdout
@@ -210,6 +209,7 @@ def test_a_model_that_breaks_down_on_a_question_costs_the_order_and_not_the_answ
     assert len(result["warnings"]) == 1
 
 
+@pytest.mark.transformers
 def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
     first = BestWindowRanker(tiny_model)
     second = BestWindowRanker(tiny_model)

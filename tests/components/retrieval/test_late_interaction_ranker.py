@@ -15,6 +15,8 @@ from shiguan.retrieval.late_interaction_ranker import LateInteractionRanker
 from shiguan.support.token_encoder import EncodedText
 from shiguan.support.token_vectors import TokenVectors
 
+pytestmark = pytest.mark.transformers
+
 EAST, NORTH, WEST = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
 BETWEEN = (math.sqrt(0.5), math.sqrt(0.5))
 QUESTION = "Who was there?"

@@ -14,6 +14,8 @@ from shiguan.stores.shards import close_all_shards
 from shiguan.stores.token_vector_file import VECTOR_FILE
 from shiguan.support.packed_tokens import META_KEY, PackedTokens
 
+pytestmark = pytest.mark.transformers
+
 ALL = DuplicatePolicy.OVERWRITE
 
 

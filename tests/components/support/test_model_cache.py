@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants, hf_hub_download, resolve_revision
-from sentence_transformers import SentenceTransformer
 
 from shiguan.support.model_cache import PACKAGED_MODEL, packaged_file, seed_model_cache
+
+pytestmark = pytest.mark.transformers
 
 
 @pytest.fixture
@@ -37,6 +38,8 @@ def test_the_snapshot_of_an_earlier_release_is_replaced(hub_cache):
 
 def test_the_plain_name_gives_the_model_as_it_was_published():
     """Its window is 256 tokens and its embeddings have the length 1; both were lost where no module list was found."""
+    from sentence_transformers import SentenceTransformer
+
     seed_model_cache()
     model = SentenceTransformer(PACKAGED_MODEL, device="cpu", local_files_only=True)
     assert model.max_seq_length == 256

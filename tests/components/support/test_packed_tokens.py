@@ -2,12 +2,15 @@ import copy
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.support.packed_tokens import pack, rotation, token_ids, unpack
 from shiguan.support.token_encoder import EncodedText
 from shiguan.support.token_vectors import TokenVectors, unit_rows
+
+pytestmark = pytest.mark.transformers
 
 
 def text(count, dimensions=384, seed=0):

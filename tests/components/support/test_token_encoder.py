@@ -4,11 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
 
 from shiguan.errors import ConfigurationError
 from shiguan.support.model_cache import PACKAGED_MODEL, packaged_file, seed_model_cache
 from shiguan.support.token_encoder import TokenEncoder, token_encoder
+
+pytestmark = pytest.mark.transformers
 
 TEXTS = [
     "Who was Guo Ziyi?",
@@ -24,6 +25,8 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def reference():
+    from sentence_transformers import SentenceTransformer
+
     seed_model_cache()
     return SentenceTransformer(PACKAGED_MODEL, device="cpu", local_files_only=True)
 

