@@ -111,17 +111,6 @@ def test_the_retrieval_alone_needs_no_generator(mode):
     assert "parent_fetcher" in pipeline.graph.nodes
 
 
-@pytest.mark.parametrize("deployment", sorted({path.parent.name for path in FILES}))
-def test_questions_and_passages_go_to_the_embedder_in_the_same_languages(deployment):
-    index = definition(PIPELINES / deployment / "index.yml")
-    known = index["components"]["embedder"]["init_parameters"].get("languages")
-    for path in MODES:
-        if path.parent.name == deployment:
-            components = definition(path)["components"]
-            router = components.get("language_router") or components["retriever"]
-            assert router.get("init_parameters", {}).get("languages") == known
-
-
 def test_both_pipelines_of_the_embedder_name_the_same_model(path):
     models = set(re.findall(r"model: (sentence-transformers/\S+)", path.read_text(encoding="utf-8")))
     assert models <= {"sentence-transformers/all-MiniLM-L6-v2"}

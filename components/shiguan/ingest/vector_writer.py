@@ -166,6 +166,4 @@ class VectorWriter:
     def _model(self) -> str:
         """The embedder's identity: what it says itself, else its model's name, else its own."""
         embedder = self.document_embedder
-        return str(
-            getattr(embedder, "identity", None) or getattr(embedder, "model", None) or type(embedder).__name__
-        )
+        return str(getattr(embedder, "identity", None) or getattr(embedder, "model", None) or type(embedder).__name__)

@@ -3,7 +3,6 @@ import json
 from dataclasses import replace
 
 import docx
-import pypdf
 import pytest
 import yaml
 from haystack import AsyncPipeline, Document, component
@@ -205,7 +204,9 @@ def test_every_language_has_its_vector(index, books):
 
 def long_book(folder, paragraphs=60):
     book = folder / "book.txt"
-    book.write_text("\n\n".join(f"Chapter {n}. " + f"The garrison marched on day {n}. " * 12 for n in range(paragraphs)))
+    book.write_text(
+        "\n\n".join(f"Chapter {n}. " + f"The garrison marched on day {n}. " * 12 for n in range(paragraphs))
+    )
     return book
 
 
