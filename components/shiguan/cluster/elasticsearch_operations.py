@@ -189,7 +189,9 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         """See `filter_documents`."""
         return await asyncio.to_thread(self.filter_documents, filters)
 
-    def _hits(self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _hits(
+        self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
         checked = servable(filters, self.schema.keyword_fields)
         query = {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}
         self._ensure_initialized()

@@ -12,7 +12,7 @@ from shiguan.support.produced_ids import ProducedIds
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256
 # Between two batches the progress is told, and whoever hears of it may stop the work.
-_BATCH = 32
+_BATCH = 16
 
 Progress = Callable[[str, int, int], None]
 

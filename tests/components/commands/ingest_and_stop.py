@@ -59,7 +59,7 @@ def before(owner, name, when):
 e5_document_embedder.E5DocumentEmbedder.run = Embedder.run
 e5_document_embedder.E5DocumentEmbedder.warm_up = Embedder.warm_up
 vector_writer._SLICE = vector_writer._BATCH = 8
-before(source_inspector.SourceInspector, "run", "read")
+before(source_inspector.SourceInspector, "_inspect", "read")
 write = QdrantEdgeDocumentStore.write_documents
 
 
