@@ -206,8 +206,8 @@ def table(result: dict[str, Any]) -> str:
     if embedding:
         share = others / embedding
         lines.append(
-            f"{'pass' if share <= TARGET else 'MISS'}: all but the embedding took {others:.1f} s, {share:.1%} of it, at "
-            f"most {TARGET:.0%}."
+            f"{'pass' if share <= TARGET else 'MISS'}: all but the embedding took {others:.1f} s, {share:.1%} of it, "
+            f"at most {TARGET:.0%}."
         )
     machine = result["machine"]
     lines += [

@@ -182,7 +182,8 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
     skipped = f", {len(summary['skipped']):,} skipped" if summary["skipped"] else ""
     console.print(
         f"{summary['sources']:,} source{'' if summary['sources'] == 1 else 's'}: {summary['parents']:,} passages in "
-        f"{summary['children']:,} retrieval units{unchanged}{vectors}{missing}{removed}{skipped} · {summary['seconds']:.1f} s"
+        f"{summary['children']:,} retrieval units{unchanged}{vectors}{missing}{removed}{skipped} · "
+        f"{summary['seconds']:.1f} s"
     )
 
 
