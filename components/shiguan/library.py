@@ -113,7 +113,8 @@ class Library:
         :param progress: A plain function told how far the work is.
         :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty.
         """
-        writer = load_pipeline(self.deployment, self.index, data_dir=self.data_dir).get_component("vector_writer")
+        pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
+        writer: Any = pipeline.get_component("vector_writer")
         done = writer.complete(_of_tenant(tenant_id), replace_others=True, progress=progress)
         return IngestedFile(file="", vectors=done["written"], missing=done["missing"], warnings=done["warnings"])
 

@@ -182,7 +182,8 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
     skipped = f", {len(summary['skipped']):,} skipped" if summary["skipped"] else ""
     console.print(
         f"{summary['sources']:,} source{'' if summary['sources'] == 1 else 's'}: {summary['parents']:,} passages in "
-        f"{summary['children']:,} retrieval units{unchanged}{vectors}{missing}{removed}{skipped} · {summary['seconds']:.1f} s"
+        f"{summary['children']:,} retrieval units{unchanged}{vectors}{missing}{removed}{skipped} · "
+        f"{summary['seconds']:.1f} s"
     )
 
 
@@ -269,7 +270,9 @@ class IngestProgress:
         elif self.show:
             missing = f", {result.missing:,} units without a vector" if result.missing else ""
             self.console.print(
-                escape(f"{self._done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"),
+                escape(
+                    f"{self._done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"
+                ),
                 style="dim",
             )
 
@@ -285,10 +288,11 @@ class _Stage:
     """How far a stage is, and how fast it goes."""
 
     def __init__(self) -> None:
-        self.update("words", 0, 0)
+        self.name, self.done, self.total = "words", 0, 0
+        self.began, self.first = time.monotonic(), 0
 
     def update(self, name: str, done: int, total: int) -> None:
-        if name != getattr(self, "name", None) or done < self.done:
+        if name != self.name or done < self.done:
             self.began, self.first = time.monotonic(), done
         self.name, self.done, self.total = name, done, total
 
@@ -303,7 +307,13 @@ class _Stage:
 
 def _span(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return (
+        f"{minutes // 60} h {minutes % 60} min"
+        if minutes >= 60
+        else f"{minutes} min {rest} s"
+        if minutes
+        else f"{rest} s"
+    )
 
 
 class _Rate(ProgressColumn):

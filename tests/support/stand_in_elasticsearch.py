@@ -209,4 +209,4 @@ def _error(status: int, kind: str, reason: str) -> Reply:
 
 
 def _chosen(source: dict[str, Any], fields: Any) -> dict[str, Any]:
-    return {name: source[name] for name in fields if name in source} if isinstance(fields, list) else source
+    return {name: source[name] for name in fields["includes"] if name in source} if isinstance(fields, dict) else source

@@ -126,7 +126,7 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         :returns: For each passage, those of the fields that it has.
         :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
         """
-        return [hit.get("_source") or {} for hit in self._hits(filters, _ID_PAGE, source=fields)]
+        return [hit.get("_source") or {} for hit in self._hits(filters, _ID_PAGE, source={"includes": fields})]
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """
@@ -189,7 +189,9 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         """See `filter_documents`."""
         return await asyncio.to_thread(self.filter_documents, filters)
 
-    def _hits(self, filters: dict[str, Any] | None, page: int, *, source: bool | list[str]) -> Iterator[dict[str, Any]]:
+    def _hits(
+        self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
         checked = servable(filters, self.schema.keyword_fields)
         query = {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}
         self._ensure_initialized()

@@ -95,9 +95,10 @@ class _Run:
         if self.options.resume:
             message = f"Stopped by {name}: all vectors that were written are safe, and the same command makes the rest."
         else:
+            files = f"{len(self.results):,} file{'' if len(self.results) == 1 else 's'}"
             message = (
-                f"Stopped by {name}: {len(self.results):,} file{'' if len(self.results) == 1 else 's'} went in whole, of "
-                "the next all that was written is safe, and the same command goes on from there."
+                f"Stopped by {name}: {files} went in whole, of the next all that was written is safe, and the same "
+                "command goes on from there."
             )
         if self.options.json:
             print_json({"error": message})
@@ -112,8 +113,8 @@ def _stopping(stopped: Callable[[str], None]) -> Iterator[None]:
     """
     End the process soon after Ctrl-C or SIGTERM, with 130 or 143.
 
-    A model that computes and a file that is read cannot be interrupted, so the process ends under them: whatever a store
-    has written is on disk when its write returns.
+    A model that computes and a file that is read cannot be interrupted, so the process ends under them: whatever a
+    store has written is on disk when its write returns.
     """
 
     def end(number: int, _: Any) -> None:

@@ -1,4 +1,4 @@
-"""Lets through only what the store does not hold yet, so that nothing is embedded twice."""
+"""Lets through only what the store does not hold yet, so that nothing is written and embedded twice."""
 
 from typing import Any
 
@@ -13,8 +13,9 @@ class NewDocumentFilter:
     """
     Drops documents whose id is in the store already.
 
-    Stands before the embedder. Ids are hashes of all that a document is, so the same id is the same document: a file
-    that is ingested again costs no embedding, and one that changed costs only its changed passages.
+    Stands before the writer of children, so that a known child keeps its vector. Ids are hashes of all that a document
+    is, so the same id is the same document: a file that is ingested again costs no writing and no embedding, and one
+    that changed costs only its changed passages.
     """
 
     def __init__(self, document_store: DocumentStore) -> None:

@@ -13,9 +13,10 @@ class OrphanRemover:
     """
     Deletes parents and children of this run's files that this run no longer produced.
 
-    Stands last: it waits for both writers, so a file's new passages are in the stores before its old ones go, and
-    whenever the process dies, what is found leads to a passage. Running again finishes what was interrupted. Files
-    that gave nothing in this run, because they could not be read, keep what they had.
+    Stands behind both writers and before the vectors are made: a file's new words are in the stores before its old
+    passages go, and what is left to do then needs no file. Whenever the process dies, what is found leads to a passage.
+    Running again finishes what was interrupted. Files that gave nothing in this run, because they could not be read,
+    keep what they had.
     """
 
     def __init__(self, parent_store: DocumentStore, *, child_store: DocumentStore) -> None:

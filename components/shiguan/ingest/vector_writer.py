@@ -12,7 +12,7 @@ from shiguan.support.produced_ids import ProducedIds
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256
 # Between two batches the progress is told, and whoever hears of it may stop the work.
-_BATCH = 32
+_BATCH = 16
 
 Progress = Callable[[str, int, int], None]
 
@@ -166,6 +166,4 @@ class VectorWriter:
     def _model(self) -> str:
         """The embedder's identity: what it says itself, else its model's name, else its own."""
         embedder = self.document_embedder
-        return str(
-            getattr(embedder, "identity", None) or getattr(embedder, "model", None) or type(embedder).__name__
-        )
+        return str(getattr(embedder, "identity", None) or getattr(embedder, "model", None) or type(embedder).__name__)

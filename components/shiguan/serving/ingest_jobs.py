@@ -27,7 +27,9 @@ _LASTING = frozenset({"storage_full", "store_unavailable"})
 _LASTING_PAUSE = 10.0
 # How often a process looks for uploads that another one took on in the same folder.
 _LOOK_SECONDS = 2.0
-_STOP_SECONDS = 1.0
+# A batch of passages is embedded within it. A thread that is still in the model when the interpreter ends would abort
+# the process.
+_STOP_SECONDS = 5.0
 
 
 class _IngestStoppedError(ShiguanError):

@@ -36,7 +36,8 @@ class JobRecord:
     :param finished: When it ended for good.
     :param attempts: How often it was begun.
     :param not_before: When the next attempt may begin.
-    :param result: What went in: `sources`, `parents`, `children`, `new`, `removed`, `warnings`, `skipped`.
+    :param result: What went in: `sources`, `parents`, `children`, `new`, `vectors`, `missing`, `removed`,
+        `warnings`, `skipped`.
     :param error: Why not: `type`, `stage`, `message`, `next_step`.
     """
 

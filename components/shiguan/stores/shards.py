@@ -93,12 +93,7 @@ class Shard:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[EdgeShard]:
-        """
-        Use the engine for reading.
-
-        :returns: The engine, which stays open inside the block.
-        :raises StoreError: If the store has been closed.
-        """
+        """Give the engine for reading; it stays open inside the block."""
         with self._readers:
             edge = self._engine()
             self._reading += 1
@@ -112,14 +107,7 @@ class Shard:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[EdgeShard]:
-        """
-        Use the engine for a write, or for reads and writes that belong together.
-
-        What was written is on disk when the block ends.
-
-        :returns: The engine; no other write happens inside the block.
-        :raises StoreError: If the store has been closed.
-        """
+        """Give the engine for a write, which is on disk when the block ends; no other write happens inside it."""
         with self._writing:
             try:
                 yield self._engine()
@@ -131,38 +119,19 @@ class Shard:
                     self._edge.flush()
 
     def upsert(self, edge: EdgeShard, batch: list[Point], vectors: int) -> None:
-        """
-        Write points; called inside `write`.
-
-        :param edge: The engine.
-        :param batch: The points.
-        :param vectors: How many of them have a vector.
-        :raises StoreFullError: If the disk is almost full.
-        """
+        """Write points, some with vectors, unless the disk is almost full; called inside `write`."""
         check_free_space(self.folder)
         edge.update(UpdateOperation.upsert_points(batch))
         self._written([str(point.id) for point in batch], vectors)
 
     def add_vectors(self, edge: EdgeShard, batch: list[PointVectors]) -> None:
-        """
-        Give points that are stored their vectors; called inside `write`.
-
-        :param edge: The engine.
-        :param batch: The vectors.
-        :raises StoreFullError: If the disk is almost full.
-        """
+        """Give points that are stored their vectors, unless the disk is almost full; called inside `write`."""
         check_free_space(self.folder)
         edge.update(UpdateOperation.update_vectors(batch))
         self._written([str(point.id) for point in batch], len(batch))
 
     def claim_vectors(self, edge: EdgeShard, model: str | None) -> None:
-        """
-        Make sure that all vectors of the folder are one embedder's; called inside `write`.
-
-        :param edge: The engine.
-        :param model: The embedder of the vectors that will be written; None where nobody knows.
-        :raises StoreFormatError: If there are vectors of another one.
-        """
+        """Refuse vectors of another embedder than those that are there, else note whose they are; inside `write`."""
         if model is None or is_model(self.format.embedding_model, model):
             return
         if count_vectors(edge):
@@ -186,13 +155,7 @@ class Shard:
         self._save_record()
 
     def delete(self, edge: EdgeShard, point_ids: list[str]) -> None:
-        """
-        Delete points; called inside `write`.
-
-        :param edge: The engine.
-        :param point_ids: Their ids.
-        :raises StoreFullError: If there is no room to write that down.
-        """
+        """Delete points, unless there is no room to write that down; called inside `write`."""
         check_free_space(self.folder, FOR_OPENING)
         self.token_vectors.delete(point_ids)
         edge.update(UpdateOperation.delete_points([*point_ids]))
@@ -201,12 +164,7 @@ class Shard:
             self._builder.note(point_ids)
 
     def next_orders(self, count: int) -> range:
-        """
-        Give numbers to the documents of a write; called inside `write`.
-
-        :param count: How many.
-        :returns: Their numbers, higher than all before, also after the clock was set back within this process.
-        """
+        """Give the documents of a write numbers, higher than all before; called inside `write`."""
         start = max(self._last_order + 1, time.time_ns())
         self._last_order = start + count
         return range(start, start + count)
@@ -283,11 +241,7 @@ class Shard:
         logger.debug("The graph of {points} vectors in {folder} is in use", points=points, folder=str(self.folder))
 
     def builder_ended(self, builder: HnswBuilder) -> None:
-        """
-        Take notice that a build ended, well or not.
-
-        :param builder: The build.
-        """
+        """Take notice that a build ended, well or not."""
         with self._writing:
             if self._builder is builder:
                 self._builder = None

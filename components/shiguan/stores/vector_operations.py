@@ -59,7 +59,7 @@ class VectorOperations(TokenVectorOperations):
         with self._shard.write() as edge:
             stored = existing_ids(edge, list(vectors))
             batch = [
-                PointVectors(points.point_id(document_id), {points.DENSE: vector})
+                PointVectors(points.point_id(document_id), {points.DENSE: vector.tolist()})
                 for document_id, vector in vectors.items()
                 if document_id in stored
             ]

@@ -15,7 +15,10 @@ from shiguan.errors import StoreError, StoreUnavailableError
 
 def child(number, embedding=(1.0, 0.0)):
     return Document(
-        id=f"c{number}", content=f"text {number}", meta={"tenant_id": "a", "file_id": "f"}, embedding=embedding and [*embedding]
+        id=f"c{number}",
+        content=f"text {number}",
+        meta={"tenant_id": "a", "file_id": "f"},
+        embedding=embedding and [*embedding],
     )
 
 

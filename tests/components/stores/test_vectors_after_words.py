@@ -85,7 +85,11 @@ def test_files_are_counted_with_their_vectors(store):
 
 
 def test_meta_is_listed_without_contents(store):
-    assert sorted(meta["file_id"] for meta in store.list_meta(tenant("t"), ["file_id"])) == ["file-1", "file-1", "file-2"]
+    assert sorted(meta["file_id"] for meta in store.list_meta(tenant("t"), ["file_id"])) == [
+        "file-1",
+        "file-1",
+        "file-2",
+    ]
 
 
 def test_a_search_says_how_many_of_its_own_tenants_units_have_no_vector(store):

@@ -3,7 +3,6 @@ import json
 from dataclasses import replace
 
 import docx
-import pypdf
 import pytest
 import yaml
 from haystack import AsyncPipeline, Document, component

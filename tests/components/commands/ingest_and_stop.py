@@ -1,0 +1,74 @@
+"""
+Runs `shiguan ingest` with a stage that signals its own process and then hangs: `ingest_and_stop.py POINT SIGNALS ARG…`.
+
+POINT is where: `read` (while the file is read), `words` (while children are written), `vectors` (in the second slice of
+vectors). SIGNALS is how many times SIGINT is sent, or `term` for SIGTERM.
+"""
+
+import hashlib
+import os
+import signal
+import sys
+import threading
+from dataclasses import replace
+
+from shiguan import cli
+from shiguan.ingest import e5_document_embedder, source_inspector, vector_writer
+from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+
+point, signals, *arguments = sys.argv[1:]
+
+
+def stop():
+    for _ in range(1 if signals == "term" else int(signals)):
+        os.kill(os.getpid(), signal.SIGTERM if signals == "term" else signal.SIGINT)
+    threading.Event().wait(600)
+
+
+def vector(text):
+    digest = hashlib.sha256(text.encode()).digest()
+    return [1.0 if n == digest[0] else 0.0 for n in range(384)]
+
+
+class Embedder(e5_document_embedder.E5DocumentEmbedder):
+    """Embeds without a model."""
+
+    calls = 0
+
+    def warm_up(self):
+        pass
+
+    def run(self, documents):
+        Embedder.calls += 1
+        if point == "vectors" and Embedder.calls == 2:
+            stop()
+        return {"documents": [replace(document, embedding=vector(document.content)) for document in documents]}
+
+
+def before(owner, name, when):
+    original = getattr(owner, name)
+
+    def hooked(self, *args, **kwargs):
+        if point == when:
+            stop()
+        return original(self, *args, **kwargs)
+
+    setattr(owner, name, hooked)
+
+
+e5_document_embedder.E5DocumentEmbedder.run = Embedder.run
+e5_document_embedder.E5DocumentEmbedder.warm_up = Embedder.warm_up
+vector_writer._SLICE = vector_writer._BATCH = 8
+before(source_inspector.SourceInspector, "_inspect", "read")
+write = QdrantEdgeDocumentStore.write_documents
+
+
+def write_documents(self, documents, *args, **kwargs):
+    written = write(self, documents, *args, **kwargs)
+    if point == "words" and self.name == "children":
+        stop()
+    return written
+
+
+QdrantEdgeDocumentStore.write_documents = write_documents
+sys.exit(cli.main(arguments))
