@@ -49,12 +49,12 @@ docs: $(VENV)/installed  ## docs/modes.md and docs/components.md, from YAML and 
 	PYTHONPATH=components $(BIN)/python docs/generate.py
 
 bars: $(VENV)/installed  ## the retrieval table of the README, on the public sets
-	$(BIN)/python evaluation/retrieval_bars.py
+	$(BIN)/python evaluation/retrieval_bars.py --keep .data/bars
 
 quality: $(VENV)/installed  ## what each part of the retrieval pays, on the public sets
-	$(BIN)/python evaluation/quality.py
+	$(BIN)/python evaluation/quality.py --keep .data/quality
 	$(BIN)/python evaluation/late_interaction.py
-	$(BIN)/python evaluation/answer_bars.py
+	$(BIN)/python evaluation/answer_bars.py --keep .data/bars
 
 clean:
 	rm -rf $(VENV) .data dist build
