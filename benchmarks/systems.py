@@ -73,7 +73,7 @@ class _HaystackSystem(System):
 
     def embed(self, question: str) -> list[float]:
         """Run the embedder alone."""
-        return self.pipeline.get_component("embedding_retriever").text_embedder.run(text=question)["embedding"]
+        return self.pipeline.get_component("text_embedder").run(text=question)["embedding"]
 
     def search(self, question: str) -> list[str]:
         """Give the ids of the parents found, best first."""
@@ -104,7 +104,7 @@ class Shiguan(_HaystackSystem):
 
         self.pipeline = load_pipeline("embedded", "simple", data_dir=self.folder, outputs=["documents"])
         self._inputs = self.pipeline.metadata["inputs"]
-        self.pipeline.get_component("embedding_retriever").warm_up()
+        self.pipeline.get_component("text_embedder").warm_up()
 
     def _stores(self) -> tuple[Any, Any]:
         component = self.pipeline.get_component
@@ -152,12 +152,11 @@ class HaystackInMemory(_HaystackSystem):
         self._children = InMemoryDocumentStore(bm25_tokenization_regex=WORDS, bm25_algorithm="BM25Okapi")
         self._parents = InMemoryDocumentStore()
         self._build_pipeline()
-        self.pipeline.get_component("embedding_retriever").warm_up()
+        self.pipeline.get_component("text_embedder").warm_up()
 
     def _build_pipeline(self) -> None:
         from haystack import AsyncPipeline
         from haystack.components.retrievers.in_memory import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
-        from haystack.components.retrievers.text_embedding_retriever import TextEmbeddingRetriever
         from haystack.core.serialization import component_from_dict
 
         from shiguan import load_pipeline
@@ -172,10 +171,7 @@ class HaystackInMemory(_HaystackSystem):
             if name == "bm25_retriever":
                 component: Any = InMemoryBM25Retriever(self._children, top_k=HITS)
             elif name == "embedding_retriever":
-                embedder = ours.get_component(name).text_embedder
-                component = TextEmbeddingRetriever(
-                    text_embedder=embedder, retriever=InMemoryEmbeddingRetriever(self._children, top_k=HITS)
-                )
+                component = InMemoryEmbeddingRetriever(self._children, top_k=HITS)
             elif name == "parent_fetcher":
                 component = ParentDocumentFetcher(self._parents, top_k=PARENTS)
             else:

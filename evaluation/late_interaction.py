@@ -90,8 +90,7 @@ class Ways:
         self._retriever = pipeline.get_component("retriever")
         self._fetcher = pipeline.get_component("parent_fetcher")
         self._filters = pipeline.get_component("tenant_filter").run(tenant_id=TENANT)["filters"]
-        rankers = pipeline.get_component("ranker").rankers
-        ranker = next(one for one in rankers if isinstance(one, LateInteractionRanker))
+        ranker = LateInteractionRanker(self._retriever.bm25_retriever.document_store, languages=["en"])
         self.languages: list[str] = ranker.languages or []
         alone = {"model": ranker.model, "languages": ranker.languages, "weight": 1.0}
         self._rankers = {

@@ -9,8 +9,7 @@ interval (paired bootstrap) excludes zero. Sets are the public ones of `evaluati
 
 1. sizes: passages cut in other ways, each in a library of its own. What counts is the share of the gold places that the
    context holds at 1,000 tokens, for a unit that is larger is found more easily and costs more to read.
-2. fusion: the 50 best children by words and by vectors, put into one list in other ways. nDCG@10 of the parents. Only
-   sets in the embedder's language have two lists.
+2. fusion: the 50 best children by words and by vectors, put into one list in other ways. nDCG@10 of the parents.
 3. queries: one wording against several, with the recorded expansions of the golden set. Recall@5 and recall@1.
 4. context: what is read of the same ten passages, at 500 and 1,000 tokens.
 """
@@ -48,25 +47,21 @@ from shiguan.evaluation.question import Question
 from shiguan.evaluation.retrieval_metrics import context_metrics, ndcg
 from shiguan.evaluation.retrieval_set import read_retrieval_set
 from shiguan.loading import load_pipeline
-from shiguan.support.languages import detect_language
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", HERE.parents[1] / "shared" / "data"))
 SETS = ("en_squad2", "en_multihop", "zh_cmrc2018", "zh_drcd", "tang_modern2classical")
-ENGLISH = ("en_squad2", "en_multihop")
-EMBEDDED_LANGUAGES = ("en",)
 BUDGET = 1000
 DEPTH = 50
 READ = 10
 
 ORDERS: dict[str, Order] = {
+    "standardised scores, words .5, vectors .5": weighted_sum((0.5, 0.5)),
+    "standardised scores, words .2, vectors .8": weighted_sum((0.2, 0.8)),
+    "standardised scores, words .8, vectors .2": weighted_sum((0.8, 0.2)),
     "RRF, k = 60": reciprocal_rank(),
-    "RRF, k = 10": reciprocal_rank(10),
-    "RRF, k = 30": reciprocal_rank(30),
-    "RRF, k = 120": reciprocal_rank(120),
-    "RRF, words .2, vectors .8 (`precise`)": reciprocal_rank(weights=(0.2, 0.8)),
-    "weighted sum, words .5": weighted_sum((0.5, 0.5)),
-    "weighted sum, words .3": weighted_sum((0.3, 0.7)),
+    "RRF, words .2, vectors .8": reciprocal_rank(weights=(0.2, 0.8)),
+    "RRF, words .8, vectors .2": reciprocal_rank(weights=(0.8, 0.2)),
     "words alone": only(0),
     "vectors alone": only(1),
 }
@@ -92,13 +87,13 @@ class Retrieval:
         self._filters = {"field": "meta.tenant_id", "operator": "==", "value": TENANT}
 
     def lists(self, query: str) -> list[list[Document]]:
-        """Give the children found by words, and by vectors where the embedder knows the language."""
-        names = ["bm25_retriever"]
-        if detect_language(query) in EMBEDDED_LANGUAGES:
-            names.append("embedding_retriever")
+        """Give the children found by words and by vectors."""
+        part = self._pipeline.get_component
+        vector = part("text_embedder").run(text=query)["embedding"]
+        arguments = {"filters": self._filters, "top_k": DEPTH}
         return [
-            self._pipeline.get_component(name).run(query=query, filters=self._filters, top_k=DEPTH)["documents"]
-            for name in names
+            part("bm25_retriever").run(query=query, **arguments)["documents"],
+            part("embedding_retriever").run(query_embedding=vector, **arguments)["documents"],
         ]
 
     def parents(self, children: list[Document]) -> list[Document]:
@@ -170,7 +165,7 @@ def _one_library(
     retrieval: Retrieval, questions: list[Question], *, default: bool, name: str
 ) -> Iterator[tuple[str, str, float]]:
     """Give row, column and value of each question; the row of the sizes is empty."""
-    fuse = reciprocal_rank()
+    fuse = weighted_sum((0.5, 0.5))
     builders = {row: ContextBuilder(**settings) for row, settings in READINGS.items()}
     plain = ContextBuilder(token_budget=BUDGET)
     for question in questions:
@@ -181,9 +176,8 @@ def _one_library(
             continue
         for row, builder in builders.items():
             yield row, name, _read(question, builder, parents[:READ])
-        if name in ENGLISH and len(lists) == 2:
-            for row, order in ORDERS.items():
-                yield row, name, ndcg(question, passages_of(retrieval.parents(order(lists))), 10)
+        for row, order in ORDERS.items():
+            yield row, name, ndcg(question, passages_of(retrieval.parents(order(lists))), 10)
 
 
 def _read(question: Question, builder: ContextBuilder, parents: list[Document]) -> float:
@@ -192,7 +186,7 @@ def _read(question: Question, builder: ContextBuilder, parents: list[Document]) 
 
 
 def several_queries(data_dir: Path) -> Values:
-    """Ask the sample book's questions in one wording and in several, fused over all lists as `advanced` does it."""
+    """Ask the sample book's questions in one wording and in several, fused as `advanced` does it."""
     sys.path.insert(0, str(HERE.parent / "examples"))
     from build_book import build_book
 
@@ -203,7 +197,7 @@ def several_queries(data_dir: Path) -> Values:
     retrieval = Retrieval(library_of([book], DEFAULT_CUT, data_dir))
     expansions = {row["id"]: row["queries"] for _, row in read_json_lines(HERE / "golden" / "expansions.jsonl")}
     values: Values = defaultdict(lambda: defaultdict(list))
-    fuse = reciprocal_rank()
+    one, several = weighted_sum((0.5, 0.5)), reciprocal_rank()
     for golden in read_golden_set(HERE / "golden" / "sample_book.jsonl").questions:
         question = golden.question
         if question.id not in expansions or not golden.gold:
@@ -213,7 +207,8 @@ def several_queries(data_dir: Path) -> Values:
             ("the question and its recorded expansions", [question.text, *expansions[question.id]]),
             ("the recorded expansions alone", expansions[question.id]),
         ):
-            parents = retrieval.parents(fuse([found for query in queries for found in retrieval.lists(query)]))
+            lists = [one(retrieval.lists(query)) for query in queries]
+            parents = retrieval.parents(several(lists) if len(lists) > 1 else lists[0])
             for k in (1, 5):
                 values[row][f"{question.language} recall@{k}"].append(_golden_recall(golden, parents[:k]))
     retrieval.close()

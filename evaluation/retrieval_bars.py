@@ -120,6 +120,7 @@ class Retrieval:
         self._runner.warm_up()
         component = self._runner.pipeline.get_component
         self._bm25 = component("bm25_retriever")
+        self._embedder = component("text_embedder")
         self._vectors = component("embedding_retriever")
         self._parents = component("parent_fetcher")
         self._filters = component("tenant_filter").run(tenant_id=TENANT)["filters"]
@@ -128,12 +129,14 @@ class Retrieval:
         """Give what searches a question: as `shiguan search` does, by words alone, by vectors alone."""
         return {
             FUSED: lambda text: self._runner.search(text, tenant_id=TENANT, top_k=DEPTH)[0],
-            BM25: lambda text: self._alone(self._bm25, text),
-            VECTORS: lambda text: self._alone(self._vectors, text),
+            BM25: lambda text: self._alone(self._bm25, query=text),
+            VECTORS: lambda text: self._alone(
+                self._vectors, query_embedding=self._embedder.run(text=text)["embedding"]
+            ),
         }
 
-    def _alone(self, retriever: Any, text: str) -> list[Document]:
-        children = retriever.run(query=text, filters=self._filters)["documents"]
+    def _alone(self, retriever: Any, **question: Any) -> list[Document]:
+        children = retriever.run(**question, filters=self._filters)["documents"]
         found: list[Document] = self._parents.run(documents=children, filters=self._filters, top_k=DEPTH)["documents"]
         return found
 

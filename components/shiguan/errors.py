@@ -3,6 +3,7 @@ Everything Shiguan raises on purpose.
 
     ShiguanError
     ├── ConfigurationError        a deployment, mode, prompt or setting that does not exist or cannot work
+    │   ├── ModelMissingError     a model's weights are not installed, or are not the expected ones
     │   └── UnsafePipelineError   a YAML file that asks for a type or an option outside the allowlist
     ├── SourceError               a file or record that cannot be ingested
     ├── StoreError                the document store cannot do what was asked
@@ -26,6 +27,10 @@ class ShiguanError(Exception):
 
 class ConfigurationError(ShiguanError):
     """A deployment, mode, prompt or setting does not exist or cannot work."""
+
+
+class ModelMissingError(ConfigurationError):
+    """A model's weights are not installed, or are not the expected ones; the message says what to install."""
 
 
 class UnsafePipelineError(ConfigurationError):

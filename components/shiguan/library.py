@@ -32,6 +32,8 @@ class IngestedFile:
     :param parents: How many passages.
     :param children: How many retrieval units.
     :param new: How many of the children were not in the library before.
+    :param vectors: How many vectors were made, also of children that an earlier run left without one.
+    :param missing: How many of its children still have no vector; `warnings` says why.
     :param removed: How many passages and units of an older version were taken out.
     :param skipped: What was left out, each with `source`, `cause` and `next_step`, and with `stage` where it is the
         pipeline that failed and not the file.
@@ -43,6 +45,8 @@ class IngestedFile:
     parents: int = 0
     children: int = 0
     new: int = 0
+    vectors: int = 0
+    missing: int = 0
     removed: int = 0
     skipped: list[dict[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -99,29 +103,38 @@ class Library:
                 continue
             yield _ingested(file, results, outputs)
 
-    def sources(self, *, tenant_id: str) -> list[dict[str, Any]]:
+    def resume(self, *, tenant_id: str, progress: Progress | None = None) -> IngestedFile:
         """
-        List what a tenant has.
+        Make the vectors that a tenant's passages lack, from what is in the library; files are not needed.
+
+        Where the library has vectors of another embedder, those of all tenants go first: the two never stand together.
 
         :param tenant_id: Whose library.
-        :returns: For each source file `source`, `title`, `language`, `records` (sources in it) and `passages`, by name.
+        :param progress: A plain function told how far the work is.
+        :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty.
         """
-        parents = self.stores["parents"].filter_documents(_of_tenant(tenant_id))
-        files: dict[str, dict[str, Any]] = {}
-        records: dict[str, set[str]] = {}
-        languages: dict[str, Counter[str]] = {}
-        for parent in parents:
-            name = parent.meta["source"]
-            entry = files.setdefault(name, {"source": name, "title": parent.meta.get("title"), "passages": 0})
-            entry["passages"] += 1
-            records.setdefault(name, set()).add(parent.meta["source_id"])
-            languages.setdefault(name, Counter())[parent.meta.get("language", "und")] += 1
-        for name, entry in files.items():
-            entry["records"] = len(records[name])
-            entry["language"] = languages[name].most_common(1)[0][0]
-            if entry["records"] > 1:
-                entry["title"] = None
-        return [files[name] for name in sorted(files)]
+        writer = load_pipeline(self.deployment, self.index, data_dir=self.data_dir).get_component("vector_writer")
+        done = writer.complete(_of_tenant(tenant_id), replace_others=True, progress=progress)
+        return IngestedFile(file="", vectors=done["written"], missing=done["missing"], warnings=done["warnings"])
+
+    def sources(self, *, tenant_id: str) -> list[dict[str, Any]]:
+        """
+        List what a tenant has, and how far it is.
+
+        :param tenant_id: Whose library.
+        :returns: For each source file `source`, `title`, `language`, `records` (sources in it), `passages`, `units`
+            (children that the file has), `words` and `vectors` (how many of these are found by their words and by their
+            vectors) and `complete`, by name. With fewer words than units an ingest was interrupted: ingest the file
+            again. With fewer vectors, that or `resume` makes them.
+        """
+        fields = ["source", "source_id", "file_id", "title", "language", "units"]
+        of_tenant = _of_tenant(tenant_id)
+        counts = self.stores["children"].count_by_file(of_tenant)
+        other = self.stores["children"].other_vectors()
+        by_name: dict[str, list[dict[str, Any]]] = {}
+        for meta in self.stores["parents"].list_meta(of_tenant, fields):
+            by_name.setdefault(meta["source"], []).append(meta)
+        return [_source(name, by_name[name], counts, vectors=not other) for name in sorted(by_name)]
 
     def delete(self, source: str, *, tenant_id: str) -> int:
         """
@@ -190,6 +203,29 @@ def _of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
     return {"operator": "AND", "conditions": [tenant, *conditions]}
 
 
+def _source(
+    name: str, parents: list[dict[str, Any]], counts: dict[str, tuple[int, int]], *, vectors: bool
+) -> dict[str, Any]:
+    records = {meta["source_id"] for meta in parents}
+    # A library of before this was told has no `units`: what is there is taken for all.
+    units = {meta["file_id"]: meta.get("units") for meta in parents}
+    found = {file: counts.get(file, (0, 0)) for file in units}
+    words = sum(count for count, _ in found.values())
+    embedded = sum(count for _, count in found.values()) if vectors else 0
+    total = sum(found[file][0] if told is None else told for file, told in units.items())
+    return {
+        "source": name,
+        "title": parents[0].get("title") if len(records) == 1 else None,
+        "language": Counter(meta.get("language", "und") for meta in parents).most_common(1)[0][0],
+        "records": len(records),
+        "passages": len(parents),
+        "units": total,
+        "words": words,
+        "vectors": embedded,
+        "complete": words == embedded == total,
+    }
+
+
 def _name(file: Path | ByteStream) -> str:
     return str(file.meta.get("file_name", "")) if isinstance(file, ByteStream) else str(file)
 
@@ -221,6 +257,8 @@ def _ingested(file: Path | ByteStream, results: dict[str, Any], outputs: dict[st
         parents=len(parents),
         children=len(value("children", [])),
         new=value("new", 0),
+        vectors=value("vectors", 0),
+        missing=value("missing", 0),
         removed=value("removed", 0),
         skipped=[entry for stage in results.values() for entry in stage.get("skipped", [])],
         warnings=list(dict.fromkeys(text for stage in results.values() for text in stage.get("warnings", []))),

@@ -7,6 +7,7 @@ from typing import Any
 from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.errors import RefusedError
+from shiguan.library import Progress
 from shiguan.loading import load_pipeline, load_stores
 
 KINDS = ("parents", "children")
@@ -23,7 +24,7 @@ class CopiedPassages:
     :param source: How many passages the deployment that is copied has.
     :param written: How many were written now.
     :param known: How many the other deployment had already.
-    :param missing: How many it still has not; 0 after a whole copy.
+    :param missing: How many it still has not, or has without a vector; 0 after a whole copy.
     :param target: How many it has altogether, also from elsewhere.
     """
 
@@ -39,12 +40,14 @@ class LibraryCopy:
     Copies all tenants' passages from one deployment to another.
 
     Ids say what a passage is, so a copy that was interrupted goes on where it was: what is there is not sent, and not
-    embedded, again. Nothing is deleted on either side.
+    embedded, again. Nothing is deleted on either side. Words are copied; vectors are made by the target's embedder,
+    which is another one.
 
         copy = LibraryCopy("embedded", "elasticsearch_qdrant")
         for kind in KINDS:
             for ids in copy.batches(kind):
                 copy.copy(kind, ids)
+        copy.embed()
         copy.compare()
 
     :param source: The deployment to read.
@@ -57,8 +60,7 @@ class LibraryCopy:
             raise RefusedError(f"`{source}` cannot be copied to itself. Name two deployments.")
         self.source = load_stores(source, data_dir=data_dir)
         self.target = load_stores(target, data_dir=data_dir)
-        # The two know different models, so vectors cannot be taken along.
-        self.embedder: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("embedder")
+        self.vector_writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
         self._ids: dict[str, list[str]] = {}
         self._done = {kind: CopiedPassages(source=0) for kind in KINDS}
 
@@ -86,12 +88,19 @@ class LibraryCopy:
             replace(document, embedding=None, score=None)
             for document in (self.source[kind].get_documents_by_id(wanted) if wanted else [])
         ]
-        if kind == "children" and documents:
-            documents = self.embedder.run(documents=documents)["documents"]
         if documents:
             self.target[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
         self._done[kind].written += len(documents)
         self._done[kind].known += len(known)
+
+    def embed(self, progress: Progress | None = None) -> list[str]:
+        """
+        Make the vectors that children of the target lack.
+
+        :param progress: A plain function called with a stage, how many are done, and of how many.
+        :returns: Warnings, where they cannot be made.
+        """
+        return list(self.vector_writer.complete(None, progress=progress)["warnings"])
 
     def compare(self) -> dict[str, CopiedPassages]:
         """
@@ -99,10 +108,12 @@ class LibraryCopy:
 
         :returns: For `parents` and `children`, what was copied and what is missing.
         """
+        bare = set(self.target["children"].list_ids_without_vector())
         for kind, done in self._done.items():
             ids = self._all_ids(kind)
             done.source = len(ids)
-            done.missing = len(ids) - sum(len(self.target[kind].existing_ids(batch)) for batch in self.batches(kind))
+            there = {known for batch in self.batches(kind) for known in self.target[kind].existing_ids(batch)}
+            done.missing = len(ids) - len(there - bare if kind == "children" else there)
             done.target = self.target[kind].count_documents()
         return dict(self._done)
 

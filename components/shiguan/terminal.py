@@ -2,6 +2,8 @@
 
 import json
 import re
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -9,7 +11,17 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -23,6 +35,7 @@ Item = TypeVar("Item")
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
 _MAX_QUOTE = 300
 _MAX_LISTED = 20
+_TELL_SECONDS = 10.0
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -110,14 +123,23 @@ def print_sources(sources: list[dict[str, Any]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column, justify in (("source", "left"), ("title", "left"), ("language", "left")):
         table.add_column(column, justify=justify)  # type: ignore[arg-type]
-    for column in ("records", "passages"):
+    for column in ("records", "passages", "words", "vectors"):
         table.add_column(column, justify="right")
     for entry in sources:
         table.add_row(
             escape(entry["source"]), escape(entry["title"] or ""), entry["language"],
             f"{entry['records']:,}", f"{entry['passages']:,}",
+            *(_share(entry[name], entry["units"]) for name in ("words", "vectors")),
         )  # fmt: skip
     console.print(table)
+    if any(entry["words"] < entry["units"] for entry in sources):
+        console.print("Some sources are not in whole: ingest their files again.", style="yellow")
+    if any(entry["vectors"] < entry["words"] for entry in sources):
+        console.print("Some passages have no vector yet: shiguan ingest --resume", style="yellow")
+
+
+def _share(done: int, total: int) -> str:
+    return "all" if done == total else f"{done:,} of {total:,}"
 
 
 def print_modes(modes: dict[str, dict[str, str]]) -> None:
@@ -150,12 +172,17 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
     if summary["other_files"]:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in summary["other_files"].items())
         console.print(f"Left out, not readable as documents: {kinds}", style="dim")
+    vectors = f", {summary['vectors']:,} vectors made" if summary["vectors"] else ""
+    missing = f", {summary['missing']:,} without a vector" if summary["missing"] else ""
+    if not summary["sources"] and not summary["skipped"]:
+        console.print(f"Resumed{vectors or ', no vectors to make'}{missing} · {summary['seconds']:.1f} s")
+        return
     unchanged = "" if summary["new"] else ", nothing new"
     removed = f", {summary['removed']:,} of older versions removed" if summary["removed"] else ""
     skipped = f", {len(summary['skipped']):,} skipped" if summary["skipped"] else ""
     console.print(
         f"{summary['sources']:,} source{'' if summary['sources'] == 1 else 's'}: {summary['parents']:,} passages in "
-        f"{summary['children']:,} retrieval units{unchanged}{removed}{skipped} · {summary['seconds']:.1f} s"
+        f"{summary['children']:,} retrieval units{unchanged}{vectors}{missing}{removed}{skipped} · {summary['seconds']:.1f} s"
     )
 
 
@@ -177,7 +204,9 @@ def track(items: list[Item], description: str) -> Iterator[Item]:
 
 class IngestProgress:
     """
-    Shows on a terminal which file is being read and how many of its passages are embedded; elsewhere a line per file.
+    Shows how many of a file's passages have their vectors, how many that is in a second, and the time that is left.
+
+    On a terminal as bars; elsewhere as a line every ten seconds and one per file, on standard error.
 
     :param files: What will be ingested.
     :param show: Whether to show anything.
@@ -187,32 +216,42 @@ class IngestProgress:
         self.files = files
         self.console = _console(stderr=True)
         self.show = show
-        self._bar = _progress(self.console) if show and self.console.is_terminal else None
+        self._bar = _ingest_bar(self.console) if show and self.console.is_terminal else None
         self._file_task: TaskID | None = None
         self._passage_task: TaskID | None = None
         self._done = 0
+        self._stage = _Stage()
+        self._closed = threading.Event()
 
     def __enter__(self) -> Self:
         if self._bar:
             self._bar.start()
-            self._file_task = self._bar.add_task(_short(self.files[0].name), total=len(self.files))
-            self._passage_task = self._bar.add_task("passages", total=None, visible=False)
+            self._file_task = self._bar.add_task(_short(self._file()), total=max(len(self.files), 1))
+            self._passage_task = self._bar.add_task("words", total=None)
+        elif self.show:
+            threading.Thread(target=self._tell, name="progress", daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop showing, and leave the terminal as it was."""
+        self._closed.set()
         if self._bar:
             self._bar.stop()
 
     @property
     def callback(self) -> Any:
         """A plain function for the pipeline: Haystack copies what it is given, and a bar cannot be copied."""
-        bar, task = self._bar, self._passage_task
+        bar, task, stage = self._bar, self._passage_task, self._stage
 
-        def report(stage: str, done: int, total: int) -> None:
+        def report(name: str, done: int, total: int) -> None:
+            stage.update(name, done, total)
             if bar is not None and task is not None:
-                bar.update(task, description=stage, completed=done, total=total, visible=total > 0)
+                bar.update(task, description=name, completed=done, total=total)
 
         return report
 
@@ -223,15 +262,68 @@ class IngestProgress:
         :param result: What became of it.
         """
         self._done += 1
+        self._stage.update("words", 0, 0)
         if self._bar and self._file_task is not None and self._passage_task is not None:
-            following = self.files[self._done].name if self._done < len(self.files) else "done"
-            self._bar.update(self._file_task, advance=1, description=_short(following))
-            self._bar.update(self._passage_task, visible=False, completed=0)
+            self._bar.update(self._file_task, advance=1, description=_short(self._file()))
+            self._bar.reset(self._passage_task, description="words", total=None)
         elif self.show:
+            missing = f", {result.missing:,} units without a vector" if result.missing else ""
             self.console.print(
-                escape(f"{self._done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages"),
+                escape(f"{self._done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"),
                 style="dim",
             )
+
+    def _file(self) -> str:
+        return self.files[self._done].name if self._done < len(self.files) else "the library"
+
+    def _tell(self) -> None:
+        while not self._closed.wait(_TELL_SECONDS):
+            self.console.print(escape(f"{self._file()}: {self._stage.told()}"), style="dim")
+
+
+class _Stage:
+    """How far a stage is, and how fast it goes."""
+
+    def __init__(self) -> None:
+        self.update("words", 0, 0)
+
+    def update(self, name: str, done: int, total: int) -> None:
+        if name != getattr(self, "name", None) or done < self.done:
+            self.began, self.first = time.monotonic(), done
+        self.name, self.done, self.total = name, done, total
+
+    def told(self, now: float | None = None) -> str:
+        if not self.total:
+            return f"reading and writing {self.name}"
+        seconds = (time.monotonic() if now is None else now) - self.began
+        rate = (self.done - self.first) / seconds if seconds > 0 else 0.0
+        told = f"{self.name} {self.done:,} of {self.total:,}"
+        return told if not rate else f"{told}, {rate:,.1f} a second, {_span((self.total - self.done) / rate)} left"
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+class _Rate(ProgressColumn):
+    """How many in a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None or task.total is None else f"{task.speed:,.1f}/s")
+
+
+def _ingest_bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        speed_estimate_period=120,
+    )
 
 
 def _print_explained(console: Console, name: str, value: Any) -> None:

@@ -38,7 +38,13 @@ def snake_case(name):
 
 def test_the_components_are_found():
     names = {value.__name__ for value in CLASSES}
-    assert {"TenantFilter", "LanguageRouter", "ParentDocumentFetcher", "EPUBToDocument", "CitationExtractor"} <= names
+    assert {
+        "TenantFilter",
+        "ScoreStandardizer",
+        "ParentDocumentFetcher",
+        "EPUBToDocument",
+        "CitationExtractor",
+    } <= names
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

@@ -17,7 +17,7 @@ x-store: &store
 
 components:
   tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
-  router: {type: shiguan.query.language_router.LanguageRouter}
+  router: {type: shiguan.query.query_analyzer.QueryAnalyzer}
   retriever:
     type: haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever
     init_parameters: {document_store: *store}
@@ -182,7 +182,7 @@ def test_unsafe_deserialization_of_haystack_is_refused(pipelines, monkeypatch):
 
 def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
     pipelines(
-        replaced(router={"type": "shiguan.query.language_router.LanguageRouter", "init_parameters": {"languages": []}})
+        replaced(router={"type": "shiguan.query.query_analyzer.QueryAnalyzer", "init_parameters": {"hyde_from": 12}})
     )
     with pytest.raises(ConfigurationError, match=re.escape("`here/tiny` could not be built")):
         load_pipeline("here", "tiny")
@@ -205,7 +205,7 @@ def test_a_type_that_an_operator_allows_is_built_and_logged(pipelines, monkeypat
     with pytest.raises(UnsafePipelineError, match="not allowed"):
         load_pipeline("here", "tiny")
     pipelines(GOOD.replace("explain:\n  language: router.language\n", "").replace(", router.query", "").replace(
-        "shiguan.query.language_router.LanguageRouter", "haystack.components.extractors.regex_text_extractor.RegexTextExtractor, "
+        "shiguan.query.query_analyzer.QueryAnalyzer", "haystack.components.extractors.regex_text_extractor.RegexTextExtractor, "
         "init_parameters: {regex_pattern: a}"
     ).replace("tenant_id: [tenant", "text: [router.text_or_messages]\n  tenant_id: [tenant"))  # fmt: skip
     monkeypatch.setenv("SHIGUAN_ALLOWED_TYPES", "haystack.components.extractors")

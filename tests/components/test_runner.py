@@ -10,9 +10,14 @@ PIPELINE = """\
 # tiny: for tests.
 components:
   tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
+  analyzer:
+    type: shiguan.query.query_analyzer.QueryAnalyzer
   router:
-    type: shiguan.query.language_router.LanguageRouter
-    init_parameters: {languages: [en]}
+    type: haystack.components.routers.conditional_router.ConditionalRouter
+    init_parameters:
+      routes:
+        - {condition: "{{ language == 'en' }}", output: "{{ query }}", output_name: text, output_type: str}
+        - {condition: "{{ language != 'en' }}", output: "{{ query }}", output_name: other, output_type: str}
   prompt_builder:
     type: haystack.components.builders.chat_prompt_builder.ChatPromptBuilder
     init_parameters:
@@ -23,16 +28,18 @@ components:
 connections:
   - {sender: tenant_filter.filters, receiver: prompt_builder.filters}
   - {sender: prompt_builder.prompt, receiver: answers.replies}
+  - {sender: analyzer.language, receiver: router.language}
   - {sender: router.text, receiver: answers.query}
 inputs:
-  query: [router.query]
+  query: [analyzer.query, router.query]
+  history: [analyzer.history]
   tenant_id: [tenant_filter.tenant_id]
   filters: [tenant_filter.filters]
 outputs:
   answers: answers.answers
   documents: answers.answers
 explain:
-  language: router.language
+  language: analyzer.language
 """
 
 
@@ -57,10 +64,9 @@ async def test_a_question_can_be_awaited(runner):
 
 
 def test_warnings_of_all_stages_come_together(runner):
-    run = runner._new_run("誰？", "a", {}, wanted=["answers.answers"])
-    results = runner._loop.run(run.results())
-    assert len(results["router"]["warnings"]) == 1
-    assert "the question is in zh" in results["router"]["warnings"][0]
+    answer = runner.ask("Who?", tenant_id="a", history=[{"role": "nobody", "content": "?"}])
+    assert len(answer["metadata"]["warnings"]) == 1
+    assert "role" in answer["metadata"]["warnings"][0]
 
 
 def test_what_the_stages_did_is_told_on_request(runner):

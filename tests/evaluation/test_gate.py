@@ -44,11 +44,10 @@ def measured(tmp_path_factory):
 
     found = {
         "simple": variant("simple"),
-        # Vectors alone: what the embedder does not know is found by nothing any more.
         "fusion off": variant(
             "fusion_off",
-            ("  - {sender: bm25_retriever.documents, receiver: joiner.documents}\n", ""),
-            ("      languages: [en]", "      languages: [en, zh]"),
+            ("  - {sender: bm25_scores.documents, receiver: joiner.documents}\n", ""),
+            ("      weights: [0.5, 0.5]\n", ""),
         ),
         "citations unmatched": variant(
             "citations_unmatched",
@@ -56,7 +55,7 @@ def measured(tmp_path_factory):
                 "type: shiguan.answer.citation_extractor.CitationExtractor",
                 "type: haystack.components.builders.answer_builder.AnswerBuilder",
             ),
-            ("  - {sender: language_router.language, receiver: citations.language}\n", ""),
+            ("prompt_builder.language, citations.language]", "prompt_builder.language]"),
         ),
         "fewer fused": variant(
             "fewer_fused",

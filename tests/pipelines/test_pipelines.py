@@ -1,10 +1,12 @@
 """Every pipeline file is loaded, is what it says, and keeps the tenant's documents apart."""
 
-import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from haystack import AsyncPipeline, Document, Pipeline, component
 
 from shiguan.loading import describe_mode, load_pipeline
 
@@ -48,22 +50,22 @@ def test_its_inputs_and_outputs_are_sockets_that_exist(path):
     inputs = pipeline.inputs()
     for targets in pipeline.metadata["inputs"].values():
         for target in targets:
-            component, socket = target.split(".")
-            assert socket in inputs[component], target
+            name, socket = target.split(".")
+            assert socket in inputs[name], target
     outputs = pipeline.outputs(include_components_with_connected_outputs=True)
     for target in pipeline.metadata["outputs"].values():
-        component, socket = target.split(".")
-        assert socket in outputs[component], target
+        name, socket = target.split(".")
+        assert socket in outputs[name], target
 
 
 def test_every_mandatory_input_is_fed(path):
     """A component that waits for a value that never comes ends a pipeline without an answer and without an error."""
     pipeline = load_pipeline(path.parent.name, path.stem)
     fed = {target for targets in pipeline.metadata["inputs"].values() for target in targets}
-    for component, sockets in pipeline.inputs().items():
+    for name, sockets in pipeline.inputs().items():
         for socket, spec in sockets.items():
             if spec["is_mandatory"]:
-                assert f"{component}.{socket}" in fed
+                assert f"{name}.{socket}" in fed
 
 
 def test_components_and_connections_stand_in_the_order_of_the_data(path):
@@ -92,9 +94,9 @@ def test_every_component_that_takes_filters_takes_them_from_the_tenant_filter(mo
     if "attempt" in pipeline.graph:
         assert "starter" in fed
     takers = {
-        component
-        for component, node in pipeline.graph.nodes(data=True)
-        if "filters" in node["input_sockets"] and component != "tenant_filter"
+        name
+        for name, node in pipeline.graph.nodes(data=True)
+        if "filters" in node["input_sockets"] and name != "tenant_filter"
     }
     assert takers
     assert takers == fed
@@ -111,17 +113,103 @@ def test_the_retrieval_alone_needs_no_generator(mode):
     assert "parent_fetcher" in pipeline.graph.nodes
 
 
-@pytest.mark.parametrize("deployment", sorted({path.parent.name for path in FILES}))
-def test_questions_and_passages_go_to_the_embedder_in_the_same_languages(deployment):
-    index = definition(PIPELINES / deployment / "index.yml")
-    known = index["components"]["embedder"]["init_parameters"].get("languages")
-    for path in MODES:
-        if path.parent.name == deployment:
-            components = definition(path)["components"]
-            router = components.get("language_router") or components["retriever"]
-            assert router.get("init_parameters", {}).get("languages") == known
+def test_no_file_keeps_a_language_away_from_anything(path):
+    assert "languages:" not in path.read_text(encoding="utf-8")
 
 
-def test_both_pipelines_of_the_embedder_name_the_same_model(path):
-    models = set(re.findall(r"model: (sentence-transformers/\S+)", path.read_text(encoding="utf-8")))
-    assert models <= {"sentence-transformers/all-MiniLM-L6-v2"}
+def test_plain_haystack_writes_and_reads_it_without_losing_anything(path):
+    once = load_pipeline(path.parent.name, path.stem).dumps()
+    before, after = yaml.safe_load(once), yaml.safe_load(Pipeline.loads(once).dumps())
+    for written in (before, after):
+        written["connections"].sort(key=str)
+    assert after == before
+
+
+def parts_of(node):
+    """Every component and store of a file, inside others too."""
+    if isinstance(node, dict):
+        if "type" in node:
+            yield node
+        for value in node.values():
+            yield from parts_of(value)
+
+
+def test_what_a_file_says_of_the_fusion_survives_plain_haystack(mode):
+    written = yaml.safe_load(load_pipeline(mode.parent.name, mode.stem).dumps())
+    joiners = [part["init_parameters"] for part in parts_of(written["components"]) if "DocumentJoiner" in part["type"]]
+    ways = [(joiner["join_mode"], joiner["weights"], joiner["top_k"]) for joiner in joiners]
+    assert ways == [("merge", [0.5, 0.5], 50), ("reciprocal_rank_fusion", None, 50)][: len(ways)]
+    assert len(ways) == (1 if mode.stem == "simple" else 2)
+
+
+@pytest.mark.parametrize("mode", [path for path in MODES if path.parent.name == "embedded"], ids=name)
+def test_a_mode_of_the_base_installation_is_built_without_torch(mode):
+    program = (
+        "import sys\n"
+        "sys.modules.update(torch=None, transformers=None, accelerate=None, sentence_transformers=None)\n"
+        "from shiguan.loading import load_pipeline\n"
+        f"pipeline = load_pipeline('embedded', '{mode.stem}')\n"
+        "if 'ranker' in pipeline.graph: pipeline.get_component('ranker').warm_up()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@component
+class Remembered:
+    """Stands for a retriever: what it finds, with the scores that it gives."""
+
+    def __init__(self, found):
+        self.found = found
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str = "", query_embedding: list[float] | None = None, filters: dict | None = None):
+        return {"documents": [Document(id=key, content=key, score=score) for key, score in self.found.items()]}
+
+
+@component
+class OneAxis:
+    @component.output_types(embedding=list[float])
+    def run(self, text: str):
+        return {"embedding": [1.0]}
+
+
+WORDS = {"words": 30.0, "both": 29.0, "low": 1.0}
+VECTORS = {"both": 0.90, "vectors": 0.89, "far": 0.10}
+
+
+@pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
+@pytest.mark.parametrize("join_mode", ["merge", "reciprocal_rank_fusion"])
+def test_rank_fusion_is_one_word_away_in_simple(deployment, join_mode, tmp_path):
+    shipped = (PIPELINES / deployment / "simple.yml").read_text(encoding="utf-8")
+    assert shipped.count("join_mode: merge") == 1
+    file = tmp_path / "simple.yml"
+    file.write_text(shipped.replace("join_mode: merge", f"join_mode: {join_mode}"), encoding="utf-8")
+    loaded = load_pipeline(deployment, file, outputs=["documents"])
+    stand_ins = {
+        "bm25_retriever": Remembered(WORDS),
+        "embedding_retriever": Remembered(VECTORS),
+        "text_embedder": OneAxis(),
+    }
+    pipeline = AsyncPipeline()
+    for node in list(loaded.graph.nodes):
+        if node != "parent_fetcher":
+            # A component belongs to one pipeline, so the file's own are taken out of theirs.
+            stand_in = stand_ins.get(node) or loaded.remove_component(node)
+            pipeline.add_component(node, stand_in)
+    for edge in definition(file)["connections"]:
+        if edge["sender"].split(".")[0] in pipeline.graph and edge["receiver"].split(".")[0] in pipeline.graph:
+            pipeline.connect(edge["sender"], edge["receiver"])
+    data = {"bm25_retriever": {"query": "q"}, "text_embedder": {"text": "q"}, "tenant_filter": {"tenant_id": "t"}}
+    found = {document.id: document.score for document in pipeline.run(data)["joiner"]["documents"]}
+    if join_mode == "merge":
+        # Words: 30, 29 and 1, mean 20, sd sqrt(542 / 3). Vectors: .90, .89 and .10, mean .63, sd sqrt(.4214 / 3).
+        words, vectors = (542 / 3) ** 0.5, (0.4214 / 3) ** 0.5
+        both = 0.5 * (28 / words + 0.8 / vectors)
+        expected = {"both": both, "words": 14.5 / words, "vectors": 0.395 / vectors, "low": 0, "far": 0}
+    else:
+        expected = {
+            "both": (61 / 62 + 1) / 2, "words": 1 / 2, "vectors": 61 / 62 / 2, "low": 61 / 63 / 2, "far": 61 / 63 / 2
+        }  # fmt: skip
+    assert found == pytest.approx(expected)
+    assert next(iter(found)) == "both"

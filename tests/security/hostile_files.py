@@ -379,8 +379,11 @@ def _sockets() -> Iterator[Hostile]:
         "type": "shiguan.retrieval.late_interaction_ranker.LateInteractionRanker",
         "init_parameters": {"document_store": SOUND["components"]["retriever"]["init_parameters"]["document_store"]},
     }
-    between = {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": {"ranker": late}}
-    ranker = {"type": "shiguan.retrieval.fallback_ranker.FallbackRanker", "init_parameters": {"rankers": [between]}}
+    between = {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": {"model": late}}
+    ranker = {
+        "type": "haystack.components.retrievers.multi_retriever.MultiRetriever",
+        "init_parameters": {"retrievers": [between]},
+    }
 
     def shielded(d):
         d["components"]["ranker"] = ranker

@@ -76,7 +76,10 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
         drop(d)
         for one in retrievers_of(d["components"][reader]):
             if CLUSTER in one["type"]:
+                by_vectors = "Embedding" in one["type"]
                 one.update(deepcopy(taken))
+                if by_vectors:
+                    one["type"] = one["type"].replace("bm25", "embedding").replace("BM25", "Embedding")
             one["init_parameters"]["filters"] = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
 
     memory = {"type": MEMORY_STORE, "init_parameters": {"index": "library"}}

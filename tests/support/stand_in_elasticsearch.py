@@ -134,7 +134,7 @@ class StandInElasticsearch(RecordingServer):
                 "_id": key,
                 "_score": None if body.get("sort") else scores.get(key, 0.0),
                 **({"sort": [key]} if body.get("sort") else {}),
-                **({} if body.get("_source") is False else {"_source": found[key]}),
+                **({} if body.get("_source") is False else {"_source": _chosen(found[key], body.get("_source"))}),
             }
             for key in order[first : first + size]
         ]
@@ -206,3 +206,7 @@ def _words(document: dict[str, Any]) -> list[str]:
 def _error(status: int, kind: str, reason: str) -> Reply:
     error = {"type": kind, "reason": reason, "root_cause": [{"type": kind, "reason": reason}]}
     return Reply({"error": error, "status": status}, status=status)
+
+
+def _chosen(source: dict[str, Any], fields: Any) -> dict[str, Any]:
+    return {name: source[name] for name in fields if name in source} if isinstance(fields, list) else source

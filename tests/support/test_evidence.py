@@ -2,10 +2,10 @@
 
 import pytest
 
+from shiguan.models.rarity import rarity
 from shiguan.support.claim_support import judge, plain_claim
 from shiguan.support.classical_chinese import character_weight, is_classical
 from shiguan.support.evidence import Evidence
-from shiguan.support.rarity import rarity
 
 MODERN = "安禄山在范阳起兵反叛，他的军队有十五万人，很快就占领了洛阳。"
 CLASSICAL = "十一月，安禄山反于范阳，众十五万，遂陷东京。上闻之，召宰相谋之，皆曰：禄山必败。"

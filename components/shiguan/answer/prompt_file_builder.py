@@ -11,6 +11,7 @@ from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
 from shiguan.prompts import load_layer, load_prompt, load_prompt_data, not_found_sentence
+from shiguan.support.languages import detect_language
 from shiguan.support.neutral_text import neutral_text
 from shiguan.support.prompt_layers import (
     check_layer,
@@ -24,7 +25,7 @@ from shiguan.support.prompt_rendering import chat_prompt_builder, prompt_hash
 
 # No sockets: their words come from files and depend on the mode, the parameters and the language.
 _FILLED = ("not_found", "profile", "examples")
-_SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "language": str, "goal": str}
+_SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "goal": str}
 _MODES = ("simple", "advanced", "precise")
 # The layers that a run chooses, each by an input of its name or by the analysis.
 _CHOSEN_BY_RUN = ("task", "scope")
@@ -38,7 +39,7 @@ class PromptFileBuilder:
 
     Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
     with `{% message role="…" %}` blocks; what variables bring along is inserted as text and never rendered again.
-    Every variable of the template is an input socket, and all are required but `feedback`. The variable `not_found`
+    Every variable of the template is an input socket, and all are required but `feedback` and `language`. `not_found`
     is filled here, with the mode's not-found sentence in the language given as `language`.
 
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
@@ -145,10 +146,13 @@ class PromptFileBuilder:
         variables = (own | self._use.variables) - self._filled
         if self._filled:
             variables.add("language")
-        self._variables = sorted(variables - {"feedback"})
+        self._variables = sorted(variables - {"feedback", "language"})
         for name in self._variables:
             component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
         self._optional: dict[str, Any] = {}
+        if "language" in variables:
+            self._optional["language"] = None
+            component.set_input_type(self, "language", str | None, None)
         if "feedback" in variables:
             self._optional["feedback"] = ""
             component.set_input_type(self, "feedback", str, "")
@@ -166,10 +170,10 @@ class PromptFileBuilder:
         """
         Render the prompt.
 
-        :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `task`,
-            `scope`, `analysis` (a dict that may have `task` and `scope`) and `profile` (a file's stem in
-            `prompts/profiles/`, instead of the builder's own) may be left out; what `task` and `scope` say goes before
-            the analysis.
+        :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `language`
+            (in which to answer; else the one of `query`), `task`, `scope`, `analysis` (a dict that may have `task` and
+            `scope`) and `profile` (a file's stem in `prompts/profiles/`, instead of the builder's own) may be left out;
+            what `task` and `scope` say goes before the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
         :raises ConfigurationError: If there is no such task, scope or profile, or the template asks for something that
@@ -194,8 +198,9 @@ class PromptFileBuilder:
         hashes = self._layer_hashes(layers, self.profile if named is None else named)
         if hashes:
             marks["prompt_layers"] = hashes
-        if "language" in variables:
-            marks["language"] = str(variables["language"])
+        if "language" in self._optional:
+            question = str(kwargs.get("query") or "")
+            variables["language"] = marks["language"] = str(kwargs.get("language") or detect_language(question))
         variables.update(self._filled_values(marks.get("language", "en"), profile))
         try:
             messages = self._builder.run(template_variables=variables)["prompt"]

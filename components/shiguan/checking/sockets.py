@@ -96,7 +96,7 @@ def _prompt_inputs(prompt: str) -> dict[str, Socket] | None:
         return None  # another check says so
     variables = (own - set(used.kinds)) | used.variables
     needed = (variables - _FILLED) | ({"language"} if variables & _FILLED else set())
-    inputs = {name: Socket("", mandatory=name != "feedback") for name in needed}
+    inputs = {name: Socket("", mandatory=name not in ("feedback", "language")) for name in needed}
     chosen = {"task", "scope"} & set(used.kinds)
     named = {"profile"} & used.variables
     optional = {name: Socket("str | None") for name in chosen | named}

@@ -117,6 +117,17 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         """
         return [hit["_id"] for hit in self._hits(filters, _ID_PAGE, source=False)]
 
+    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
+        """
+        Give some meta fields of the passages that match, without reading the passages.
+
+        :param filters: A Haystack filter; all passages without one.
+        :param fields: Their names.
+        :returns: For each passage, those of the fields that it has.
+        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
+        """
+        return [hit.get("_source") or {} for hit in self._hits(filters, _ID_PAGE, source=fields)]
+
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """
         Tell which passages are stored, also those written a moment ago.
@@ -178,7 +189,7 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         """See `filter_documents`."""
         return await asyncio.to_thread(self.filter_documents, filters)
 
-    def _hits(self, filters: dict[str, Any] | None, page: int, *, source: bool) -> Iterator[dict[str, Any]]:
+    def _hits(self, filters: dict[str, Any] | None, page: int, *, source: bool | list[str]) -> Iterator[dict[str, Any]]:
         checked = servable(filters, self.schema.keyword_fields)
         query = {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}
         self._ensure_initialized()

@@ -1,6 +1,7 @@
 """One document store made of two: words in the one, vectors in the other."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from haystack import Document, default_from_dict, default_to_dict
@@ -8,7 +9,6 @@ from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.cluster.qdrant_store import QdrantStore
-from shiguan.errors import StoreError
 
 
 class PairedDocumentStore:
@@ -16,8 +16,8 @@ class PairedDocumentStore:
     Keeps every child twice: its words in Elasticsearch, its vector in Qdrant.
 
     Stands behind the children's writer, so that the index pipeline writes, compares and removes children as if they
-    were in one place. A child counts as stored only where both have it, and as left over where either has it: a run
-    that died between the two writes is repaired by the next one.
+    were in one place. Words come first and are searchable at once; a child has its vector where Qdrant has it. A child
+    counts as left over where either has it.
     """
 
     def __init__(self, words: ElasticsearchStore, *, vectors: QdrantStore) -> None:
@@ -74,19 +74,60 @@ class PairedDocumentStore:
         """
         Store children: words first, for a child that is found by its vector must be readable.
 
-        :param documents: The children, each with its embedding.
+        :param documents: The children; those with an embedding are found by it too.
         :param policy: What to do about ids that are stored already.
         :returns: How many were written.
-        :raises StoreError: If a child has no embedding, or a server refused some; the message names them.
+        :raises StoreError: If a server refused some; the message names them.
         """
-        bare = [document.id for document in documents if document.embedding is None]
-        if bare:
-            raise StoreError(
-                f"{len(bare):,} of {len(documents):,} passages have no embedding, `{bare[0]}` first. This deployment "
-                "finds passages by vectors too: let the embedder run before the writer, for every language."
-            )
-        self.words.write_documents(documents, policy=policy)
-        return self.vectors.write_documents(documents, policy=policy)
+        written = self.words.write_documents(documents, policy=policy)
+        embedded = [document for document in documents if document.embedding is not None]
+        if embedded:
+            self.vectors.write_documents(embedded, policy=policy)
+        return written
+
+    def write_vectors(self, documents: list[Document], *, model: str) -> int:
+        """
+        Give stored children their vectors.
+
+        :param documents: The children with their embeddings.
+        :param model: The embedder's identity; a collection belongs to the embedder of its deployment's files.
+        :returns: How many were written.
+        :raises StoreError: If a child has no embedding, or the server refused some; the message names them.
+        """
+        del model
+        return self.vectors.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
+
+    def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
+        """
+        Give the ids of the children that Qdrant does not have yet.
+
+        :param filters: A Haystack filter; all children without one.
+        :returns: Their ids, sorted.
+        """
+        return sorted({*self.words.list_ids(filters)}.difference(self.vectors.list_ids(filters)))
+
+    def other_vectors(self, model: str | None = None) -> str | None:  # noqa: ARG002
+        """
+        Tell whether the vectors are another embedder's, which a collection does not say.
+
+        :param model: The embedder's identity.
+        :returns: None.
+        """
+        return None
+
+    def drop_vectors(self) -> None:
+        """Do nothing: another embedder has another collection, see docs/deploy.md."""
+
+    def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
+        """
+        Count the children of each file.
+
+        :param filters: A Haystack filter; all children without one.
+        :returns: How many there are by `file_id`, and how many of them have a vector.
+        """
+        words = Counter(meta.get("file_id", "") for meta in self.words.list_meta(filters, ["file_id"]))
+        vectors = Counter(meta.get("file_id", "") for meta in self.vectors.list_meta(filters, ["file_id"]))
+        return {file: (count, vectors[file]) for file, count in words.items()}
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """
@@ -127,12 +168,12 @@ class PairedDocumentStore:
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """
-        Tell which children are stored in both.
+        Tell which children are stored.
 
         :param document_ids: Ids to look for.
-        :returns: Those that need not be written.
+        :returns: Those whose words need not be written.
         """
-        return self.words.existing_ids(document_ids) & self.vectors.existing_ids(document_ids)
+        return self.words.existing_ids(document_ids)
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """

@@ -1,6 +1,7 @@
 """What the Qdrant store reads and writes, apart from where it is and what its collection looks like."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 from haystack.dataclasses import Document
@@ -73,18 +74,19 @@ class QdrantOperations(QdrantDocumentStore):
         :returns: Their ids, in no particular but a stable order.
         :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
         """
-        condition = convert_filters_to_qdrant(servable(filters, self.keyword_fields or ()))
-        client = self._open_client()
-        found: list[str] = []
-        offset: Any = None
-        while True:
-            with self.server.reporting():
-                records, offset = client.scroll(
-                    self.index, scroll_filter=condition, limit=_PAGE, offset=offset, with_payload=["id"]
-                )
-            found += [str((record.payload or {})["id"]) for record in records]
-            if offset is None:
-                return found
+        return [str(payload["id"]) for payload in self._payloads(filters, ["id"])]
+
+    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
+        """
+        Give some meta fields of the children that match, without reading vectors.
+
+        :param filters: A Haystack filter; all children without one.
+        :param fields: Their names.
+        :returns: For each child, those of the fields that it has.
+        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
+        """
+        wanted = [f"meta.{field}" for field in fields]
+        return [payload.get("meta") or {} for payload in self._payloads(filters, wanted)]
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """
@@ -145,6 +147,19 @@ class QdrantOperations(QdrantDocumentStore):
                 return [fault for document in batch for fault in self._upsert(client, [document])]
             return [(batch[0].id, cause.content.decode("utf-8", "replace")[:200])]
         return []
+
+    def _payloads(self, filters: dict[str, Any] | None, fields: list[str]) -> Iterator[dict[str, Any]]:
+        condition = convert_filters_to_qdrant(servable(filters, self.keyword_fields or ()))
+        client = self._open_client()
+        offset: Any = None
+        while True:
+            with self.server.reporting():
+                records, offset = client.scroll(
+                    self.index, scroll_filter=condition, limit=_PAGE, offset=offset, with_payload=fields
+                )
+            yield from (record.payload or {} for record in records)
+            if offset is None:
+                return
 
     def _open_client(self) -> QdrantClient:
         self._initialize_client()

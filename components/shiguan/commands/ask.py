@@ -20,7 +20,7 @@ def register(add: AddCommand) -> None:
     parser.add_argument(
         "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
     )
-    add_mode_options(parser, top_k=5)
+    add_mode_options(parser)
 
 
 def _ask(options: argparse.Namespace) -> int:

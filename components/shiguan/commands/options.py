@@ -11,17 +11,14 @@ if TYPE_CHECKING:
     from shiguan.runner import Runner
 
 
-def add_mode_options(parser: argparse.ArgumentParser, *, top_k: int) -> None:
+def add_mode_options(parser: argparse.ArgumentParser) -> None:
     """
     Let a command choose its mode and how many passages it wants.
 
     :param parser: The command's parser.
-    :param top_k: How many passages where none are asked for.
     """
     parser.add_argument("--mode", default="simple", help="simple, advanced or precise (default: simple)")
-    parser.add_argument(
-        "--top-k", type=passage_count, default=top_k, help=f"how many passages at most (default: {top_k})"
-    )
+    parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
 
 
 def passage_count(text: str) -> int:

@@ -26,7 +26,7 @@ def register(add: AddCommand) -> None:
     parser.add_argument(
         "--queries", type=Path, metavar="FILE", help='JSONL (.gz too) of {"id", "text"}: one result line each'
     )
-    add_mode_options(parser, top_k=10)
+    add_mode_options(parser)
 
 
 def _search(options: argparse.Namespace) -> int:

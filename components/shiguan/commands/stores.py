@@ -77,7 +77,7 @@ def _say_status(entry: dict[str, Any]) -> None:
 
 def _copy(options: argparse.Namespace) -> int:
     from shiguan.library_copy import KINDS, LibraryCopy
-    from shiguan.terminal import track
+    from shiguan.terminal import IngestProgress, track
 
     copy = LibraryCopy(options.source, options.target, data_dir=options.data_dir)
     try:
@@ -85,17 +85,21 @@ def _copy(options: argparse.Namespace) -> int:
             batches = copy.batches(kind)
             for ids in batches if options.json else track(batches, f"Copying {kind}"):
                 copy.copy(kind, ids)
+        with IngestProgress([], show=not options.json) as progress:
+            warnings = copy.embed(progress.callback)
         counts = {kind: asdict(done) for kind, done in copy.compare().items()}
     finally:
         copy.close()
     if options.json:
-        print_json({"from": options.source, "to": options.target, **counts})
+        print_json({"from": options.source, "to": options.target, **counts, "warnings": warnings})
     else:
         for kind, done in counts.items():
             say(
                 f"{kind}: {done['source']:,} in {options.source}, {done['written']:,} written, {done['known']:,} were "
                 f"there, {done['missing']:,} missing; {options.target} has {done['target']:,} altogether."
             )
+    for warning in warnings:
+        say(f"note: {warning}")
     if any(done["missing"] for done in counts.values()):
         say("Passages are missing: the library changed meanwhile, or a server lost them. Run the same command again.")
         return 1

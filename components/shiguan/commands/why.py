@@ -28,7 +28,7 @@ def register(add: AddCommand) -> None:
     parser.add_argument(
         "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
     )
-    add_mode_options(parser, top_k=5)
+    add_mode_options(parser)
 
 
 def _why(options: argparse.Namespace) -> int:

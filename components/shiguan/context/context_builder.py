@@ -8,6 +8,7 @@ from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.models.token_counter import TokenCounter
 from shiguan.support.kept_spans import sentence_selection, window_spans, with_gaps
 from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.support.near_duplicates import shingles, similarity
@@ -15,7 +16,6 @@ from shiguan.support.passage_cut import cut_span
 from shiguan.support.passage_order import Order, arranged, matched_spans, ranked
 from shiguan.support.passage_summaries import read_summaries, summary_messages
 from shiguan.support.source_blocks import render_block, render_sources, source_block
-from shiguan.support.token_counter import TokenCounter
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,6 @@ class ContextBuilder:
         order: Order = "rank",
         duplicate_threshold: float = 0.9,
         max_passages: int | None = None,
-        tokenizer: str = "sentence-transformers/all-MiniLM-L6-v2",
         chat_generator: ChatGenerator | None = None,
     ) -> None:
         """
@@ -94,7 +93,6 @@ class ContextBuilder:
         :param duplicate_threshold: From this similarity of term shingles on (0 to 1), the lower-ranked passage is
             left out.
         :param max_passages: Most passages in the context; None for as many as fit.
-        :param tokenizer: The model whose tokenizer counts.
         :param chat_generator: Writes the summaries of `summarize`; None for none.
         :raises ValueError: If a limit is out of its range, or the strategy or order is unknown.
         """
@@ -113,9 +111,8 @@ class ContextBuilder:
         self.order = order
         self.duplicate_threshold = duplicate_threshold
         self.max_passages = max_passages
-        self.tokenizer = tokenizer
         self.chat_generator = chat_generator
-        self._counter = TokenCounter(tokenizer)
+        self._counter = TokenCounter()
 
     def warm_up(self) -> None:
         """Load the tokenizer and the nested generator; a second call does nothing."""

@@ -16,8 +16,8 @@ from shiguan.evaluation.run_store import RunStore, record_of
 from shiguan.evaluation.traced_mode import TracedMode
 from shiguan.library import Library
 from shiguan.loading import read_definition
+from shiguan.models.token_counter import TokenCounter
 from shiguan.runner import Runner
-from shiguan.support.token_counter import TokenCounter
 
 DEPTH = max(RECALL_DEPTHS)
 """How many passages are asked for."""

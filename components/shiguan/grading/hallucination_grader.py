@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
-from haystack import Document, component, logging
+from haystack import Document, component, default_from_dict, default_to_dict, logging
 from haystack.components.generators.chat.types import ChatGenerator
+from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
+from shiguan.errors import ModelMissingError
 from shiguan.prompts import not_found_sentence
 from shiguan.support.answer_check import Similarity
 from shiguan.support.claim_judge import judge_messages
@@ -25,8 +27,8 @@ class HallucinationGrader:
 
     Stands behind the generator and before the citations. Every sentence that states something gets a verdict:
     `supported`, `partial`, `unsupported` or `contradicted`, with a score from 0 to 1, the supporting span and a reason.
-    The local check weighs words by rarity, asks the embedder where it knows the language, and compares numbers, dates,
-    names, opposites and denials exactly. With a `chat_generator` a language model judges all claims in one more call.
+    The local check weighs words by rarity, asks the embedder, and compares numbers, dates, names, opposites and denials
+    exactly. With a `chat_generator` a language model judges all claims in one more call.
 
     If a claim is unsupported or contradicted and attempts are left, only the output `retry` fires: the state for the
     next round, with a query made of what lacked support, feedback for the prompt, and the passages read so far. Else
@@ -49,7 +51,6 @@ class HallucinationGrader:
         self,
         document_embedder: DocumentEmbedder | None = None,
         *,
-        languages: list[str] | None = None,
         chat_generator: ChatGenerator | None = None,
         max_attempts: int = 3,
         on_unsupported: OnUnsupported = "remove",
@@ -60,7 +61,6 @@ class HallucinationGrader:
         Set how strict to be.
 
         :param document_embedder: A document embedder for the similarity of claims and windows; None for words alone.
-        :param languages: ISO 639-1 codes that the embedder knows; None for all.
         :param chat_generator: A judge; None, or one that is not available, for the local check alone.
         :param max_attempts: How many answers may be generated for one question, 1 to 3.
         :param on_unsupported: What happens after the last attempt to claims without support: `mark` puts a sign behind
@@ -79,16 +79,44 @@ class HallucinationGrader:
             )
         not_found_sentence(mode, "en")
         self.document_embedder = document_embedder
-        self.languages = languages
         self.chat_generator = chat_generator
         self.max_attempts = max_attempts
         self.on_unsupported = on_unsupported
         self.mode = mode
         self.raise_on_failure = raise_on_failure
 
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
+
+        :returns: What `from_dict` takes.
+        """
+        parts = {"document_embedder": self.document_embedder, "chat_generator": self.chat_generator}
+        return default_to_dict(
+            self,
+            **{name: part and component_to_dict(part, name) for name, part in parts.items()},
+            max_attempts=self.max_attempts,
+            on_unsupported=self.on_unsupported,
+            mode=self.mode,
+            raise_on_failure=self.raise_on_failure,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """
+        Make the component from its parameters.
+
+        :param data: What `to_dict` returned.
+        :returns: The component.
+        """
+        return default_from_dict(cls, data)
+
     def warm_up(self) -> None:
         """Load the embedder and look for the judge; a second call does nothing."""
-        warm_up_generator(self.document_embedder)
+        try:
+            warm_up_generator(self.document_embedder)
+        except ModelMissingError as error:  # every check says that it did without
+            logger.info("Answers are checked by words alone: {error}", error=str(error))
         warm_up_generator(self.chat_generator)
 
     @component.output_types(
@@ -200,7 +228,7 @@ class HallucinationGrader:
 
         def similarity(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
             try:
-                return window_similarities(embedder, pairs, self.languages)
+                return window_similarities(embedder, pairs)
             # Any embedder may stand here, so any error may come.
             except Exception as error:
                 if self.raise_on_failure:

@@ -2,17 +2,17 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from haystack import Document, component
 
-from shiguan.support.model_cache import PACKAGED_MODEL
+from shiguan.models.token_counter import TokenCounter
 from shiguan.support.passages import Passage, PassageSizes, cut_passages
 from shiguan.support.produced_ids import ProducedIds
 from shiguan.support.shared_document import SharedDocument
-from shiguan.support.token_counter import TokenCounter
 
 BLOCK_SEPARATOR = "\n\n"
 """What stands between two blocks of one source in the source's text."""
@@ -65,7 +65,6 @@ class ParentChildSplitter:
         parent_max_tokens: int = 800,
         child_min_tokens: int = 50,
         child_max_tokens: int = 150,
-        tokenizer: str = PACKAGED_MODEL,
     ) -> None:
         """
         Check and keep the sizes.
@@ -74,7 +73,6 @@ class ParentChildSplitter:
         :param parent_max_tokens: No parent is larger.
         :param child_min_tokens: Children are at least so large wherever the parent's sentences allow it.
         :param child_max_tokens: No child is larger.
-        :param tokenizer: The embedder's name or folder; its tokenizer.json counts.
         :raises ValueError: If a size is not positive or a range is too narrow to fit sentences in.
         """
         for name, low, high in (
@@ -94,8 +92,7 @@ class ParentChildSplitter:
         self.parent_max_tokens = parent_max_tokens
         self.child_min_tokens = child_min_tokens
         self.child_max_tokens = child_max_tokens
-        self.tokenizer = tokenizer
-        self._counter = TokenCounter(tokenizer)
+        self._counter = TokenCounter()
 
     def warm_up(self) -> None:
         """Load the tokenizer; a second call does nothing."""
@@ -123,6 +120,7 @@ class ParentChildSplitter:
             cut = cut_passages([group.text for group in batch], self._counter, sizes)
             for group, passages in zip(batch, cut, strict=True):
                 _emit(group, passages, parents, children, positions)
+        _tell_units(parents, children)
         produced = ProducedIds(
             files=frozenset((parent.meta["tenant_id"], parent.meta.get("file_id", "")) for parent in parents),
             parents=frozenset(parent.id for parent in parents),
@@ -134,6 +132,13 @@ class ParentChildSplitter:
             "produced": produced,
             "warnings": list(self._counter.warnings),
         }
+
+
+def _tell_units(parents: list[Document], children: list[Document]) -> None:
+    """Write into every parent how many children its file has, by which an interrupted ingest shows."""
+    units = Counter(child.meta.get("file_id") for child in children)
+    for parent in parents:
+        parent.meta["units"] = units[parent.meta.get("file_id")]
 
 
 def _groups(documents: list[Document]) -> Iterator[_Group]:

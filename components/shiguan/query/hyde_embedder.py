@@ -2,36 +2,21 @@
 
 import asyncio
 import math
-import re
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from typing import Any
+from typing import Any, Self
 
-from haystack import component
-from haystack.components.embedders.types import TextEmbedder
+from haystack import Document, component, default_from_dict, default_to_dict
+from haystack.components.embedders.types import DocumentEmbedder, TextEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
+from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
+from shiguan.query.rewritten_questions import cleaned_passage
 from shiguan.support.languages import detect_language
 from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.support.neutral_text import neutral_text
 from shiguan.support.prompt_rendering import render_prompt
 
 _NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"```[ \t]*\w*")
-_LABEL = re.compile(
-    r"^\s*(?:\**(?:hypothetical |imagined )?(?:passage|answer|paragraph|document)\**\s*[:：]\**|"
-    r"(?:假想|段落|正文|原文|答)[^，。\s]{0,4}[:：]|"
-    r"here(?:'s| is)[^\n:]{0,80}:|(?:以下|下面)是[^\n：:]{0,30}[：:])\s*",
-    re.IGNORECASE,
-)
-_REFUSAL = re.compile(
-    r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able)|sorry\b|i (?:cannot|can't|won't)|as an ai|很?抱歉|对不起|對不起|"
-    r"作为(?:一个)?(?:AI|人工智能|语言模型)|我?无法|我不能)",
-    re.IGNORECASE,
-)
-_SHORTEST = 8
 _MOST_PASSAGES = 8
 
 
@@ -46,7 +31,10 @@ class HyDEEmbedder:
     gain from it. The embedding is the mean of the passages' embeddings and the question's own, each of length one,
     brought to length one again: Gao et al. 2022, Precise Zero-Shot Dense Retrieval without Relevance Labels,
     https://arxiv.org/abs/2212.10496, section 3. The paper averages without normalising and samples eight passages;
-    one is the default here, because each is a call. The calls run side by side.
+    one is the default here, because each is a call. In an event loop the calls run side by side.
+
+    Passages are embedded as passages, all in one call of the document embedder: many models tell them from questions.
+    `MultiQueryHybridRetriever` searches them by words as well.
 
     Without a model, after an error and without a usable passage the question is embedded as the embedder does it; a
     warning says so.
@@ -55,7 +43,9 @@ class HyDEEmbedder:
 
     Example:
     ```python
-    embedder = HyDEEmbedder(text_embedder, chat_generator=OptionalChatGenerator(), style="classical Chinese")
+    embedder = HyDEEmbedder(
+        E5TextEmbedder(), document_embedder=E5DocumentEmbedder(), chat_generator=OptionalChatGenerator()
+    )
     embedder.run(text="安史之乱为什么会爆发？", use_hyde=True)
     # {"embedding": [0.03, …], "hypothetical_passages": ["天寶末，帝春秋高…"], "warnings": [], "llm_calls": 1}
     ```
@@ -65,6 +55,7 @@ class HyDEEmbedder:
         self,
         text_embedder: TextEmbedder,
         *,
+        document_embedder: DocumentEmbedder,
         chat_generator: ChatGenerator | None = None,
         n_passages: int = 1,
         style: str = "",
@@ -76,9 +67,10 @@ class HyDEEmbedder:
         """
         Set how passages are imagined.
 
-        :param text_embedder: Any of Haystack's text embedders.
+        :param text_embedder: Any of Haystack's text embedders, for the question.
+        :param document_embedder: The document embedder of the same model, for the passages.
         :param chat_generator: The model; None for none.
-        :param n_passages: How many passages are imagined; a call each, side by side.
+        :param n_passages: How many passages are imagined; a call each.
         :param style: How the library is written, in words, such as "classical Chinese, as in the dynastic histories".
         :param use_hyde: What `run` does when it is not told.
         :param max_characters: A passage is cut to so many.
@@ -91,6 +83,7 @@ class HyDEEmbedder:
         if max_characters < 1:
             raise ValueError(f"`max_characters` must be positive, got {max_characters}.")
         self.text_embedder = text_embedder
+        self.document_embedder = document_embedder
         self.chat_generator = chat_generator
         self.n_passages = n_passages
         self.style = style
@@ -99,8 +92,37 @@ class HyDEEmbedder:
         self.generation_kwargs = generation_kwargs
         self.raise_on_failure = raise_on_failure
 
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
+
+        :returns: What `from_dict` takes.
+        """
+        nested = ("text_embedder", "document_embedder", "chat_generator")
+        parts = {name: getattr(self, name) for name in nested}
+        return default_to_dict(
+            self,
+            **{name: part and component_to_dict(part, name) for name, part in parts.items()},
+            n_passages=self.n_passages,
+            style=self.style,
+            use_hyde=self.use_hyde,
+            max_characters=self.max_characters,
+            generation_kwargs=self.generation_kwargs,
+            raise_on_failure=self.raise_on_failure,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """
+        Make the component from its parameters.
+
+        :param data: What `to_dict` returned.
+        :returns: The component.
+        """
+        return default_from_dict(cls, data)
+
     def warm_up(self) -> None:
-        """Prepare embedder and generator; a second call does nothing."""
+        """Prepare the question's embedder and the generator; a second call does nothing."""
         warm_up_generator(self.text_embedder)
         warm_up_generator(self.chat_generator)
 
@@ -111,24 +133,22 @@ class HyDEEmbedder:
 
         :param text: The question.
         :param use_hyde: Whether to imagine passages for it; None for the component's own `use_hyde`.
-        :returns: `embedding`, of length one where passages went into it; `hypothetical_passages`, these; `warnings`;
-            `llm_calls`.
+        :returns: `embedding`, of length one where passages went into it, empty where the embedder gives none;
+            `hypothetical_passages`; `warnings`; `llm_calls`.
         """
+        self.warm_up()
         generator, warnings = self._generator(text, use_hyde)
+        own = _of_question(self.text_embedder.run(text=text))
         if generator is None:
-            return _result(self._embed(text), warnings=warnings)
+            return _result(own, [], [], warnings)
         messages = self._prompt(text)
-        if self.n_passages == 1:
-            replies = [self._ask(generator, messages)]
-        else:
-            with ThreadPoolExecutor(self.n_passages) as pool:
-                tasks = [
-                    pool.submit(copy_context().run, self._ask, generator, messages) for _ in range(self.n_passages)
-                ]
-                replies = [task.result() for task in tasks]
+        replies = [self._ask(generator, messages) for _ in range(self.n_passages)]
         passages, warnings = self._passages(replies)
-        vectors = [self._embed(content) for content in [text, *passages]]
-        return _result(_mean(vectors), passages, warnings, len(replies))
+        documents = [Document(content=passage) for passage in passages] if own[0] else []
+        if documents:
+            warm_up_generator(self.document_embedder)
+            documents = self.document_embedder.run(documents=documents)["documents"]
+        return _result(own, passages, documents, warnings, len(replies))
 
     @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str], llm_calls=int)
     async def run_async(self, text: str, use_hyde: bool | None = None) -> dict[str, Any]:
@@ -139,15 +159,21 @@ class HyDEEmbedder:
         :param use_hyde: Whether to imagine passages for it; None for the component's own `use_hyde`.
         :returns: As `run`.
         """
+        self.warm_up()
         generator, warnings = self._generator(text, use_hyde)
+        embedding = _run(self.text_embedder, text=text)
         if generator is None:
-            return _result(await self._embed_async(text), warnings=warnings)
+            return _result(_of_question(await embedding), [], [], warnings)
         messages = self._prompt(text)
         asking = asyncio.gather(*(self._ask_async(generator, messages) for _ in range(self.n_passages)))
-        own, replies = await asyncio.gather(self._embed_async(text), asking)
+        result, replies = await asyncio.gather(embedding, asking)
+        own = _of_question(result)
         passages, warnings = self._passages(replies)
-        vectors = [own, *[await self._embed_async(passage) for passage in passages]]
-        return _result(_mean(vectors), passages, warnings, len(replies))
+        documents = [Document(content=passage) for passage in passages] if own[0] else []
+        if documents:
+            warm_up_generator(self.document_embedder)
+            documents = (await _run(self.document_embedder, documents=documents))["documents"]
+        return _result(own, passages, documents, warnings, len(replies))
 
     def _generator(self, text: str, use_hyde: bool | None) -> tuple[ChatGenerator | None, list[str]]:
         wanted = self.use_hyde if use_hyde is None else use_hyde
@@ -171,19 +197,6 @@ class HyDEEmbedder:
             generator, messages, generation_kwargs=self.generation_kwargs, raise_on_failure=self.raise_on_failure
         )
 
-    def _embed(self, text: str) -> list[float]:
-        warm_up_generator(self.text_embedder)
-        embedding: list[float] = self.text_embedder.run(text=text)["embedding"]
-        return embedding
-
-    async def _embed_async(self, text: str) -> list[float]:
-        run_async = getattr(self.text_embedder, "run_async", None)
-        if not callable(run_async):
-            return await asyncio.to_thread(self._embed, text)
-        warm_up_generator(self.text_embedder)
-        embedding: list[float] = (await run_async(text=text))["embedding"]
-        return embedding
-
     def _passages(self, replies: list[LlmReply]) -> tuple[list[str], list[str]]:
         passages = [passage for reply in replies if (passage := cleaned_passage(reply.text, self.max_characters))]
         passages = list(dict.fromkeys(passages))
@@ -191,23 +204,6 @@ class HyDEEmbedder:
             return passages, []
         reason = next((reply.failure for reply in replies if reply.failure), "the LLM wrote no passage")
         return [], [f"No hypothetical passage ({reason}): the question was embedded as it is."]
-
-
-def cleaned_passage(reply: str, max_characters: int) -> str:
-    """
-    Take a passage out of a reply.
-
-    :param reply: What the model wrote.
-    :param max_characters: The most that is kept.
-    :returns: The passage without thoughts, fences, labels and quotation marks around it; empty if it is a refusal or
-        next to nothing.
-    """
-    text = _FENCE.sub("", _THOUGHT.sub(" ", reply))
-    text = _LABEL.sub("", text.strip(), count=1)
-    text = " ".join(text.split()).strip("\"“”'` ")
-    if len(text) < _SHORTEST or _REFUSAL.search(text):
-        return ""
-    return text[:max_characters]
 
 
 def _mean(vectors: list[list[float]]) -> list[float]:
@@ -222,12 +218,28 @@ def _unit(vector: list[float]) -> list[float]:
     return [value / length for value in vector] if length > 0 else list(vector)
 
 
+async def _run(part: Any, **arguments: Any) -> dict[str, Any]:
+    if callable(getattr(part, "run_async", None)):
+        result: dict[str, Any] = await part.run_async(**arguments)
+        return result
+    return await asyncio.to_thread(part.run, **arguments)
+
+
+def _of_question(result: dict[str, Any]) -> tuple[list[float], list[str]]:
+    return result["embedding"], result.get("warnings") or []
+
+
 def _result(
-    embedding: list[float], passages: list[str] | None = None, warnings: list[str] | None = None, calls: int = 0
+    own: tuple[list[float], list[str]],
+    passages: list[str],
+    embedded: list[Document],
+    warnings: list[str],
+    calls: int = 0,
 ) -> dict[str, Any]:
+    vector, of_embedder = own
     return {
-        "embedding": embedding,
-        "hypothetical_passages": passages or [],
-        "warnings": warnings or [],
+        "embedding": _mean([vector, *[list(document.embedding) for document in embedded if document.embedding]]),
+        "hypothetical_passages": passages,
+        "warnings": [*of_embedder, *warnings],
         "llm_calls": calls,
     }

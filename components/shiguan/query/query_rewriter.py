@@ -44,7 +44,7 @@ class QueryRewriter:
     """
     Rewords a question for the search, by the method that its analysis suggests.
 
-    Stands after `QueryAnalyzer`; several queries go to `RankFusionRetriever`. With `method: auto` it takes the
+    Stands after `QueryAnalyzer`; several queries go to `MultiQueryHybridRetriever`. With `method: auto` it takes the
     analysis's method, or finds one by rules where no analysis comes. Whatever happens, the question itself stays first
     among the queries; a follow-up that leans on the conversation is first made to stand alone, in the same call.
 

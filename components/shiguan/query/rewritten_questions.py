@@ -38,6 +38,20 @@ _REFUSAL = re.compile(
     r"|抱歉|对不起|對不起|作为(?:一个)?(?:AI|人工智能|语言模型)|无法(?:改写|回答|确定)|無法",
     re.IGNORECASE,
 )
+_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```[ \t]*\w*")
+_PASSAGE_LABEL = re.compile(
+    r"^\s*(?:\**(?:hypothetical |imagined )?(?:passage|answer|paragraph|document)\**\s*[:：]\**|"
+    r"(?:假想|段落|正文|原文|答)[^，。\s]{0,4}[:：]|"
+    r"here(?:'s| is)[^\n:]{0,80}:|(?:以下|下面)是[^\n：:]{0,30}[：:])\s*",
+    re.IGNORECASE,
+)
+_PASSAGE_REFUSAL = re.compile(
+    r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able)|sorry\b|i (?:cannot|can't|won't)|as an ai|很?抱歉|对不起|對不起|"
+    r"作为(?:一个)?(?:AI|人工智能|语言模型)|我?无法|我不能)",
+    re.IGNORECASE,
+)
+_SHORTEST_PASSAGE = 8
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\.){2,6}|\b[A-Z]{2,6}\b")
 _CAPITALISED_RUN = re.compile(r"[A-Z][\w'’-]*(?: (?:of |and |for |the )?[A-Z][\w'’-]*){1,7}")
@@ -146,20 +160,37 @@ def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
     :param found: What the model wrote.
     :param question: The question, which comes first anyway.
     :param most: How many are wanted at most.
-    :returns: Cleaned queries in the question's language, none repeated in other punctuation or case, none too long.
+    :returns: Cleaned queries, in whatever language, none repeated in other punctuation or case, none too long.
     """
     seen = {folded(question)}
     kept: list[str] = []
     for text in found:
         query = cleaned_question(text)
         key = folded(query)
-        if not key or key in seen or len(query) > _LONGEST_QUERY or not _same_language(query, question):
+        if not key or key in seen or len(query) > _LONGEST_QUERY:
             continue
         if _REFUSAL.search(query) and not _REFUSAL.search(question):
             continue
         seen.add(key)
         kept.append(query)
     return kept[:most]
+
+
+def cleaned_passage(reply: str, max_characters: int) -> str:
+    """
+    Take a passage out of a reply.
+
+    :param reply: What the model wrote.
+    :param max_characters: The most that is kept.
+    :returns: The passage without thoughts, fences, labels and quotation marks around it; empty if it is a refusal or
+        next to nothing.
+    """
+    text = _FENCE.sub("", _THOUGHT.sub(" ", reply))
+    text = _PASSAGE_LABEL.sub("", text.strip(), count=1)
+    text = " ".join(text.split()).strip("\"“”'` ")
+    if len(text) < _SHORTEST_PASSAGE or _PASSAGE_REFUSAL.search(text):
+        return ""
+    return text[:max_characters]
 
 
 def folded(text: str) -> str:

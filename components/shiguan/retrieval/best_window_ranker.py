@@ -1,25 +1,30 @@
 """Ranks passages by the best few sentences in them, with one copy of the model per process."""
 
-import json
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from haystack import Document, component, logging
-from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker
 
-from shiguan.support.languages import detect_language
 from shiguan.support.ranking import as_found, ranking_of, stamped
 from shiguan.support.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker
 
 logger = logging.getLogger(__name__)
 
 RANKED_BY = "cross_encoder"
 """What passages say in `meta.ranked_by` that this ranker has put in their place."""
 
-# One entry per model and its settings: rankers load their weights once per pipeline, and a process has one per mode.
-_loaded: dict[str, TransformersSimilarityRanker] = {}
+_PACKAGES = ("torch", "transformers", "accelerate")
+_WINDOW_TOKENS = 512
+
+# One entry per model: Haystack's rankers load their weights once per pipeline, and a process has one per mode.
+_loaded: dict[str, "TransformersSimilarityRanker"] = {}
 _loading = threading.Lock()
 
 
@@ -42,15 +47,24 @@ class BestWindowRanker:
     with Contextual Neural Language Modeling", SIGIR 2019). Windows go to the model sorted by length, so that a batch is
     padded little.
 
-    The order stays as it came for questions in a language that the model does not know and where the model cannot be
-    loaded (tried again after `retry_seconds`); `skipped` says why, so that a `FallbackRanker` can ask another one.
+    Without the extra `shiguan[transformers]` or the model's weights the order stays as it came, which is the normal
+    case of a small installation: `skipped` says why, there is no warning, and nothing of torch is imported. A model
+    that is there and fails leaves the order as it came too, with a warning. Loading is tried again after
+    `retry_seconds`.
+
+    Example:
+    ```python
+    BestWindowRanker("cross-encoder/mmarco-mMiniLMv2-L12-H384-v1").run(query="Who was Guo Ziyi?", documents=parents)
+    # {"documents": […], "ranking": [{"id": …, "rank_before": 4, "rank": 1, "score": 0.98,
+    #  "ranked_by": "cross_encoder"}, …], "skipped": "", "warnings": []}
+    ```
     """
 
     def __init__(
         self,
-        ranker: TransformersSimilarityRanker,
+        model: str,
         *,
-        languages: list[str] | None = None,
+        local_files_only: bool = True,
         top_k: int = 5,
         window_characters: int = 900,
         windows_per_passage: int = 4,
@@ -59,14 +73,14 @@ class BestWindowRanker:
         """
         Name the model and how passages are cut for it.
 
-        :param ranker: Haystack's ranker with its model; cut its input with `tokenizer_kwargs: {model_max_length: 512}`.
-        :param languages: ISO 639-1 codes that the model knows; None for all.
+        :param model: The cross-encoder's name in the Hugging Face cache, or its folder.
+        :param local_files_only: Whether weights that are not on this machine are left there rather than downloaded.
         :param top_k: How many passages to return.
         :param window_characters: How long a window is at most, in characters of Latin text; text in wide characters
             (Chinese, Japanese, Korean) gets a third of it, which is about as many tokens.
         :param windows_per_passage: How many windows of one passage are scored, those with matched children first.
         :param retry_seconds: After how many seconds a model that could not be loaded is tried again.
-        :raises ValueError: If a number is not positive or `languages` is empty.
+        :raises ValueError: If a number is not positive.
         """
         for name, value in (
             ("top_k", top_k),
@@ -75,37 +89,37 @@ class BestWindowRanker:
         ):
             if value < 1:
                 raise ValueError(f"`{name}` must be positive, got {value}.")
-        if languages is not None and not languages:
-            raise ValueError("`languages` must name at least one language, or be null for a model that knows all.")
-        self.ranker = ranker
-        self.languages = languages
+        self.model = model
+        self.local_files_only = local_files_only
         self.top_k = top_k
         self.window_characters = window_characters
         self.windows_per_passage = windows_per_passage
         self.retry_seconds = retry_seconds
+        self._ranker: TransformersSimilarityRanker | None = None
         self._failed_at: float | None = None
+        self._missing = ""
         self._failure = ""
 
     def warm_up(self) -> None:
-        """Load the model, or take the copy that this process has; a failure is kept for `run` to report."""
-        if self.ranker.model is not None:
+        """Load the model, or take the copy that this process has; why it cannot be is kept for `run` to report."""
+        if self._ranker is not None:
             return
         if self._failed_at is not None and time.monotonic() - self._failed_at < self.retry_seconds:
             return
-        key = json.dumps(self.ranker.to_dict(), sort_keys=True, default=str)
+        self._missing = self._failure = ""
+        self._failed_at = time.monotonic()
         with _loading:
-            if key not in _loaded:
-                try:
-                    self.ranker.warm_up()
-                except Exception as error:  # a missing file, a hub out of reach, broken weights: all mean "no ranker"
-                    self._failed_at = time.monotonic()
-                    self._failure = _in_words(error)
-                    # No warning: whoever is answered without it hears of it, and another ranker may stand behind.
-                    logger.info("The ranker could not be loaded: {error}", error=self._failure)
+            if self.model not in _loaded:
+                self._missing = _what_is_missing(self.model, self.local_files_only)
+                if self._missing:
                     return
-                _loaded[key] = self.ranker
-            self.ranker = _loaded[key]
-        self._failed_at = None
+                try:
+                    _loaded[self.model] = _load(self.model, self.local_files_only)
+                except Exception as error:  # a hub out of reach, broken weights: whatever it is, the answer goes on
+                    self._failure = _in_words(error)
+                    logger.warning("The ranker could not be loaded: {error}", error=self._failure)
+                    return
+            self._ranker = _loaded[self.model]
 
     @component.output_types(documents=list[Document], ranking=list[dict[str, Any]], skipped=str, warnings=list[str])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
@@ -117,28 +131,27 @@ class BestWindowRanker:
         :param top_k: How many to return, for this call.
         :returns: `documents`, the best first, scores from the model (0 to 1) where it ran and as they came where not;
             `ranking`, for each its `id`, `rank_before` and `rank` (from 1), `score` and `ranked_by`; `skipped`, why the
-            order was left as it came, empty where it was not; `warnings`, the same as a sentence.
+            order was left as it came, empty where it was not; `warnings`, the same as a sentence where a model failed.
         """
         limit = self.top_k if top_k is None else top_k
         if not documents:
             return as_found(documents, limit)
-        skipped = self._reason_to_skip(query)
-        if skipped:
-            return as_found(documents, limit, skipped)
-        scores = self._score(query, documents)
+        self.warm_up()
+        name = f"the cross-encoder `{self.model}`"
+        if self._missing:
+            return {**as_found(documents, limit, f"{name} is left out, {self._missing}"), "warnings": []}
+        if self._ranker is None:
+            return as_found(documents, limit, f"{name} is left out, {self._failure}")
+        try:
+            scores = self._score(self._ranker, query, documents)
+        except Exception as error:  # a model that breaks down on one question must not cost the answer
+            logger.warning("The ranker failed: {error}", error=repr(error))
+            return as_found(documents, limit, f"{name} failed ({type(error).__name__})")
         order = sorted(range(len(documents)), key=lambda index: (-scores[index], index))[: max(0, limit)]
         ranked = [stamped(documents[index], scores[index], RANKED_BY) for index in order]
         return {"documents": ranked, "ranking": ranking_of(documents, ranked), "skipped": "", "warnings": []}
 
-    def _reason_to_skip(self, query: str) -> str:
-        name = f"the cross-encoder `{self.ranker.model_name_or_path}`"
-        language = detect_language(query)
-        if self.languages is not None and language not in self.languages:
-            return f"{name} knows {', '.join(self.languages)}, the question is in {language}"
-        self.warm_up()
-        return f"{name} is left out, {self._failure}" if self.ranker.model is None else ""
-
-    def _score(self, query: str, documents: list[Document]) -> list[float]:
+    def _score(self, ranker: "TransformersSimilarityRanker", query: str, documents: list[Document]) -> list[float]:
         windows = [
             window
             for index, document in enumerate(documents)
@@ -146,16 +159,43 @@ class BestWindowRanker:
         ]
         windows.sort(key=lambda window: len(window.text))
         best = [0.0] * len(documents)
-        size = self.ranker.batch_size
+        size = ranker.batch_size
         for start in range(0, len(windows), size):
             batch = [
                 Document(id=str(start + offset), content=window.text)
                 for offset, window in enumerate(windows[start : start + size])
             ]
-            for scored in self.ranker.run(query=query, documents=batch, top_k=len(batch))["documents"]:
+            for scored in ranker.run(query=query, documents=batch, top_k=len(batch))["documents"]:
                 passage = windows[int(scored.id)].passage
                 best[passage] = max(best[passage], float(scored.score or 0.0))
         return best
+
+
+def _what_is_missing(model: str, local_files_only: bool) -> str:
+    """Say what is not there, a clause; looking for it imports neither torch nor transformers."""
+    if not all(find_spec(package) for package in _PACKAGES):
+        return 'its packages are not installed (pip install "shiguan[transformers]")'
+    if not local_files_only or Path(model).is_dir():
+        return ""
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415
+
+    try:
+        found = try_to_load_from_cache(model, "config.json")
+    except ValueError:  # a path that is no folder is no name either
+        found = None
+    return "" if isinstance(found, str) else "its files are not on this machine"
+
+
+def _load(model: str, local_files_only: bool) -> "TransformersSimilarityRanker":
+    # Importing it imports torch, seconds that an installation without weights shall not pay.
+    from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker  # noqa: PLC0415
+
+    where = {"local_files_only": local_files_only}
+    ranker = TransformersSimilarityRanker(
+        model=model, model_kwargs=dict(where), tokenizer_kwargs={**where, "model_max_length": _WINDOW_TOKENS}
+    )
+    ranker.warm_up()
+    return ranker
 
 
 def _in_words(error: Exception) -> str:

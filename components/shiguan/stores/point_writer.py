@@ -59,6 +59,17 @@ class PointWriter:
                 vectors[points.BM25] = sparse
         return Point(points.point_id(document.id), vectors, payload)
 
+    def document_vector(self, document: Document) -> np.ndarray:
+        """
+        Make a document's vector.
+
+        :param document: The document, with its embedding.
+        :returns: The vector to store, float32. Shape: (embedding_dim,).
+        :raises ValueError: If the embedding is missing or does not fit the store.
+        """
+        given = np.asarray([] if document.embedding is None else document.embedding, dtype=np.float64)
+        return self._fitted(given, f"The embedding of document `{document.id}`")
+
     def query_vector(self, embedding: list[float]) -> list[float]:
         """
         Make a question's vector.

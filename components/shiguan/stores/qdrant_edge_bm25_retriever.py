@@ -1,5 +1,6 @@
 """Find children by the words of a question."""
 
+import asyncio
 from typing import Any
 
 from haystack import component
@@ -84,8 +85,7 @@ class QdrantEdgeBM25Retriever:
         :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
         :raises FilterError: If the filter is malformed.
         """
-        documents = await self.document_store.bm25_retrieval_async(**self._arguments(query, filters, top_k))
-        return {"documents": documents}
+        return await asyncio.to_thread(self.run, query, filters, top_k)
 
     def _arguments(self, query: str, filters: dict[str, Any] | None, top_k: int | None) -> dict[str, Any]:
         return {

@@ -28,9 +28,6 @@ class QdrantEdgeDocumentStore(StoreOperations):
     share one engine and may read and write it from many threads; a second process gets `StoreLockedError`. What a
     method has written is on disk when it returns.
 
-    The asynchronous methods run their twins in a thread. The engine holds the interpreter while it works, so that gains
-    no speed; it keeps a long write, or the wait for one, from stopping the event loop.
-
     BM25 follows Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.4,
     with the IDF of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), computed by the engine when a question comes. We depart
     from it in one point: the average length is a fixed parameter and no mean over the store, so that a document's
@@ -70,7 +67,9 @@ class QdrantEdgeDocumentStore(StoreOperations):
         :param path: Where the folder is; by default the variable SHIGUAN_DATA_DIR, else the user's data folder.
         :param embedding_dim: Length of the embeddings; `None` for a store without vectors.
         :param similarity: `cosine` (scores -1 to 1) or `dot_product` (any score); higher is closer.
-        :param embedding_model: The embedder's name. Once the folder knows it, another one is refused.
+        :param embedding_model: The model that questions are embedded with, as the identity of the documents' embedder
+            begins. Where the folder's vectors were made with another one, documents are found by their words alone;
+            None does not ask.
         :param exact_below: Up to how many documents vectors are compared one by one.
         :param bm25: Whether documents can be found by their words; by default if they have embeddings.
         :param bm25_k1: How slowly repetitions of a term stop to count.
@@ -159,76 +158,8 @@ class QdrantEdgeDocumentStore(StoreOperations):
     async def write_documents_async(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
-        """See `write_documents`."""
+        """See `write_documents`; what Haystack's `DocumentWriter` awaits."""
         return await asyncio.to_thread(self.write_documents, documents, policy)
-
-    async def filter_documents_async(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """See `filter_documents`."""
-        return await asyncio.to_thread(self.filter_documents, filters)
-
-    async def get_documents_by_id_async(self, document_ids: list[str], with_embedding: bool = False) -> list[Document]:
-        """See `get_documents_by_id`."""
-        return await asyncio.to_thread(self.get_documents_by_id, document_ids, with_embedding)
-
-    async def list_ids_async(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """See `list_ids`."""
-        return await asyncio.to_thread(self.list_ids, filters)
-
-    async def existing_ids_async(self, document_ids: list[str]) -> set[str]:
-        """See `existing_ids`."""
-        return await asyncio.to_thread(self.existing_ids, document_ids)
-
-    async def count_documents_async(self) -> int:
-        """See `count_documents`."""
-        return await asyncio.to_thread(self.count_documents)
-
-    async def count_documents_by_filter_async(self, filters: dict[str, Any]) -> int:
-        """See `count_documents_by_filter`."""
-        return await asyncio.to_thread(self.count_documents_by_filter, filters)
-
-    async def delete_documents_async(self, document_ids: list[str]) -> None:
-        """See `delete_documents`."""
-        await asyncio.to_thread(self.delete_documents, document_ids)
-
-    async def delete_all_documents_async(self) -> None:
-        """See `delete_all_documents`."""
-        await asyncio.to_thread(self.delete_all_documents)
-
-    async def delete_by_filter_async(self, filters: dict[str, Any]) -> int:
-        """See `delete_by_filter`."""
-        return await asyncio.to_thread(self.delete_by_filter, filters)
-
-    async def update_by_filter_async(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """See `update_by_filter`."""
-        return await asyncio.to_thread(self.update_by_filter, filters, meta)
-
-    async def count_unique_metadata_by_filter_async(
-        self, filters: dict[str, Any], metadata_fields: list[str]
-    ) -> dict[str, int]:
-        """See `count_unique_metadata_by_filter`."""
-        return await asyncio.to_thread(self.count_unique_metadata_by_filter, filters, metadata_fields)
-
-    async def get_metadata_fields_info_async(self) -> dict[str, dict[str, str]]:
-        """See `get_metadata_fields_info`."""
-        return await asyncio.to_thread(self.get_metadata_fields_info)
-
-    async def get_metadata_field_min_max_async(self, metadata_field: str) -> dict[str, Any]:
-        """See `get_metadata_field_min_max`."""
-        return await asyncio.to_thread(self.get_metadata_field_min_max, metadata_field)
-
-    async def get_metadata_field_unique_values_async(
-        self, metadata_field: str, search_term: str | None = None
-    ) -> tuple[list[str], int]:
-        """See `get_metadata_field_unique_values`."""
-        return await asyncio.to_thread(self.get_metadata_field_unique_values, metadata_field, search_term)
-
-    async def bm25_retrieval_async(self, query: str, **options: Any) -> list[Document]:
-        """See `bm25_retrieval`."""
-        return await asyncio.to_thread(self.bm25_retrieval, query, **options)
-
-    async def embedding_retrieval_async(self, query_embedding: list[float], **options: Any) -> list[Document]:
-        """See `embedding_retrieval`."""
-        return await asyncio.to_thread(self.embedding_retrieval, query_embedding, **options)
 
     def build_index(self) -> None:
         """

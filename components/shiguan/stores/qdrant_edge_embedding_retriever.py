@@ -1,5 +1,6 @@
 """Find children by an embedding."""
 
+import asyncio
 from typing import Any
 
 from haystack import component
@@ -54,40 +55,41 @@ class QdrantEdgeEmbeddingRetriever:
         self.meta_fields = meta_fields
         self.return_content = return_content
 
-    @component.output_types(documents=list[Document])
+    @component.output_types(documents=list[Document], warnings=list[str])
     def run(
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
+    ) -> dict[str, Any]:
         """
         Search.
 
-        :param query_embedding: Shape: (embedding_dim,).
+        :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
         :param top_k: How many documents at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says.
+        :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says;
+            `warnings`: a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
         """
-        return {
-            "documents": self.document_store.embedding_retrieval(**self._arguments(query_embedding, filters, top_k))
-        }
+        if not query_embedding:
+            return {"documents": [], "warnings": []}
+        arguments = self._arguments(query_embedding, filters, top_k)
+        documents = self.document_store.embedding_retrieval(**arguments)
+        return {"documents": documents, "warnings": self.document_store.vector_warnings(arguments["filters"])}
 
-    @component.output_types(documents=list[Document])
+    @component.output_types(documents=list[Document], warnings=list[str])
     async def run_async(
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
+    ) -> dict[str, Any]:
         """
         Search, without stopping the event loop.
 
-        :param query_embedding: Shape: (embedding_dim,).
+        :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
         :param top_k: How many documents at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says.
+        :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says;
+            `warnings`: a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
         """
-        documents = await self.document_store.embedding_retrieval_async(
-            **self._arguments(query_embedding, filters, top_k)
-        )
-        return {"documents": documents}
+        return await asyncio.to_thread(self.run, query_embedding, filters, top_k)
 
     def _arguments(
         self, query_embedding: list[float], filters: dict[str, Any] | None, top_k: int | None

@@ -5,9 +5,12 @@ from typing import Any
 
 from haystack.dataclasses import Document
 from qdrant_edge import (
+    CountRequest,
     EdgeShard,
+    FacetRequest,
     Filter,
     HasIdCondition,
+    HasVectorCondition,
     IdfParams,
     PayloadSelector,
     Query,
@@ -72,6 +75,18 @@ def scroll(
     return _pages(edge, resolve(edge, filters), with_payload, with_vector)
 
 
+def scroll_records(edge: EdgeShard, condition: Filter | None, with_payload: Any) -> Iterator[Any]:
+    """
+    Read the records that match one of the engine's filters.
+
+    :param edge: The engine.
+    :param condition: The engine's filter.
+    :param with_payload: A selector of the payload.
+    :returns: The engine's records.
+    """
+    return _pages(edge, condition, with_payload, False)
+
+
 def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
     """
     Tell which documents are stored.
@@ -83,6 +98,41 @@ def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
     by_point = {points.point_id(document_id): document_id for document_id in document_ids}
     records = edge.retrieve(list(by_point), with_payload=False, with_vector=False)
     return {by_point[str(record.id)] for record in records}
+
+
+def count_vectors(edge: EdgeShard) -> int:
+    """
+    Count the documents that have a vector.
+
+    :param edge: The engine.
+    :returns: How many have one.
+    """
+    return int(edge.count(CountRequest(exact=True, filter=Filter(must=[HasVectorCondition(points.DENSE)]))))
+
+
+def without_vector(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter:
+    """
+    Turn a Haystack filter into one of the engine for documents that match and have no vector.
+
+    :param edge: The engine.
+    :param filters: A Haystack filter.
+    :returns: The engine's filter.
+    """
+    condition = resolve(edge, filters)
+    return Filter(must=[condition] if condition else None, must_not=[HasVectorCondition(points.DENSE)])
+
+
+def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[str, int]:
+    """
+    Count the documents by a meta field that is indexed.
+
+    :param edge: The engine.
+    :param field: The field, which holds one text.
+    :param condition: Which documents.
+    :returns: How many have each of its values.
+    """
+    request = FacetRequest(points.meta_path(field), limit=10_000_000, exact=True, filter=condition)
+    return {str(hit.value): hit.count for hit in edge.facet(request).hits}
 
 
 def search_terms(

@@ -110,3 +110,29 @@ def mismatch(folder: Path, name: str, found: object, expected: object) -> StoreF
         f"The data in `{folder}` were written with {name} {found!r}, but {expected!r} was expected. "
         "Ingest again into another folder, or use the settings that they were written with."
     )
+
+
+def is_model(found: str | None, wanted: str) -> bool:
+    """
+    Tell whether vectors are those of a model.
+
+    :param found: What made the vectors, as its embedder says: the model, and how it was made smaller, after commas.
+    :param wanted: As much of it as matters.
+    :returns: Whether it begins with that.
+    """
+    return found is not None and f"{found},".startswith(f"{wanted},")
+
+
+def other_vectors(folder: Path, found: str | None, wanted: str) -> str:
+    """
+    Say that the vectors of a folder are another embedder's, and what to do.
+
+    :param folder: The data folder.
+    :param found: The embedder that they were made with; None where the folder does not say.
+    :param wanted: The one that is used now.
+    :returns: One sentence.
+    """
+    return (
+        f"The vectors in `{folder}` were made with {f'`{found}`' if found else 'an earlier embedder'} and not with "
+        f"`{wanted}`, so passages are found by their words alone until `shiguan ingest --resume` makes them anew."
+    )

@@ -7,23 +7,26 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 from haystack import logging
-from qdrant_edge import EdgeShard, KeywordIndexParams, Point, UpdateOperation
+from qdrant_edge import EdgeShard, Filter, KeywordIndexParams, Point, PointVectors, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
 from shiguan.stores.hnsw_builder import BUILDING, HnswBuilder
-from shiguan.stores.points import meta_path
+from shiguan.stores.points import DENSE, EMBEDDING, meta_path
+from shiguan.stores.reading import count_vectors
 from shiguan.stores.shard_format import (
     FORMAT_FILE,
     FORMAT_VERSION,
     ShardFormat,
     engine_config,
+    is_model,
     mismatch,
+    other_vectors,
     read_record,
     write_record,
 )
@@ -56,6 +59,7 @@ class Shard:
         self.folder = folder
         self.exact_below = exact_below
         self.stale_statistics = False
+        self.counts: dict[str, int] = {}
         self._record: dict[str, Any] = {}
         self._process = os.getpid()
         self._builder: HnswBuilder | None = None
@@ -120,21 +124,66 @@ class Shard:
             try:
                 yield self._engine()
             finally:
+                # A reader that counts at this moment keeps its number in the old dictionary.
+                self.counts = {}
                 # A build may have put another engine in its place.
                 if self._edge is not None:
                     self._edge.flush()
 
-    def upsert(self, edge: EdgeShard, batch: list[Point]) -> None:
+    def upsert(self, edge: EdgeShard, batch: list[Point], vectors: int) -> None:
         """
         Write points; called inside `write`.
 
         :param edge: The engine.
         :param batch: The points.
+        :param vectors: How many of them have a vector.
         :raises StoreFullError: If the disk is almost full.
         """
         check_free_space(self.folder)
         edge.update(UpdateOperation.upsert_points(batch))
-        self._written([str(point.id) for point in batch])
+        self._written([str(point.id) for point in batch], vectors)
+
+    def add_vectors(self, edge: EdgeShard, batch: list[PointVectors]) -> None:
+        """
+        Give points that are stored their vectors; called inside `write`.
+
+        :param edge: The engine.
+        :param batch: The vectors.
+        :raises StoreFullError: If the disk is almost full.
+        """
+        check_free_space(self.folder)
+        edge.update(UpdateOperation.update_vectors(batch))
+        self._written([str(point.id) for point in batch], len(batch))
+
+    def claim_vectors(self, edge: EdgeShard, model: str | None) -> None:
+        """
+        Make sure that all vectors of the folder are one embedder's; called inside `write`.
+
+        :param edge: The engine.
+        :param model: The embedder of the vectors that will be written; None where nobody knows.
+        :raises StoreFormatError: If there are vectors of another one.
+        """
+        if model is None or is_model(self.format.embedding_model, model):
+            return
+        if count_vectors(edge):
+            raise StoreFormatError(other_vectors(self.folder, self.format.embedding_model, model))
+        self._save_model(model)
+
+    def drop_vectors(self) -> None:
+        """Forget all vectors, so that those of another embedder can come; words stay."""
+        builder = self._builder
+        if builder is not None:
+            builder.stop()
+        with self.write() as edge:
+            edge.update(UpdateOperation.delete_vectors_by_filter(Filter(), [DENSE]))
+            edge.update(UpdateOperation.delete_payload_by_filter(Filter(), [EMBEDDING]))
+            self._record |= {"written_since": 0, "graph_points": 0}
+            self._save_model(None)
+
+    def _save_model(self, model: str | None) -> None:
+        self.format = replace(self.format, embedding_model=model)
+        self._record["format"] = asdict(self.format)
+        self._save_record()
 
     def delete(self, edge: EdgeShard, point_ids: list[str]) -> None:
         """
@@ -198,14 +247,14 @@ class Shard:
 
         :param target: Where to.
         :param builder: The build, which must be the one that runs.
-        :returns: How many points were copied.
+        :returns: How many vectors were copied.
         """
         with self.write() as edge:
             edge.flush()
             builder.note([])
             shutil.copytree(self.folder / self._record["shard"], target)
             self._record["written_since"] = 0
-            return int(edge.info().points_count)
+            return count_vectors(edge)
 
     def next_shard_folder(self) -> Path:
         """Give a folder for the shard that will take this one's place."""
@@ -245,8 +294,8 @@ class Shard:
                 # What failed once would fail again at every write.
                 self._building_allowed = self._building_allowed and not builder.failed
 
-    def _written(self, point_ids: list[str]) -> None:
-        self._record["written_since"] = self._record.get("written_since", 0) + len(point_ids)
+    def _written(self, point_ids: list[str], vectors: int) -> None:
+        self._record["written_since"] = self._record.get("written_since", 0) + vectors
         if self._builder is not None:
             self._builder.note(point_ids)
         # Building anew costs as much as all points, so it waits for as many new ones as the half of the old.
@@ -266,13 +315,11 @@ class Shard:
         Compare the folder's format with the one that a caller writes with.
 
         :param expected: The caller's.
-        :raises StoreFormatError: If they differ; a model name only if both are known.
+        :raises StoreFormatError: If they differ in anything but the embedder, which only vectors ask for.
         """
         found, wanted = asdict(self.format), asdict(expected)
         for name, value in wanted.items():
-            if name == "embedding_model" and None in (value, found[name]):
-                continue
-            if found.get(name) != value:
+            if name != "embedding_model" and found.get(name) != value:
                 raise mismatch(self.folder, name, found.get(name), value)
 
     def _stored(self, point_ids: list[str]) -> set[str]:
@@ -298,14 +345,10 @@ class Shard:
             raise mismatch(self.folder, "format", sorted(record.get("format", {})), known) from error
         self.check_format(expected)
         self._record = record
-        if expected.embedding_model and not self.format.embedding_model:
-            self.format = expected
-            self._record["format"] = asdict(expected)
-            self._save_record()
         self._clear_leftovers()
         edge = self._load(self.folder / record["shard"])
         # The file counts what was written until the last orderly close; a kill may have lost some of it.
-        outside = int(edge.info().points_count) - int(record.get("graph_points", 0))
+        outside = count_vectors(edge) - int(record.get("graph_points", 0))
         record["written_since"] = max(outside, record.get("written_since", 0))
         for position, field in enumerate(keyword_fields):
             params = KeywordIndexParams(is_tenant=True) if position == 0 else KeywordIndexParams()
@@ -326,6 +369,8 @@ class Shard:
             )
         shutil.rmtree(self.folder / _CREATING, ignore_errors=True)
         EdgeShard.create(str(self.folder / _CREATING), engine_config(self.format)).close()
+        # The embedder is written down with its first vectors.
+        self.format = replace(self.format, embedding_model=None)
         record = {"format_version": FORMAT_VERSION, "shard": _FIRST, "format": asdict(self.format)}
         write_record(self.folder, record)
         return record

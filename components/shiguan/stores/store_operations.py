@@ -1,6 +1,5 @@
 """What the embedded document store does, synchronously."""
 
-from abc import abstractmethod
 from typing import Any
 
 from haystack.dataclasses import Document
@@ -12,8 +11,8 @@ from shiguan.errors import StoreError
 from shiguan.stores import metadata, points
 from shiguan.stores.point_writer import PointWriter
 from shiguan.stores.reading import existing_ids, resolve, scroll, search_terms, search_vectors
-from shiguan.stores.shard_format import ShardFormat
-from shiguan.stores.token_vector_operations import TokenVectorOperations, without_token_vectors
+from shiguan.stores.token_vector_operations import without_token_vectors
+from shiguan.stores.vector_operations import VectorOperations
 
 _BATCH = 256
 _DELETED = 10_000
@@ -21,16 +20,12 @@ _IDS_ONLY = PayloadSelector.Include([points.ID])
 _META_ONLY = PayloadSelector.Include([points.ID, points.META])
 
 
-class StoreOperations(TokenVectorOperations):
+class StoreOperations(VectorOperations):
     """The synchronous methods of `QdrantEdgeDocumentStore`, which says where the data are and what is baked in."""
 
     name: str
     embedding_dim: int | None
     return_embedding: bool
-
-    @abstractmethod
-    def _format(self) -> ShardFormat:
-        """Say what documents are written with."""
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """
@@ -49,13 +44,15 @@ class StoreOperations(TokenVectorOperations):
         with self._shard.write() as edge:
             if policy != DuplicatePolicy.OVERWRITE:
                 documents = _without_duplicates(edge, documents, policy)
+            if any(document.embedding is not None for document in documents):
+                self._shard.claim_vectors(edge, self.embedding_model)
             orders = self._shard.next_orders(len(documents))
             for start in range(0, len(documents), _BATCH):
                 batch, tokens = without_token_vectors(documents[start : start + _BATCH])
                 rows = zip(batch, orders[start:], strict=False)
                 new = [writer.point(document, order) for document, order in rows]
                 self._shard.token_vectors.stage(tokens)
-                self._shard.upsert(edge, new)
+                self._shard.upsert(edge, new, _embedded(batch))
                 self._shard.token_vectors.publish([str(point.id) for point in new])
         return len(documents)
 
@@ -100,6 +97,17 @@ class StoreOperations(TokenVectorOperations):
             return set()
         with self._shard.read() as edge:
             return existing_ids(edge, document_ids)
+
+    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
+        """
+        Give some meta fields of the documents that match, without reading the documents.
+
+        :param filters: A Haystack filter; all documents without one.
+        :param fields: Their names.
+        :returns: For each document, those of the fields that it has.
+        :raises FilterError: If the filter is malformed.
+        """
+        return self._metas(filters, PayloadSelector.Include([points.meta_path(field) for field in fields]))
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """
@@ -173,12 +181,12 @@ class StoreOperations(TokenVectorOperations):
         with self._shard.write() as edge:
             records = list(scroll(edge, filters, True, self._vectors(True)))
             for start in range(0, len(records), _BATCH):
-                changed = []
-                for record in records[start : start + _BATCH]:
-                    document = _document(record, True)
+                batch = records[start : start + _BATCH]
+                changed = [_document(record, True) for record in batch]
+                for document in changed:
                     document.meta.update(meta)
-                    changed.append(writer.point(document, record.payload[points.ORDER]))
-                self._shard.upsert(edge, changed)
+                new = [writer.point(d, r.payload[points.ORDER]) for d, r in zip(changed, batch, strict=True)]
+                self._shard.upsert(edge, new, _embedded(changed))
         return len(records)
 
     def count_unique_metadata_by_filter(self, filters: dict[str, Any], metadata_fields: list[str]) -> dict[str, int]:
@@ -284,20 +292,23 @@ class StoreOperations(TokenVectorOperations):
         :param top_k: How many documents at most.
         :param meta_fields: Meta fields to return; by default all.
         :param return_content: Whether to return the contents.
-        :returns: The documents nearest to it, best first, equal scores by id; scores as `similarity` says.
+        :returns: The documents nearest to it, best first, equal scores by id; scores as `similarity` says. None where
+            the vectors are those of another embedder than `embedding_model`.
         :raises StoreError: If the store has no vectors.
         :raises ValueError: If the embedding has another length or numbers that are not finite.
         :raises FilterError: If the filter is malformed.
         """
         vector = PointWriter(self._format()).query_vector(query_embedding)
+        if self.other_vectors():
+            return []
         with self._shard.read() as edge:
             return search_vectors(
                 edge, vector, filters, top_k=top_k, meta_fields=meta_fields, return_content=return_content
             )
 
-    def _metas(self, filters: dict[str, Any]) -> list[dict[str, Any]]:
+    def _metas(self, filters: dict[str, Any] | None, wanted: Any = _META_ONLY) -> list[dict[str, Any]]:
         with self._shard.read() as edge:
-            records = scroll(edge, filters, _META_ONLY)
+            records = scroll(edge, filters, wanted)
             return [points.decode_meta(record.payload.get(points.META) or {}) for record in records]
 
     def _vectors(self, wanted: bool) -> list[str] | bool:
@@ -306,6 +317,10 @@ class StoreOperations(TokenVectorOperations):
 
 def _document(record: Any, with_embedding: bool) -> Document:
     return points.decode_document(record.payload, (record.vector or {}) if with_embedding else None)
+
+
+def _embedded(documents: list[Document]) -> int:
+    return sum(document.embedding is not None for document in documents)
 
 
 def _order(record: Any) -> int:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shiguan.support.rarity import rarity
+from shiguan.models.rarity import rarity
 
 # What speaks for an answer: the best sentence's score; pairs of the question's words in it; the share of words that no
 # passage has; the share of the question's rarity in the sentence with its neighbours, and in its whole passage; how far

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shiguan.models.rarity import rarity
 from shiguan.support.classical_chinese import character_weight, is_classical
 from shiguan.support.name_clues import foreign_names
 from shiguan.support.quantities import Quantity, quantities
-from shiguan.support.rarity import rarity
 from shiguan.support.sentences import sentence_spans
 from shiguan.support.terms import terms
 from shiguan.support.verbatim import find_verbatim

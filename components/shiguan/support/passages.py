@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from shiguan.models.token_counter import TokenCounter
 from shiguan.support.partition import partition
 from shiguan.support.sentences import sentence_spans
-from shiguan.support.token_counter import TokenCounter
 
 
 class PassageSizes(NamedTuple):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from haystack.dataclasses import ChatMessage
 
+from shiguan.models.rarity import rarity
 from shiguan.support.question_shapes import question_subject
-from shiguan.support.rarity import rarity
 from shiguan.support.terms import terms
 
 # Words of the assistant count less than the person's; each earlier exchange counts less than the one after it.

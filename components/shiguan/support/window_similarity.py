@@ -6,8 +6,6 @@ from typing import Any, Protocol
 import numpy as np
 from haystack import Document
 
-from shiguan.support.languages import detect_language
-
 
 class DocumentEmbedder(Protocol):
     """Any of Haystack's document embedders."""
@@ -16,33 +14,22 @@ class DocumentEmbedder(Protocol):
         """Give the documents back with their embeddings, in `documents`."""
 
 
-def window_similarities(
-    embedder: DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]], languages: Sequence[str] | None
-) -> list[float | None]:
+def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
     """
     Compare each claim with its windows, all in one call of the embedder.
 
     :param embedder: A document embedder.
     :param pairs: Each claim with the windows that have most of its words.
-    :param languages: ISO 639-1 codes that the embedder knows; None for all.
-    :returns: The highest cosine similarity of each claim, -1 to 1; None for a claim in another language or without a
-        window in one of them.
+    :returns: The highest cosine similarity of each claim, -1 to 1; None for a claim without words or windows, and where
+        the embedder gives no vectors.
     """
-    known: dict[str, bool] = {}
-
-    def knows(text: str) -> bool:
-        if text not in known:
-            known[text] = bool(text.strip()) and (languages is None or detect_language(text) in languages)
-        return known[text]
-
-    usable = [
-        (claim, [window for window in windows if knows(window)]) if knows(claim) else ("", [])
-        for claim, windows in pairs
-    ]
+    usable = [(claim, [text for text in windows if text.strip()] if claim.strip() else []) for claim, windows in pairs]
     texts = sorted({text for claim, windows in usable if windows for text in (claim, *windows)}, key=len, reverse=True)
     if not texts:
         return [None] * len(pairs)
     embedded = embedder.run(documents=[Document(content=text) for text in texts])["documents"]
+    if not all(document.embedding for document in embedded):
+        return [None] * len(pairs)
     place = {document.content: row for row, document in enumerate(embedded)}
     # Shape: (number of texts, embedding size).
     vectors = np.asarray([document.embedding for document in embedded], dtype=np.float32)

@@ -61,11 +61,20 @@ def test_sockets_are_the_templates_variables():
     inputs = PromptFileBuilder(prompt="simple").__haystack_input__._sockets_dict
     assert sorted(inputs) == ["analysis", "context", "language", "profile", "query", "task"]
     assert inputs["query"].type is str
-    assert [name for name in sorted(inputs) if inputs[name].is_mandatory] == ["context", "language", "query"]
+    assert [name for name in sorted(inputs) if inputs[name].is_mandatory] == ["context", "query"]
+
+
+@pytest.mark.parametrize(("query", "language"), [("When did An Lushan rise?", "en"), ("安禄山何时起兵？", "zh")])
+def test_untold_it_answers_in_the_language_of_the_question(query, language):
+    builder = PromptFileBuilder(prompt="simple")
+    told = builder.run(context="c", query=query, language=language)["prompt"]
+    assert builder.run(context="c", query=query)["prompt"] == told
+    assert builder.run(context="c", query=query, language=None)["prompt"] == told
+    assert told[0].meta["language"] == language
 
 
 def test_missing_variable_is_an_error_naming_it():
-    with pytest.raises(ValueError, match="`simple` needs `language`, `query`, which nobody gave"):
+    with pytest.raises(ValueError, match="`simple` needs `query`, which nobody gave"):
         PromptFileBuilder(prompt="simple").run(context="x")
 
 

@@ -15,7 +15,7 @@ from shiguan.errors import StoreError, StoreUnavailableError
 
 def child(number, embedding=(1.0, 0.0)):
     return Document(
-        id=f"c{number}", content=f"text {number}", meta={"tenant_id": "a"}, embedding=embedding and [*embedding]
+        id=f"c{number}", content=f"text {number}", meta={"tenant_id": "a", "file_id": "f"}, embedding=embedding and [*embedding]
     )
 
 
@@ -27,14 +27,28 @@ def pair(elasticsearch, qdrant):
     pair.close()
 
 
-def test_what_is_in_one_store_alone_is_written_again_and_can_be_left_over(pair):
+TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
+
+
+def test_what_is_in_one_store_alone_lacks_its_vector_or_is_left_over(pair):
     pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
     pair.words.write_documents([child(2)], policy=DuplicatePolicy.OVERWRITE)
     pair.vectors.write_documents([child(3)], policy=DuplicatePolicy.OVERWRITE)
-    assert pair.existing_ids(["c1", "c2", "c3"]) == {"c1"}
+    assert pair.existing_ids(["c1", "c2", "c3"]) == {"c1", "c2"}
+    assert pair.list_ids_without_vector(TENANT) == ["c2"]
     assert pair.list_ids() == ["c1", "c2", "c3"]
     pair.delete_documents(["c2", "c3"])
     assert pair.list_ids() == ["c1"]
+
+
+def test_vectors_follow_words(pair):
+    assert pair.write_documents([child(1, embedding=None), child(2, embedding=None)], DuplicatePolicy.OVERWRITE) == 2
+    assert pair.list_ids_without_vector(TENANT) == ["c1", "c2"]
+    assert pair.count_by_file(TENANT) == {"f": (2, 0)}
+    assert pair.write_vectors([child(2)], model="m") == 1
+    assert pair.list_ids_without_vector(TENANT) == ["c1"]
+    assert pair.count_by_file(TENANT) == {"f": (2, 1)}
+    assert pair.words.list_meta(TENANT, ["file_id"]) == [{"file_id": "f"}, {"file_id": "f"}]
 
 
 def test_a_different_number_in_each_is_told(pair):
@@ -42,29 +56,22 @@ def test_a_different_number_in_each_is_told(pair):
     assert "children holds 1 passages and children 0" in pair.status()[1]["problems"][0]
 
 
-def test_a_child_without_a_vector_is_refused_before_anything_is_written(pair):
-    with pytest.raises(StoreError, match="1 of 2 passages have no embedding, `c2` first"):
-        pair.write_documents([child(1), child(2, embedding=None)], policy=DuplicatePolicy.OVERWRITE)
-    assert pair.list_ids() == []
-
-
 def test_vectors_that_fail_leave_words_that_the_next_run_completes(pair, qdrant):
     qdrant.faults.append(lambda request: Reply("full", status=507) if request.method == "PUT" else None)
     with pytest.raises(StoreError, match=r"Qdrant at .* refused a request \(status 507"):
         pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
-    assert pair.existing_ids(["c1"]) == set()
+    assert pair.list_ids_without_vector() == ["c1"]
     qdrant.faults.clear()
-    assert pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE) == 1
-    assert pair.existing_ids(["c1"]) == {"c1"}
+    assert pair.write_vectors([child(1)], model="m") == 1
+    assert pair.list_ids_without_vector() == []
 
 
 def test_it_reads_and_counts_in_elasticsearch(pair):
     pair.write_documents([child(1), child(2)], policy=DuplicatePolicy.OVERWRITE)
-    tenant = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
-    assert (pair.count_documents(), pair.count_documents_by_filter(tenant)) == (2, 2)
-    assert [document.embedding for document in pair.filter_documents(tenant)] == [None, None]
+    assert (pair.count_documents(), pair.count_documents_by_filter(TENANT)) == (2, 2)
+    assert [document.embedding for document in pair.filter_documents(TENANT)] == [None, None]
     assert [document.id for document in pair.get_documents_by_id(["c2"])] == ["c2"]
-    assert pair.delete_by_filter(tenant) == 2
+    assert pair.delete_by_filter(TENANT) == 2
     assert pair.vectors.count_documents() == 0
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.context.context_builder import ContextBuilder
+from shiguan.models.token_counter import TokenCounter
 from shiguan.support.source_blocks import parse_sources
-from shiguan.support.token_counter import TokenCounter
 
 STRATEGIES = ("truncate", "sentences", "window", "summarize")
 ORDERS = ("rank", "stable", "edges")

@@ -158,6 +158,18 @@ class FakeEmbedder:
         return {"documents": [replace(one, embedding=vector) for one, vector in zip(documents, vectors, strict=True)]}
 
 
+@component
+class SentenceEmbedder:
+    """Like most embedders, without a `to_dict` of its own."""
+
+    def __init__(self, model: str):
+        self.model = model
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]):
+        return {"documents": documents}
+
+
 class BrokenEmbedder:
     def run(self, documents):
         raise RuntimeError("no memory")
@@ -168,8 +180,18 @@ def test_the_embedder_lifts_what_is_said_in_other_words():
     words = HallucinationGrader(max_attempts=1).run([claim], passages(ENGLISH))["verdicts"][0]
     meaning = HallucinationGrader(FakeEmbedder(), max_attempts=1).run([claim], passages(ENGLISH))["verdicts"][0]
     assert meaning["score"] > words["score"] + 0.2
-    other = HallucinationGrader(FakeEmbedder(), languages=["fr"], max_attempts=1)
-    assert other.run([claim], passages(ENGLISH))["verdicts"][0]["score"] == words["score"]
+
+
+def test_an_embedder_without_vectors_leaves_the_words_to_decide():
+    @component
+    class NoVectors:
+        @component.output_types(documents=list[Document])
+        def run(self, documents: list[Document]):
+            return {"documents": documents}
+
+    claim = ChatMessage.from_assistant("The general began a revolt [1].")
+    words = HallucinationGrader(max_attempts=1).run([claim], passages(ENGLISH))["verdicts"]
+    assert HallucinationGrader(NoVectors(), max_attempts=1).run([claim], passages(ENGLISH))["verdicts"] == words
 
 
 def test_a_broken_embedder_is_a_warning_or_an_error_as_asked():
@@ -267,9 +289,14 @@ def test_bad_arguments_are_refused(options):
 def test_it_survives_yaml():
     pipeline = Pipeline()
     grader = HallucinationGrader(
-        languages=["en"], chat_generator=OptionalChatGenerator(), max_attempts=2, on_unsupported="refuse", mode="simple"
+        SentenceEmbedder("m"),
+        chat_generator=OptionalChatGenerator(),
+        max_attempts=2,
+        on_unsupported="refuse",
+        mode="simple",
     )
     pipeline.add_component("grader", grader)
     again = Pipeline.loads(pipeline.dumps()).get_component("grader")
-    assert (again.languages, again.max_attempts, again.on_unsupported, again.mode) == (["en"], 2, "refuse", "simple")
+    assert (again.max_attempts, again.on_unsupported, again.mode) == (2, "refuse", "simple")
+    assert (type(again.document_embedder), again.document_embedder.model) == (SentenceEmbedder, "m")
     assert isinstance(again.chat_generator, OptionalChatGenerator)

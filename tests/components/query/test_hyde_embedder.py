@@ -3,14 +3,15 @@ import math
 from pathlib import Path
 
 import pytest
-from haystack import Pipeline, component
+from haystack import Document, Pipeline, component
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.utils import Secret
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
-from shiguan.query.hyde_embedder import HyDEEmbedder, cleaned_passage
+from shiguan.query.hyde_embedder import HyDEEmbedder
+from shiguan.query.rewritten_questions import cleaned_passage
 from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -20,20 +21,15 @@ PASSAGE = "The rebellion broke out because the court feared its own general."
 
 @component
 class AxisEmbedder:
-    """The question lies on the first axis (length 2), a passage on the second, anything else on the third."""
+    """The question lies on the first axis, of length 2, anything else on the third."""
 
     def __init__(self) -> None:
         self.seen = []
-        self.warm = 0
-
-    def warm_up(self) -> None:
-        self.warm += 1
 
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict:
         self.seen.append(text)
-        axis = 0 if text == QUESTION else 1 if text.startswith("The rebellion") else 2
-        return {"embedding": [2.0 if at == axis else 0.0 for at in range(3)]}
+        return {"embedding": [2.0, 0.0, 0.0] if text == QUESTION else [0.0, 0.0, 2.0]}
 
 
 @component
@@ -47,6 +43,26 @@ class AsyncAxisEmbedder(AxisEmbedder):
         return AxisEmbedder.run(self, text)
 
 
+@component
+class PassageAxisEmbedder:
+    """Passages lie on the second axis, of length 2; those of a call are written down together."""
+
+    def __init__(self) -> None:
+        self.seen = []
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]) -> dict:
+        self.seen.append([document.content for document in documents])
+        return {"documents": [Document(content=document.content, embedding=[0.0, 2.0, 0.0]) for document in documents]}
+
+
+@component
+class NoWeights:
+    @component.output_types(embedding=list[float], warnings=list[str])
+    def run(self, text: str) -> dict:
+        return {"embedding": [], "warnings": ["The embedder's weights are missing."]}
+
+
 @pytest.fixture(autouse=True)
 def endpoint(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
@@ -55,7 +71,11 @@ def endpoint(stand_in_llm, monkeypatch):
 
 def embedder(**more):
     generator = OptionalChatGenerator(max_retries=0, timeout=5)
-    return HyDEEmbedder(more.pop("text_embedder", None) or AxisEmbedder(), chat_generator=generator, **more)
+    return hyde(more.pop("text_embedder", None), chat_generator=generator, **more)
+
+
+def hyde(text_embedder=None, **more):
+    return HyDEEmbedder(text_embedder or AxisEmbedder(), document_embedder=PassageAxisEmbedder(), **more)
 
 
 HALF = math.sqrt(0.5)
@@ -66,7 +86,8 @@ def test_question_and_passage_are_averaged_to_length_one(stand_in_llm):
     result = component.run(text=QUESTION, use_hyde=True)
     assert result["embedding"] == pytest.approx([HALF, HALF, 0.0])
     assert (result["hypothetical_passages"], result["warnings"], result["llm_calls"]) == ([PASSAGE], [], 1)
-    assert component.text_embedder.seen == [QUESTION, PASSAGE]
+    assert component.text_embedder.seen == [QUESTION]
+    assert component.document_embedder.seen == [[PASSAGE]]
     assert f"<question>\n{QUESTION}\n</question>" in stand_in_llm.prompts[0]
 
 
@@ -74,16 +95,24 @@ def test_two_passages_weigh_twice_the_question(stand_in_llm):
     replies = iter([PASSAGE, "The rebellion began at Fanyang in winter."])
     stand_in_llm.default = lambda call: next(replies)
     stand_in_llm.rule("question", lambda call: next(replies))
-    result = embedder(n_passages=2).run(text=QUESTION, use_hyde=True)
+    component = embedder(n_passages=2)
+    result = component.run(text=QUESTION, use_hyde=True)
     assert result["embedding"] == pytest.approx([1 / math.sqrt(5), 2 / math.sqrt(5), 0.0])
+    assert component.document_embedder.seen == [[PASSAGE, "The rebellion began at Fanyang in winter."]]
     assert len(result["hypothetical_passages"]) == result["llm_calls"] == stand_in_llm.calls == 2
 
 
-def test_passages_are_asked_for_side_by_side(stand_in_llm):
-    stand_in_llm.time_to_first_token = 0.2
-    result = embedder(n_passages=3).run(text=QUESTION, use_hyde=True)
-    assert (stand_in_llm.calls, stand_in_llm.critical_path) == (3, 1)
-    assert result["hypothetical_passages"] == [PASSAGE]
+def test_without_the_embedders_weights_passages_are_still_there_to_be_searched_by_words():
+    component = embedder(text_embedder=NoWeights())
+    expected = {
+        "embedding": [],
+        "hypothetical_passages": [PASSAGE],
+        "warnings": ["The embedder's weights are missing."],
+        "llm_calls": 1,
+    }
+    assert component.run(text=QUESTION, use_hyde=True) == expected
+    assert asyncio.run(component.run_async(text=QUESTION, use_hyde=True)) == expected
+    assert component.document_embedder.seen == []
 
 
 def test_one_failed_passage_of_two_does_no_harm(stand_in_llm):
@@ -106,7 +135,7 @@ def test_untold_it_does_what_its_parameter_says():
 
 @pytest.mark.parametrize("generator", [None, UnavailableGenerator()], ids=["none", "not available"])
 def test_without_a_model_the_question_is_embedded_with_a_warning(generator):
-    result = HyDEEmbedder(AxisEmbedder(), chat_generator=generator).run(text=QUESTION, use_hyde=True)
+    result = hyde(chat_generator=generator).run(text=QUESTION, use_hyde=True)
     assert (result["embedding"], result["llm_calls"]) == ([2.0, 0.0, 0.0], 0)
     assert result["warnings"] == [
         "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
@@ -202,14 +231,14 @@ def test_async_passages_overlap(stand_in_llm):
 
 
 async def test_a_generator_without_async_twin_does_not_block_or_break():
-    result = await HyDEEmbedder(AxisEmbedder(), chat_generator=FailingGenerator()).run_async(text=QUESTION)
+    result = await hyde(chat_generator=FailingGenerator()).run_async(text=QUESTION)
     assert result["warnings"] == [
         "No hypothetical passage (the generator is broken): the question was embedded as it is."
     ]
 
 
 def test_errors_can_be_let_through():
-    component = HyDEEmbedder(AxisEmbedder(), chat_generator=FailingGenerator(), raise_on_failure=True)
+    component = hyde(chat_generator=FailingGenerator(), raise_on_failure=True)
     with pytest.raises(RuntimeError, match="broken"):
         component.run(text=QUESTION)
 
@@ -220,16 +249,17 @@ def test_errors_can_be_let_through():
 )
 def test_bad_arguments_are_refused(arguments, name):
     with pytest.raises(ValueError, match=f"`{name}` must"):
-        HyDEEmbedder(AxisEmbedder(), **arguments)
+        hyde(**arguments)
 
 
 def test_round_trip_nested_in_haystacks_own_retriever(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "any")
-    from haystack.components.embedders import OpenAITextEmbedder
+    from haystack.components.embedders import OpenAIDocumentEmbedder, OpenAITextEmbedder
     from haystack.components.retrievers import InMemoryEmbeddingRetriever, TextEmbeddingRetriever
 
     made = HyDEEmbedder(
         OpenAITextEmbedder(api_key=Secret.from_env_var("OPENAI_API_KEY"), model="m"),
+        document_embedder=OpenAIDocumentEmbedder(api_key=Secret.from_env_var("OPENAI_API_KEY"), model="d"),
         chat_generator=OptionalChatGenerator(),
         n_passages=2,
         style="s",
@@ -245,6 +275,7 @@ def test_round_trip_nested_in_haystacks_own_retriever(monkeypatch):
     pipeline = Pipeline.loads(pipeline.dumps())
     nested = pipeline.get_component("retriever").text_embedder
     assert (type(nested), nested.n_passages, nested.text_embedder.model) == (HyDEEmbedder, 2, "m")
+    assert nested.document_embedder.model == "d"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -97,7 +97,6 @@ BROKEN = {
     "numbers": '{"queries": [1, 2]}',
     "an empty list": '{"queries": []}',
     "only the question again": json.dumps({"queries": [MULTI, MULTI.upper(), MULTI.rstrip(".") + "?"]}),
-    "another language": '{"queries": ["比较均田制与两税法"]}',
     "refusals": '{"queries": ["I cannot help with that."]}',
     "too long": json.dumps({"queries": ["long " * 100]}),
     "cut off in the first query": '{"queries": ["equal-field sys',
@@ -111,6 +110,11 @@ def test_a_bad_reply_leaves_the_question_alone_with_a_warning(stand_in_llm, repl
     assert result["llm_calls"] == 1
     assert len(result["warnings"]) == 1
     assert "as it is" in result["warnings"][0]
+
+
+def test_a_query_in_another_language_is_searched_too(stand_in_llm):
+    result = rewriter(stand_in_llm, {"queries": ["比较均田制与两税法"]}).run(query=MULTI)
+    assert result["queries"] == [MULTI, "比较均田制与两税法"]
 
 
 MENDED = {

@@ -1,7 +1,9 @@
+import importlib.util
+import subprocess
+import sys
+
 import pytest
-import torch
 from haystack import Document, Pipeline
-from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker
 
 from shiguan.retrieval import best_window_ranker
 from shiguan.retrieval.best_window_ranker import BestWindowRanker
@@ -12,6 +14,8 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "salt", "tax", "iron", "s
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
     """A cross-encoder with random weights over eleven words, saved as any other model."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
@@ -41,10 +45,8 @@ class Counting:
     """Stands for the model: a window scores its share of the word `salt`, and every batch is written down."""
 
     batch_size = 4
-    model_name_or_path = "counting"
 
     def __init__(self):
-        self.model = object()
         self.batches = []
 
     def run(self, query, documents, top_k):
@@ -60,8 +62,10 @@ def passage(name, text, score=0.5, **meta):
     return Document(id=name, content=text, score=score, meta=meta)
 
 
-def ranker(**parameters):
-    return BestWindowRanker(Counting(), **parameters)
+def ranker(model=None, **parameters):
+    made = BestWindowRanker("counting", **parameters)
+    made._ranker = model or Counting()
+    return made
 
 
 def names(result):
@@ -81,14 +85,14 @@ def test_windows_with_matched_children_are_scored_first():
     at = text.index("Salt")
     matched = passage("matched", text, matches=[{"start": at, "end": at + 9, "child_id": "c", "score": 1.0}])
     model = Counting()
-    BestWindowRanker(model, window_characters=30, windows_per_passage=1).run("salt", [matched])
+    ranker(model, window_characters=30, windows_per_passage=1).run("salt", [matched])
     assert sum(len(batch) for batch in model.batches) == 1
 
 
 def test_windows_go_to_the_model_sorted_by_length():
     model = Counting()
     passages = [passage(str(i), "salt " * length) for i, length in enumerate([9, 1, 7, 3, 5, 2, 8])]
-    BestWindowRanker(model).run("salt", passages)
+    ranker(model).run("salt", passages)
     lengths = [length for batch in model.batches for length in batch]
     assert lengths == sorted(lengths)
     assert [len(batch) for batch in model.batches] == [4, 3]
@@ -103,18 +107,15 @@ def test_equal_scores_keep_the_order_they_came_in():
     }  # fmt: skip
 
 
-def test_a_language_that_the_model_does_not_know_keeps_the_fused_order():
-    passages = [passage("a", "鐵", 0.9), passage("b", "鹽", 0.8), passage("c", "salt", 0.7)]
-    result = ranker(languages=["en"], top_k=2).run("鹽稅始於何時？", passages)
-    assert [(document.id, document.score) for document in result["documents"]] == [("a", 0.9), ("b", 0.8)]
-    assert result["skipped"] == "the cross-encoder `counting` knows en, the question is in zh"
-    assert result["warnings"] == [f"Passages stand in the order of the fusion: {result['skipped']}."]
-    assert [entry["ranked_by"] for entry in result["ranking"]] == ["fusion", "fusion"]
+@pytest.mark.parametrize("question", ["salt", "鹽稅始於何時？", "соль"])
+def test_a_question_in_any_language_is_ranked(question):
+    passages = [passage("a", "鐵", 0.9), passage("b", "salt", 0.8)]
+    assert names(ranker().run(question, passages)) == ["b", "a"]
 
 
 def test_no_passages_are_no_case_for_the_model():
     model = Counting()
-    assert BestWindowRanker(model).run("salt", []) == {"documents": [], "ranking": [], "skipped": "", "warnings": []}
+    assert ranker(model).run("salt", []) == {"documents": [], "ranking": [], "skipped": "", "warnings": []}
     assert model.batches == []
 
 
@@ -134,30 +135,84 @@ def test_any_passage_has_a_window(text):
     assert len(ranker().run("salt", [passage("a", text)])["documents"]) == 1
 
 
-def test_a_model_that_cannot_be_loaded_gives_the_fused_order_and_is_tried_again(tmp_path, monkeypatch):
+PASSAGES = [passage("a", "iron", 0.9), passage("b", "salt", 0.8)]
+
+
+@pytest.mark.parametrize("model", ["cross-encoder/of-nobody", "no/such/folder", "../nowhere"])
+def test_without_weights_the_fused_order_stays_without_a_warning(model, monkeypatch):
+    monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json",))
+    result = BestWindowRanker(model, top_k=1).run("salt", PASSAGES)
+    assert [(document.id, document.score) for document in result["documents"]] == [("a", 0.9)]
+    assert result["ranking"][0]["ranked_by"] == "fusion"
+    assert result["skipped"] == f"the cross-encoder `{model}` is left out, its files are not on this machine"
+    assert result["warnings"] == []
+
+
+def test_without_the_extra_the_fused_order_stays_and_skipped_names_the_extra(monkeypatch):
+    monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json", "no_such_package_of_nobody"))
+    result = BestWindowRanker("any").run("salt", PASSAGES)
+    assert names(result) == ["a", "b"]
+    assert 'pip install "shiguan[transformers]"' in result["skipped"]
+    assert result["warnings"] == []
+
+
+@pytest.mark.parametrize(("blocked", "reason"), [(True, "not installed"), (False, "not on this machine")])
+def test_without_packages_or_weights_transformers_is_not_imported(blocked, reason):
+    """In a process of its own, in which the packages are there or are not."""
+    program = (
+        "import sys\n"
+        f"if {blocked}: sys.modules.update(torch=None, transformers=None, accelerate=None)\n"
+        "from haystack import Document\n"
+        "from shiguan.retrieval.best_window_ranker import BestWindowRanker\n"
+        "print(BestWindowRanker('of/nobody').run('q', [Document(content='a')])['skipped'])\n"
+        "assert sys.modules.get('transformers') is None\n"
+    )
+    if not blocked and importlib.util.find_spec("transformers") is None:
+        pytest.skip("needs shiguan[transformers]")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert reason in done.stdout
+
+
+def test_a_model_that_cannot_be_loaded_gives_the_fused_order_with_a_warning_and_is_tried_again(tmp_path, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(best_window_ranker.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json",))
     tries = []
-    real = TransformersSimilarityRanker.warm_up
-    monkeypatch.setattr(TransformersSimilarityRanker, "warm_up", lambda self: (tries.append(1), real(self)))
-    missing = BestWindowRanker(TransformersSimilarityRanker(model=str(tmp_path / "absent")), retry_seconds=60)
-    passages = [passage("a", "iron", 0.9), passage("b", "salt", 0.8)]
-    result = missing.run("salt", passages)
+
+    def load(model, local_files_only):
+        tries.append((model, local_files_only))
+        raise RuntimeError("half a file\nand more")
+
+    monkeypatch.setattr(best_window_ranker, "_load", load)
+    broken = BestWindowRanker(str(tmp_path), retry_seconds=60)
+    result = broken.run("salt", PASSAGES)
     assert names(result) == ["a", "b"]
     assert result["warnings"] == [
-        f"Passages stand in the order of the fusion: the cross-encoder `{tmp_path / 'absent'}` is left out, its files "
-        "are not on this machine."
+        f"Passages stand in the order of the fusion: the cross-encoder `{tmp_path}` is left out, it could not be loaded "
+        "(RuntimeError: half a file)."
     ]
-    missing.run("salt", passages)
+    broken.run("salt", PASSAGES)
     assert len(tries) == 1
     clock[0] = 61.0
-    missing.run("salt", passages)
-    assert len(tries) == 2
+    broken.run("salt", PASSAGES)
+    assert tries == [(str(tmp_path), True)] * 2
+
+
+def test_a_model_that_breaks_down_on_a_question_costs_the_order_and_not_the_answer():
+    class Broken(Counting):
+        def run(self, query, documents, top_k):
+            raise RuntimeError("out of memory")
+
+    result = ranker(Broken()).run("salt", PASSAGES)
+    assert names(result) == ["a", "b"]
+    assert result["skipped"] == "the cross-encoder `counting` failed (RuntimeError)"
+    assert len(result["warnings"]) == 1
 
 
 def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
-    first = BestWindowRanker(TransformersSimilarityRanker(model=tiny_model))
-    second = BestWindowRanker(TransformersSimilarityRanker(model=tiny_model))
+    first = BestWindowRanker(tiny_model)
+    second = BestWindowRanker(tiny_model)
     passages = [passage("a", "the salt tax ."), passage("b", "the iron ."), passage("c", "silk")]
     result = first.run("salt tax", passages)
     assert sorted(names(result)) == ["a", "b", "c"]
@@ -165,19 +220,17 @@ def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
     scores = [document.score for document in result["documents"]]
     assert scores == sorted(scores, reverse=True)
     assert second.run("salt tax", passages) == result
-    assert first.ranker.model is second.ranker.model
+    assert first._ranker is second._ranker
 
 
-def test_it_round_trips_through_yaml(tiny_model):
+def test_it_round_trips_through_yaml():
     pipeline = Pipeline()
-    pipeline.add_component("ranker", BestWindowRanker(TransformersSimilarityRanker(model=tiny_model), languages=["en"]))
+    pipeline.add_component("ranker", BestWindowRanker("some/model", local_files_only=False, top_k=3))
     loaded = Pipeline.loads(pipeline.dumps()).get_component("ranker")
-    assert (loaded.languages, loaded.top_k, loaded.ranker.model_name_or_path) == (["en"], 5, tiny_model)
+    assert (loaded.model, loaded.local_files_only, loaded.top_k) == ("some/model", False, 3)
 
 
-@pytest.mark.parametrize(
-    "parameters", [{"top_k": 0}, {"window_characters": 0}, {"windows_per_passage": 0}, {"languages": []}]
-)
+@pytest.mark.parametrize("parameters", [{"top_k": 0}, {"window_characters": 0}, {"windows_per_passage": 0}])
 def test_parameters_out_of_range_are_refused(parameters):
     with pytest.raises(ValueError, match=f"`{next(iter(parameters))}`"):
-        ranker(**parameters)
+        BestWindowRanker("any", **parameters)

@@ -9,20 +9,6 @@ from haystack.testing.document_store import (
     GetMetadataFieldsInfoTest,
     GetMetadataFieldUniqueValuesTest,
 )
-from haystack.testing.document_store_async import (
-    CountDocumentsAsyncTest,
-    CountDocumentsByFilterAsyncTest,
-    CountUniqueMetadataByFilterAsyncTest,
-    DeleteAllAsyncTest,
-    DeleteByFilterAsyncTest,
-    DeleteDocumentsAsyncTest,
-    FilterDocumentsAsyncTest,
-    GetMetadataFieldMinMaxAsyncTest,
-    GetMetadataFieldsInfoAsyncTest,
-    GetMetadataFieldUniqueValuesAsyncTest,
-    UpdateByFilterAsyncTest,
-    WriteDocumentsAsyncTest,
-)
 
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
@@ -55,27 +41,8 @@ class TestHaystacksOwn(
             document_store.write_documents([document])
 
 
-class TestHaystacksOwnAsync(
-    CountDocumentsAsyncTest,
-    CountDocumentsByFilterAsyncTest,
-    CountUniqueMetadataByFilterAsyncTest,
-    DeleteAllAsyncTest,
-    DeleteByFilterAsyncTest,
-    DeleteDocumentsAsyncTest,
-    FilterDocumentsAsyncTest,
-    GetMetadataFieldMinMaxAsyncTest,
-    GetMetadataFieldsInfoAsyncTest,
-    GetMetadataFieldUniqueValuesAsyncTest,
-    UpdateByFilterAsyncTest,
-    WriteDocumentsAsyncTest,
-):
-    @pytest.fixture
-    def document_store(self, document_store):
-        return document_store
-
-    @pytest.mark.asyncio
-    async def test_write_documents_async(self, document_store):
-        document = Document(content="text")
-        assert await document_store.write_documents_async([document]) == 1
-        with pytest.raises(DuplicateDocumentError):
-            await document_store.write_documents_async([document])
+async def test_the_writer_of_a_pipeline_may_await_a_write(document_store):
+    document = Document(content="text")
+    assert await document_store.write_documents_async([document]) == 1
+    with pytest.raises(DuplicateDocumentError):
+        await document_store.write_documents_async([document])

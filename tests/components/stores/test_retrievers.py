@@ -241,11 +241,3 @@ async def test_the_asynchronous_twins_find_the_same(filled):
     pipeline.add_component("words", words)
     result = await pipeline.run_async({"words": {"query": "army"}})
     assert ids(result["words"]) == ["a", "b"]
-
-
-async def test_the_stores_own_asynchronous_methods_do_as_their_twins(filled):
-    assert await filled.get_documents_by_id_async(["b", "a"]) == filled.get_documents_by_id(["b", "a"])
-    assert await filled.list_ids_async(tenant("one")) == filled.list_ids(tenant("one"))
-    assert await filled.existing_ids_async(["a", "x"]) == {"a"}
-    assert await filled.bm25_retrieval_async("army") == filled.bm25_retrieval("army")
-    assert await filled.embedding_retrieval_async([1.0, 0.0]) == filled.embedding_retrieval([1.0, 0.0])

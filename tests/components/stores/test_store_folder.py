@@ -239,7 +239,6 @@ def test_two_objects_of_one_folder_share_their_data(tmp_path):
         ({"similarity": "dot_product"}, "similarity 'cosine', but 'dot_product'"),
         ({"bm25_k1": 2.0}, "bm25_k1 1.2, but 2.0"),
         ({"bm25_fields": ["title"]}, "bm25_fields"),
-        ({"embedding_model": "b"}, "embedding_model 'a', but 'b'"),
     ],
 )
 @pytest.mark.parametrize("reopened", [True, False])
@@ -251,17 +250,6 @@ def test_other_settings_than_the_folders_are_refused(tmp_path, other, word, reop
     with pytest.raises(StoreFormatError, match=f"{word}.*Ingest again into another folder"):
         make(tmp_path, **{"embedding_model": "a", **other}).count_documents()
     assert store.count_documents() == 1
-
-
-def test_a_folder_learns_the_models_name_once(tmp_path):
-    make(tmp_path).write_documents(documents(1))
-    close_all_shards()
-    assert make(tmp_path, embedding_model="a").count_documents() == 1
-    close_all_shards()
-    assert make(tmp_path).count_documents() == 1
-    close_all_shards()
-    with pytest.raises(StoreFormatError, match="embedding_model"):
-        make(tmp_path, embedding_model="b").count_documents()
 
 
 def edit(folder, change):

@@ -1,7 +1,9 @@
 """
 Ingests files in a process of its own that is killed at a chosen point: `ingest_and_die.py DATA_DIR STEP [FILE…]`.
 
-A step is a slice of six documents written or deleted; the process sends itself SIGKILL before step STEP, or lives if
+Without files it only makes the vectors that are missing, as `shiguan ingest --resume` does.
+
+A step is a slice of six documents written, given their vectors or deleted; the process sends itself SIGKILL before step STEP, or lives if
 there are fewer. Several runs may be asked for at once (`-- DATA_DIR STEP FILE…` again); each is a forked process. Prints
 for each run `killed` or the number of steps and of embedded documents.
 """
@@ -12,11 +14,12 @@ import signal
 import sys
 from dataclasses import replace
 
+import numpy as np
 from haystack import Document, component
 
+from shiguan.ingest import vector_writer
 from shiguan.loading import load_pipeline
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.support.packed_tokens import META_KEY, PackedTokens
 
 SLICE = 6
 
@@ -27,6 +30,7 @@ class HashEmbedder:
 
     def __init__(self):
         self.embedded = 0
+        self.identity = "hash"
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]):
@@ -35,14 +39,13 @@ class HashEmbedder:
 
 
 def embedded(document):
-    digest = hashlib.sha256(document.content.encode()).digest()
-    tokens = PackedTokens("hash", 8, bytes([digest[0] % 16, 0, 0, 0]), digest[:5])
-    return replace(document, embedding=vector(document.content), meta={**document.meta, META_KEY: tokens})
+    return replace(document, embedding=vector(document.content))
 
 
 def vector(text):
     digest = hashlib.sha256(text.encode()).digest()
-    return [(digest[n % 32] - 127.5) / 128 for n in range(384)]
+    numbers = np.array([(digest[n % 32] - 127.5) / 128 for n in range(384)])
+    return (numbers / np.linalg.norm(numbers)).astype(np.float32).tolist()
 
 
 def ingest(data_dir, last_step, files):
@@ -54,7 +57,8 @@ def ingest(data_dir, last_step, files):
             os.kill(os.getpid(), signal.SIGKILL)
         steps += 1
 
-    write, delete = QdrantEdgeDocumentStore.write_documents, QdrantEdgeDocumentStore.delete_documents
+    store = QdrantEdgeDocumentStore
+    write, delete, write_vectors = store.write_documents, store.delete_documents, store.write_vectors
 
     def write_documents(self, documents, *args, **kwargs):
         written = 0
@@ -66,18 +70,25 @@ def ingest(data_dir, last_step, files):
     async def write_documents_async(self, documents, *args, **kwargs):
         return write_documents(self, documents, *args, **kwargs)
 
+    def write_a_slice(self, documents, *, model):
+        step()
+        return write_vectors(self, documents, model=model)
+
     def delete_documents(self, document_ids):
         for start in range(0, len(document_ids), SLICE):
             step()
             delete(self, document_ids[start : start + SLICE])
 
-    QdrantEdgeDocumentStore.write_documents = write_documents
-    QdrantEdgeDocumentStore.write_documents_async = write_documents_async
-    QdrantEdgeDocumentStore.delete_documents = delete_documents
+    store.write_documents, store.write_documents_async = write_documents, write_documents_async
+    store.delete_documents, store.write_vectors = delete_documents, write_a_slice
+    vector_writer._SLICE = SLICE
     pipeline = load_pipeline("embedded", "index", data_dir=data_dir)
     embedder = HashEmbedder()
-    pipeline.get_component("embedder").document_embedder = embedder
-    pipeline.run({"source_inspector": {"sources": files}, "stamper": {"tenant_id": "t"}})
+    pipeline.get_component("vector_writer").document_embedder = embedder
+    if files:
+        pipeline.run({"source_inspector": {"sources": files}, "stamper": {"tenant_id": "t"}})
+    else:
+        pipeline.get_component("vector_writer").complete(None)
     report(f"{steps} {embedder.embedded}")
 
 

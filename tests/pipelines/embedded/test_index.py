@@ -7,12 +7,14 @@ import pypdf
 import pytest
 import yaml
 from haystack import AsyncPipeline, Document, component
+from haystack.core.errors import PipelineRuntimeError
 
+from shiguan.ingest import vector_writer
 from shiguan.loading import load_pipeline
 from shiguan.resources import resource_folder
 
-STAGES = {"source_inspector", "epub_converter", "jsonl_converter", "conversion_inspector", "splitter", "embedder",
-          "child_writer", "orphan_remover"}  # fmt: skip
+STAGES = {"source_inspector", "epub_converter", "jsonl_converter", "conversion_inspector", "splitter", "child_writer",
+          "orphan_remover", "vector_writer"}  # fmt: skip
 
 
 @component
@@ -34,7 +36,7 @@ class Index:
     def __init__(self, data_dir):
         self.pipeline = load_pipeline("embedded", "index", data_dir=data_dir)
         self.embedder = CountingEmbedder()
-        self.pipeline.get_component("embedder").document_embedder = self.embedder
+        self.pipeline.get_component("vector_writer").document_embedder = self.embedder
         self.parents = self.pipeline.get_component("parent_writer").document_store
         self.children = self.pipeline.get_component("child_writer").document_store
 
@@ -42,7 +44,7 @@ class Index:
         return {
             "source_inspector": {"sources": list(paths)},
             "stamper": {"tenant_id": tenant_id},
-            "embedder": extra,
+            "vector_writer": extra,
         }
 
     def run(self, *paths, **parameters):
@@ -193,60 +195,65 @@ def test_two_tenants_have_a_file_each_and_neither_touches_the_others(index, book
     }
 
 
-def test_chinese_goes_in_without_a_vector(index, books):
+def test_every_language_has_its_vector(index, books):
     (books / "a.txt").write_text("天宝十四载，安禄山反于范阳。玄宗幸蜀，太子即位于灵武。")
-    result = index.run(books / "a.txt")
+    index.run(books / "a.txt")
     (child,) = index.children.filter_documents()
-    assert (child.meta["language"], child.embedding, index.embedder.embedded) == ("zh", None, 0)
-    assert "have no vector" in result["embedder"]["warnings"][0]
+    assert (child.meta["language"], index.embedder.embedded) == ("zh", 1)
+    assert child.embedding
 
 
-def test_progress_hears_of_the_passages(index, books):
-    heard = []
-    (books / "a.txt").write_text(ENGLISH)
-    index.run(books / "a.txt", progress=lambda *step: heard.append(step))
-    assert heard == [("embedding", 0, 1), ("embedding", 1, 1)]
+def long_book(folder, paragraphs=60):
+    book = folder / "book.txt"
+    book.write_text("\n\n".join(f"Chapter {n}. " + f"The garrison marched on day {n}. " * 12 for n in range(paragraphs)))
+    return book
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_bad_files_are_each_explained_and_the_good_ones_go_in(index, books):
-    good = one_of_each(books)
-    bad = books / "bad"
-    bad.mkdir()
-    writer = pypdf.PdfWriter()
-    writer.add_blank_page(100, 100)
-    writer.write(str(bad / "scan.pdf"))
-    writer.encrypt("secret")
-    writer.write(str(bad / "locked.pdf"))
-    (bad / "damaged.pdf").write_bytes(b"%PDF-1.7\n" + b"garbage " * 50)
-    (bad / "cut.docx").write_bytes((books / "a.docx").read_bytes()[:2000])
-    (bad / "zip.epub").write_bytes(b"PK\x03\x04 no archive")
-    (bad / "empty.txt").write_bytes(b"")
-    (bad / "picture.txt").write_bytes(b"\x89PNG\r\n\x1a\n")
-    (bad / "blank.html").write_text("<html><body> </body></html>")
-    (bad / "notes.doc").write_bytes(b"x")
-    (bad / "rows.jsonl").write_text('{"id": 1}\n["x"]\n{"text": "Good row."}\n')
-    (bad / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"text": "x"}' * 1000)[:30])
-    result = index.run(*good, *sorted(bad.iterdir()), bad / "missing.epub", bad)
-    entries = skipped(result)
-    named = sorted(entry["source"] for entry in entries)
-    expected = sorted([*(p.name for p in bad.iterdir() if p.name != "rows.jsonl"), "rows.jsonl", "rows.jsonl",
-                       "missing.epub", "bad"])  # fmt: skip
-    assert named == expected
-    assert all(entry["cause"] and entry["next_step"] for entry in entries)
-    sources = {parent.meta["source"] for parent in index.parents.filter_documents()}
-    assert sources == {*(path.name for path in good), "rows.jsonl"}
+class StoppedError(Exception):
+    """Raised by whoever hears of the progress."""
 
 
-@pytest.mark.slow
-def test_a_single_line_of_five_megabytes_goes_in(index, books):
-    (books / "a.txt").write_text("天地玄黄宇宙洪荒" * 208_334)
-    result = index.run(books / "a.txt")
-    assert skipped(result) == []
-    assert sum(len(child.content) for child in result["splitter"]["children"]) == 8 * 208_334
+def stop_at(least):
+    def progress(stage, done, total):
+        if done >= least:
+            raise StoppedError
+
+    return progress
 
 
-def test_only_bad_files_end_without_an_error(index, books):
-    result = index.run(books / "gone.txt")
-    assert len(skipped(result)) == 1
-    assert index.parents.count_documents() == 0
+def test_words_are_found_while_vectors_are_still_missing(index, books, monkeypatch):
+    monkeypatch.setattr(vector_writer, "_SLICE", 8)
+    monkeypatch.setattr(vector_writer, "_BATCH", 4)
+    book = long_book(books)
+    with pytest.raises(PipelineRuntimeError):
+        index.run(book, progress=stop_at(20))
+    assert len(index.children.bm25_retrieval("garrison", top_k=500)) == index.children.count_documents()
+    # Two slices are whole; of the third one batch was made and is lost.
+    assert index.embedder.embedded == 20
+    assert len(index.children.list_ids_without_vector()) == index.children.count_documents() - 16
+
+
+def test_the_same_file_again_embeds_only_what_was_missing(index, books, tmp_path, monkeypatch):
+    monkeypatch.setattr(vector_writer, "_SLICE", 8)
+    book = long_book(books)
+    with pytest.raises(PipelineRuntimeError):
+        index.run(book, progress=stop_at(20))
+    missing, before = len(index.children.list_ids_without_vector()), index.embedder.embedded
+    result = index.run(book)
+    assert result["vector_writer"]["written"] == missing == index.embedder.embedded - before
+    assert result["child_writer"]["documents_written"] == 0
+    whole = Index(tmp_path / "whole")
+    whole.run(book)
+    assert index.everything() == whole.everything()
+
+
+def test_an_older_version_is_gone_before_the_first_vector_is_made(index, books):
+    book = long_book(books)
+    index.run(book)
+    book.write_text("\n\n".join(["All is new. " * 50] * 3))
+    with pytest.raises(PipelineRuntimeError):
+        index.run(book, progress=stop_at(0))
+    assert index.children.bm25_retrieval("garrison") == []
+    assert {d.meta["parent_id"] for d in index.children.filter_documents()} == {
+        d.id for d in index.parents.filter_documents()
+    }

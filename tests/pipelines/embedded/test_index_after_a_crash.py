@@ -36,9 +36,6 @@ def everything_in(data_dir):
     for name, store in stores.items():
         documents = [document.to_dict(flatten=False) for document in store.filter_documents()]
         found[name] = sorted(json.dumps(document, sort_keys=True) for document in documents)
-    children = stores["children"]
-    tokens = children.token_vectors(sorted(children.list_ids()), "hash")
-    found["token vectors"] = [tokens.ids, tokens.values.tolist(), tokens.frequencies.tolist()]
     close_all_shards()
     return found
 
@@ -105,3 +102,29 @@ def test_what_is_found_after_a_crash_always_leads_to_a_passage(tmp_path):
         parents = {document.id for document in stores["parents"].filter_documents()}
         assert {document.meta["parent_id"] for document in stores["children"].filter_documents()} <= parents
         close_all_shards()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
+@pytest.mark.slow
+def test_after_kill_9_among_the_vectors_resuming_without_the_files_gives_the_same_store(tmp_path):
+    books = tmp_path / "books"
+    books.mkdir()
+    files = write_version(books, 1)
+    steps, embedded = map(int, run_all((tmp_path / "whole", 10**6, files))[0].split())
+    expected = everything_in(tmp_path / "whole")
+    for lost in (1, 4):
+        library = tmp_path / f"killed-{lost}"
+        (killed,) = run_all((library, steps - lost, files))
+        assert killed == "killed"
+        for file in files:
+            file.rename(file.with_suffix(".away"))
+        children = load_stores("embedded", data_dir=library)["children"]
+        missing = len(children.list_ids_without_vector())
+        close_all_shards()
+        # All slices before the one that was being made are there.
+        assert 6 * (lost - 1) < missing <= 6 * lost
+        (resumed,) = run_all((library, 10**6, []))
+        assert int(resumed.split()[1]) == missing < embedded
+        assert everything_in(library) == expected
+        for file in files:
+            file.with_suffix(".away").rename(file)

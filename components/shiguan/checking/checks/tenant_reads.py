@@ -11,8 +11,10 @@ from shiguan.checking.stores import readers, reading_parts
 from shiguan.checking.tenant_flow import TENANT_FILTER, unfiltered
 
 _INNER_READERS: Final = {
-    "shiguan.retrieval.rank_fusion_retriever.RankFusionRetriever": ("bm25_retriever", "embedding_retriever"),
-    "shiguan.retrieval.fallback_ranker.FallbackRanker": ("rankers",),
+    "shiguan.retrieval.multi_query_hybrid_retriever.MultiQueryHybridRetriever": (
+        "bm25_retriever",
+        "embedding_retriever",
+    ),
     "haystack.components.retrievers.text_embedding_retriever.TextEmbeddingRetriever": ("retriever",),
     "haystack.components.retrievers.multi_retriever.MultiRetriever": ("retrievers",),
 }

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from shiguan.support.token_counter import TokenCounter
+from shiguan.models.token_counter import TokenCounter
 
 
 def test_tokens_are_the_embedders_own_without_start_and_end_marks():
@@ -55,7 +55,7 @@ def test_a_broken_tokenizer_file_counts_characters_and_says_so(tmp_path):
 
 @pytest.mark.parametrize("heavy", ["torch", "transformers", "tokenizers", "huggingface_hub"])
 def test_importing_the_counter_imports_no_model_library(heavy):
-    code = f"import sys; import shiguan.support.token_counter; sys.exit({heavy!r} in sys.modules)"
+    code = f"import sys; import shiguan.models.token_counter; sys.exit({heavy!r} in sys.modules)"
     # haystack itself may import torch; the module must not add to what haystack's logging loads.
     base = f"import sys; from haystack import logging; sys.exit({heavy!r} in sys.modules)"
     run = [subprocess.run([sys.executable, "-c", c], check=False).returncode for c in (code, base)]

@@ -1,0 +1,171 @@
+"""Gives the children in the store their vectors, slice by slice."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from haystack import Document, component, default_to_dict
+from haystack.core.serialization import component_to_dict
+
+from shiguan.errors import ModelMissingError
+from shiguan.support.produced_ids import ProducedIds
+
+# What a kill can lose, and what is in memory with its vectors.
+_SLICE = 256
+# Between two batches the progress is told, and whoever hears of it may stop the work.
+_BATCH = 32
+
+Progress = Callable[[str, int, int], None]
+
+
+class _DocumentEmbedder(Protocol):
+    """Any of Haystack's document embedders."""
+
+    def run(self, documents: list[Document]) -> dict[str, Any]:
+        """Give the documents back with their embeddings, in `documents`."""
+
+
+class _VectorStore(Protocol):
+    """A store in which documents may wait for their vectors."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the store's parameters."""
+
+    def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
+        """Give the ids of the documents that have none."""
+
+    def get_documents_by_id(self, document_ids: list[str]) -> list[Document]:
+        """Give documents."""
+
+    def write_vectors(self, documents: list[Document], *, model: str) -> int:
+        """Store vectors; they are safe when it returns."""
+
+    def other_vectors(self, model: str | None = None) -> str | None:
+        """Say whether the vectors that are there are another embedder's."""
+
+    def drop_vectors(self) -> None:
+        """Forget all vectors."""
+
+
+@component
+class VectorWriter:
+    """
+    Embeds the children that have no vector yet and writes their vectors, 256 at a time.
+
+    Stands last in the index pipeline: words are written and searchable, and what an older version left is gone, before
+    the first vector is made. What is to be embedded is asked of the store and not of this run, so whatever an earlier
+    run left undone is done too, and nothing is embedded twice. Each slice is safe once it is written: a kill loses the
+    one that is being made.
+
+    The embedder is loaded when there is something to embed. Where its weights cannot be had, children stay without
+    vectors and are found by their words, with a warning. Where the store has vectors of another embedder, these are
+    neither mixed with new ones nor thrown away in passing; `replace_others` says to.
+
+    Example in YAML:
+    ```yaml
+    type: shiguan.ingest.vector_writer.VectorWriter
+    init_parameters:
+      document_embedder:
+        type: shiguan.ingest.e5_document_embedder.E5DocumentEmbedder
+      document_store: *children
+    ```
+    """
+
+    def __init__(self, document_embedder: _DocumentEmbedder, *, document_store: _VectorStore) -> None:
+        """
+        Keep the embedder and the store.
+
+        :param document_embedder: Any document embedder component.
+        :param document_store: Where the children are.
+        """
+        self.document_embedder = document_embedder
+        self.document_store = document_store
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the parameters, with those of the embedder and of the store.
+
+        :returns: What Haystack's `from_dict` takes.
+        """
+        embedder = component_to_dict(self.document_embedder, "document_embedder")
+        return default_to_dict(self, document_embedder=embedder, document_store=self.document_store.to_dict())
+
+    @component.output_types(written=int, missing=int, warnings=list[str])
+    def run(self, produced: ProducedIds, removed: int, progress: Progress | None = None) -> dict[str, Any]:
+        """
+        Make and write the vectors that this run's files lack.
+
+        :param produced: What the run produced; its files count.
+        :param removed: What `OrphanRemover` reports; connected so that this runs after it.
+        :param progress: A plain function called with `"vectors"`, how many are done, and of how many. What it raises
+            ends the work after the slices that are done.
+        :returns: `written`, how many vectors; `missing`, how many children of these files still have none; `warnings`.
+        """
+        del removed
+        files: dict[str, list[str]] = {}
+        for tenant_id, file_id in sorted(produced.files):
+            files.setdefault(tenant_id, []).append(file_id)
+        done: dict[str, Any] = {"written": 0, "missing": 0, "warnings": []}
+        for tenant_id, file_ids in files.items():
+            of_files = [
+                {"field": "meta.tenant_id", "operator": "==", "value": tenant_id},
+                {"field": "meta.file_id", "operator": "in", "value": file_ids},
+            ]
+            result = self.complete({"operator": "AND", "conditions": of_files}, progress=progress)
+            done = {
+                "written": done["written"] + result["written"],
+                "missing": done["missing"] + result["missing"],
+                "warnings": list(dict.fromkeys([*done["warnings"], *result["warnings"]])),
+            }
+        return done
+
+    def complete(
+        self, filters: dict[str, Any] | None, *, replace_others: bool = False, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """
+        Make and write the vectors that stored children lack.
+
+        :param filters: Which children, a Haystack filter; None for all of all tenants.
+        :param replace_others: Whether vectors of another embedder, of all tenants, are thrown away first.
+        :param progress: As for `run`.
+        :returns: As `run`.
+        """
+        store = self.document_store
+        other = store.other_vectors(self._model)
+        ids = store.list_ids_without_vector(filters)
+        if other is not None and not replace_others:
+            return {"written": 0, "missing": len(ids), "warnings": [other]}
+        try:
+            if ids or other is not None:
+                self._load()
+        except ModelMissingError as error:
+            return {"written": 0, "missing": len(ids), "warnings": [str(error)]}
+        if other is not None:
+            store.drop_vectors()
+            ids = store.list_ids_without_vector(filters)
+        written = 0
+        for start in range(0, len(ids), _SLICE):
+            documents = store.get_documents_by_id(ids[start : start + _SLICE])
+            # A batch costs as much as its longest member.
+            documents.sort(key=lambda document: len(document.content or ""))
+            embedded: list[Document] = []
+            for first in range(0, len(documents), _BATCH):
+                if progress is not None:
+                    progress("vectors", start + first, len(ids))
+                embedded += self.document_embedder.run(documents=documents[first : first + _BATCH])["documents"]
+            written += store.write_vectors(embedded, model=self._model)
+        if progress is not None and ids:
+            progress("vectors", len(ids), len(ids))
+        return {"written": written, "missing": 0, "warnings": []}
+
+    def _load(self) -> None:
+        warm_up = getattr(self.document_embedder, "warm_up", None)
+        if warm_up is not None:
+            warm_up()
+
+    @property
+    def _model(self) -> str:
+        """The embedder's identity: what it says itself, else its model's name, else its own."""
+        embedder = self.document_embedder
+        return str(
+            getattr(embedder, "identity", None) or getattr(embedder, "model", None) or type(embedder).__name__
+        )

