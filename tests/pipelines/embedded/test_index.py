@@ -205,7 +205,9 @@ def test_every_language_has_its_vector(index, books):
 
 def long_book(folder, paragraphs=60):
     book = folder / "book.txt"
-    book.write_text("\n\n".join(f"Chapter {n}. " + f"The garrison marched on day {n}. " * 12 for n in range(paragraphs)))
+    book.write_text(
+        "\n\n".join(f"Chapter {n}. " + f"The garrison marched on day {n}. " * 12 for n in range(paragraphs))
+    )
     return book
 
 

@@ -14,16 +14,22 @@ RECORDS = [
     ("iron", "The state owned the iron mines too. Convicts worked them."),
     ("horses", "回紇每歲送馬數萬匹至長安，朝廷以絹帛償之。"),
 ]
+CHINESE = [
+    ("盐", "盐铁使负责全国的食盐专卖，盐价每年都在上涨。"),
+    ("马", "回纥每年把几万匹马送到长安，朝廷用丝绸付款。"),
+    ("墙", "长安的城墙高八米，九〇四年被拆毁。"),
+]
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranking")
-    corpus = folder / "salt.jsonl"
-    rows = [{"id": name, "title": "Salt", "text": text, "meta": {}} for name, text in RECORDS]
-    corpus.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
     library = Library("embedded", data_dir=folder / "library")
-    assert not [entry for result in library.ingest([corpus], tenant_id="t") for entry in result.skipped]
+    for tenant, records in (("t", RECORDS), ("zh", CHINESE)):
+        corpus = folder / f"{tenant}.jsonl"
+        rows = [{"id": name, "title": "", "text": text, "meta": {}} for name, text in records]
+        corpus.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+        assert not [entry for result in library.ingest([corpus], tenant_id=tenant) for entry in result.skipped]
     for store in library.stores.values():
         store.close()
     return folder / "library"
@@ -35,22 +41,19 @@ def mode(request, library):
         yield runner
 
 
-def first(mode, question):
-    documents, warnings = mode.search(question, tenant_id="t")
-    return documents[0].meta["record_id"], warnings
-
-
 @pytest.mark.parametrize(
-    ("question", "record"),
+    ("tenant", "question", "record"),
     [
-        ("Who sold the salt of the state?", "merchants"),
-        ("回紇送來多少馬？", "horses"),
-        ("How many horses did the Uighurs bring every year?", "horses"),
-        ("矿山里是谁在劳动？", "iron"),
+        ("t", "Who sold the salt of the state?", "merchants"),
+        ("t", "回紇送來多少馬？", "horses"),
+        # No word in common: found by meaning alone.
+        ("zh", "Who brought horses to the capital?", "马"),
+        ("zh", "How high was the city wall?", "墙"),
     ],
 )
-def test_a_question_in_any_language_finds_its_passage_without_a_warning(mode, question, record):
-    assert first(mode, question) == (record, [])
+def test_a_question_in_any_language_finds_its_passage_without_a_warning(mode, tenant, question, record):
+    documents, warnings = mode.search(question, tenant_id=tenant)
+    assert (documents[0].meta["record_id"], warnings) == (record, [])
 
 
 def test_scores_fall_along_the_order(mode):
