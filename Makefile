@@ -71,12 +71,12 @@ docs: $(VENV)/installed-dev  ## docs/modes.md and docs/components.md, from YAML 
 	PYTHONPATH=components $(BIN)/python docs/generate.py
 
 bars: $(VENV)/installed-dev  ## the retrieval table of the README, on the public sets
-	$(BIN)/python evaluation/retrieval_bars.py
+	$(BIN)/python evaluation/retrieval_bars.py --keep .data/bars
 
 quality: $(VENV)/installed-dev  ## what each part of the retrieval pays, on the public sets
-	$(BIN)/python evaluation/quality.py
+	$(BIN)/python evaluation/quality.py --keep .data/quality
 	$(BIN)/python evaluation/late_interaction.py
-	$(BIN)/python evaluation/answer_bars.py
+	$(BIN)/python evaluation/answer_bars.py --keep .data/bars
 
 clean:
 	rm -rf $(VENV) $(HEAVY) .data dist build

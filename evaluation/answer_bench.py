@@ -10,7 +10,7 @@ from typing import Any
 
 from haystack import GeneratedAnswer
 
-from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus
+from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus, stamped_folder
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.runner import Runner
 
@@ -33,13 +33,13 @@ class Bench:
 
     def library(self, name: str) -> Path:
         """Ingest a set's corpus, unless that was done before."""
-        folder = self.keep / name
         corpus = self.data / name / "corpus.jsonl.gz"
         if name.startswith("expmrc_"):
             corpus = self.keep / f"{name}.jsonl"
             rows = {row["source"]: row for row in self.evidence_rows(name[-2:])}
             lines = [{"id": one["id"], "title": one["title"], "text": text} for text, one in rows.items()]
             corpus.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+        folder = stamped_folder(self.keep / name, [corpus], "embedded")
         ingest_corpus([corpus], deployment="embedded", data_dir=folder)
         return folder
 

@@ -2,6 +2,7 @@
 Print how well the local check of `HallucinationGrader` tells supported from unsupported, on whole public sets.
 
     python evaluation/groundedness.py --data DIR [--words-only] [--json FILE]
+    python evaluation/groundedness.py --data DIR --fit
 
 Every answer goes through the component itself, as `precise` wires it, without a language model. An answer counts as
 supported as its least supported claim. Beside it stands token overlap: the share of a claim's words that the passages
@@ -22,6 +23,7 @@ gives half B by itself. The exit code is 1 if a bar is missed, 2 if there are no
 
 import argparse
 import gzip
+import itertools
 import json
 import os
 import random
@@ -33,16 +35,25 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shiguan.support.claim_support import Weights
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# A second torch thread on short texts only spins.
+# A second thread on short texts only spins.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data"))
 _WORD = re.compile(r"\w+")
+SIMILARITIES = (0.3, 0.4, 0.5, 0.6, 0.7)
+UNRELATED = (0.70, 0.74, 0.78, 0.80, 0.82, 0.84)
+SAME = (0.90, 0.92, 0.94, 0.96, 0.98)
+"""What `--fit` tries."""
+SWAPS_FOUND = {"en": 0.987, "zh": 0.995}
+"""The share of swaps that must be found, by language."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +167,12 @@ def mtrag_cases(folder: Path) -> list[Case]:
     ]
 
 
+def _embedder() -> Any:
+    from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+
+    return E5DocumentEmbedder()
+
+
 class LocalCheck:
     """The component, asked for its verdicts alone."""
 
@@ -167,12 +184,7 @@ class LocalCheck:
         """
         from shiguan.grading.hallucination_grader import HallucinationGrader
 
-        embedder = None
-        if not words_only:
-            from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
-
-            embedder = E5DocumentEmbedder()
-        self._grader = HallucinationGrader(embedder, max_attempts=1, on_unsupported="mark")
+        self._grader = HallucinationGrader(None if words_only else _embedder(), max_attempts=1, on_unsupported="mark")
         self._grader.warm_up()
 
     def verdicts(self, answer: str, passages: Sequence[str]) -> list[dict[str, Any]]:
@@ -221,11 +233,60 @@ def groundedness_rows(check: LocalCheck, folder: Path) -> list[Row]:
     supported = "supported".__eq__
     return [
         _separated(
-            "wice: supported / not supported", wice, of_wice, (supported, "not_supported".__eq__), at_least=0.93
+            "wice: supported / not supported", wice, of_wice, (supported, "not_supported".__eq__), at_least=0.95
         ),
-        _separated("wice: supported / partial or not", wice, of_wice, (supported, "supported".__ne__), at_least=0.82),
-        _separated("mtrag: faithful / not", mtrag, of_mtrag, ((3.5).__le__, (3.0).__gt__), at_least=0.93),
+        _separated("wice: supported / partial or not", wice, of_wice, (supported, "supported".__ne__), at_least=0.84),
+        _separated("mtrag: faithful / not", mtrag, of_mtrag, ((3.5).__le__, (3.0).__gt__), at_least=0.936),
     ]
+
+
+def fit(folder: Path) -> "Weights":
+    """
+    Find the weights that tell supported from unsupported best on half A of the two sets with human labels.
+
+    :param folder: The folder of the sets.
+    :returns: Those of a grid with the highest sum of the three areas.
+    """
+    from shiguan.support.answer_check import read_claims, windows_of
+    from shiguan.support.claim_support import FITTED, Weights, judge
+    from shiguan.support.claims import split_claims
+    from shiguan.support.window_similarity import window_similarities
+
+    embedder = _embedder()
+    embedder.warm_up()
+
+    def read_half(cases: list[Case]) -> list[tuple[Any, list[Any], list[float | None]]]:
+        found = []
+        for case in (case for case in cases if case.half == "A"):
+            readings = [one[-1] for one in read_claims(split_claims(case.answer), case.passages)]
+            pairs = windows_of(readings, case.passages)
+            found.append((case.label, readings, window_similarities(embedder, pairs)))
+        return found
+
+    wice, mtrag = read_half(wice_cases(folder)), read_half(mtrag_cases(folder))
+
+    def worth(weights: "Weights") -> float:
+        def scores(read: list[tuple[Any, list[Any], list[float | None]]]) -> list[tuple[Any, float]]:
+            return [
+                (label, min((one.score for one in judge(readings, similarities, weights)), default=1.0))
+                for label, readings, similarities in read
+            ]
+
+        def area(pairs: list[tuple[Any, float]], up: Any, down: Any) -> float:
+            return auroc(
+                [score for label, score in pairs if up(label)], [score for label, score in pairs if down(label)]
+            )
+
+        of_wice = scores(wice)
+        supported = "supported".__eq__
+        return (
+            area(of_wice, supported, "not_supported".__eq__)
+            + area(of_wice, supported, "supported".__ne__)
+            + area(scores(mtrag), (3.5).__le__, (3.0).__gt__)
+        )
+
+    grid = itertools.product(SIMILARITIES, UNRELATED, SAME)
+    return max((Weights(FITTED.shares, *values) for values in grid), key=worth)
 
 
 def swap_rows(check: LocalCheck, folder: Path, language: str) -> list[Row]:
@@ -240,7 +301,7 @@ def swap_rows(check: LocalCheck, folder: Path, language: str) -> list[Row]:
         missed[swap.kind] += all(v["verdict"] == "supported" for v in check.verdicts(swap.claim, [swap.source]))
         alarms += any(v["verdict"] != "supported" for v in check.verdicts(swap.evidence, [swap.source]))
     kinds = Counter(swap.kind for swap in made)
-    rows = [Row(f"swaps {language}: found", 1 - missed.total() / len(made), at_least=0.95, cases=len(made))]
+    rows = [Row(f"swaps {language}: found", 1 - missed.total() / len(made), SWAPS_FOUND[language], cases=len(made))]
     rows += [
         Row(f"swaps {language}: {kind}s found", 1 - missed[kind] / kinds[kind], cases=kinds[kind])
         for kind in sorted(kinds)
@@ -307,11 +368,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure the local check of answers on public sets.")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets (default: $SHIGUAN_PUBLIC_DATA)")
     parser.add_argument("--words-only", action="store_true", help="leave the embedder out")
+    parser.add_argument("--fit", action="store_true", help="print the weights that are best on half A, and stop")
     parser.add_argument("--json", type=Path, help="write the numbers here, too")
     chosen = parser.parse_args(arguments)
     if not chosen.data.is_dir():
         print(f"There are no data at {chosen.data}. Name their folder with --data.", file=sys.stderr)
         return 2
+    if chosen.fit:
+        print(fit(chosen.data))
+        return 0
     started = time.perf_counter()
     check = LocalCheck(words_only=chosen.words_only)
     rows = groundedness_rows(check, chosen.data)

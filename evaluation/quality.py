@@ -145,9 +145,7 @@ def measure(data: Path, sets: list[str], libraries: Path, limit: int) -> dict[st
         ).questions
         for cut in CUTS:
             print(f"{name}: {cut.name}", file=sys.stderr, flush=True)
-            folder = libraries / f"{name}-{cut.folder}"
-            library_of([data / name / "corpus.jsonl.gz"], cut, folder)
-            retrieval = Retrieval(folder)
+            retrieval = Retrieval(library_of([data / name / "corpus.jsonl.gz"], cut, libraries))
             for row, column, value in _one_library(retrieval, questions, default=cut is DEFAULT_CUT, name=name):
                 if row == "":
                     sizes[cut.name].setdefault(column, []).append(value)
@@ -196,8 +194,7 @@ def several_queries(data_dir: Path) -> Values:
     book = data_dir / "book" / "an-lushan-rebellion.epub"
     book.parent.mkdir(exist_ok=True)
     build_book(book)
-    library_of([book], DEFAULT_CUT, data_dir / "library")
-    retrieval = Retrieval(data_dir / "library")
+    retrieval = Retrieval(library_of([book], DEFAULT_CUT, data_dir))
     expansions = {row["id"]: row["queries"] for _, row in read_json_lines(HERE / "golden" / "expansions.jsonl")}
     values: Values = defaultdict(lambda: defaultdict(list))
     one, several = weighted_sum((0.5, 0.5)), reciprocal_rank()

@@ -1,13 +1,12 @@
 """Sizes of passages to be compared, and libraries made with them."""
 
 import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
-from shiguan.evaluation.ingested_corpus import TENANT
+from shiguan.evaluation.ingested_corpus import TENANT, stamped_folder
 from shiguan.library import Library
 from shiguan.loading import read_definition
 
@@ -49,18 +48,20 @@ CUTS = (
 )
 
 
-def library_of(files: Iterable[Path], cut: Cut, data_dir: Path) -> None:
+def library_of(files: list[Path], cut: Cut, keep: Path) -> Path:
     """
-    Ingest files with a cut, unless the folder has them already.
+    Ingest files with a cut, unless a run with the same files, cut and code has done so.
 
     :param files: What is ingested.
     :param cut: The sizes.
-    :param data_dir: The library's folder.
+    :param keep: Where the libraries are kept.
+    :returns: The library's folder.
     :raises RuntimeError: If a file gave nothing.
     """
+    data_dir = stamped_folder(keep / cut.folder, files, "embedded")
     done = data_dir / "ingested"
     if done.exists():
-        return
+        return data_dir
     definition = read_definition("embedded", "index")
     splitter = definition["components"]["splitter"]
     splitter["init_parameters"] = {**splitter.get("init_parameters", {}), **cut.sizes}
@@ -68,9 +69,10 @@ def library_of(files: Iterable[Path], cut: Cut, data_dir: Path) -> None:
         index = Path(folder) / "index.yml"
         index.write_text(yaml.safe_dump(definition, sort_keys=False, allow_unicode=True), encoding="utf-8")
         library = Library("embedded", data_dir=data_dir, index=index)
-        for result in library.ingest(list(files), tenant_id=TENANT):
+        for result in library.ingest(files, tenant_id=TENANT):
             if not result.sources:
                 raise RuntimeError(f"{result.file} gave nothing: {result.skipped}")
         for store in library.stores.values():
             store.close()
     done.touch()
+    return data_dir

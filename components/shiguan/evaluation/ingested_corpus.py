@@ -7,6 +7,7 @@ from typing import Any
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import file_hash
 from shiguan.evaluation.provenance import code_hash
+from shiguan.evaluation.run_store import fingerprint
 from shiguan.library import Library, Progress
 from shiguan.loading import pipeline_path
 
@@ -14,6 +15,8 @@ TENANT = "evaluation"
 """Whose library it is; nothing else is in it."""
 
 _STAMP = "ingested.json"
+_MAKES_PASSAGES = ("ingest", "models", "stores", "support", "text")
+"""The folders of the package that readers, splitter, terms and embedder come from."""
 
 
 def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
@@ -27,9 +30,21 @@ def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
     return {
         "corpus": {file.name: file_hash(file) for file in files},
         "index": file_hash(pipeline_path(deployment, "index")),
-        "code": code_hash("ingest", "stores"),
+        "code": code_hash(*_MAKES_PASSAGES),
         "deployment": deployment,
     }
+
+
+def stamped_folder(keep: Path, files: list[Path], deployment: str) -> Path:
+    """
+    Name the data folder of a corpus, another one whenever its passages or vectors may have become others.
+
+    :param keep: Where such folders are kept.
+    :param files: What is ingested.
+    :param deployment: A folder of `pipelines/`.
+    :returns: A folder for `ingest_corpus`; it need not be there yet.
+    """
+    return keep / f"{files[0].resolve().parent.name}-{fingerprint(corpus_stamp(files, deployment))[:8]}"
 
 
 def ingest_corpus(files: list[Path], *, deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:

@@ -66,19 +66,14 @@ def check_answer(
     :param similarity: An embedder's opinion; None for words alone.
     :returns: The claims in order; empty if the answer states nothing.
     """
-    chosen: list[tuple[int, Claim, str]] = []
-    for index, claim in zip(count(), parts.claims, strict=False):
-        stated = stated_part(plain_claim(claim.text)) if claim.checkable and not is_not_found(claim.text) else ""
-        if stated:
-            chosen.append((index, claim, stated))
-    evidence = Evidence(passages)
-    readings = [evidence.read(stated) for _, _, stated in chosen]
+    read = read_claims(parts, passages)
+    readings = [reading for _, _, _, reading in read]
     similarities: Sequence[float | None] = [None] * len(readings)
     if similarity is not None and readings:
-        similarities = similarity([(reading.claim, _texts(reading, passages)) for reading in readings])
+        similarities = similarity(windows_of(readings, passages))
     languages = {detect_language(passage) for passage in passages}
     checked = []
-    for (index, claim, stated), reading, support in zip(chosen, readings, judge(readings, similarities), strict=True):
+    for (index, claim, stated, reading), support in zip(read, judge(readings, similarities), strict=True):
         if passages and not reading.verbatim and detect_language(stated) not in languages:
             support = _across_languages(reading, support)  # noqa: PLW2901
         quote = passages[support.passage][support.start : support.end] if support.passage >= 0 else ""
@@ -86,8 +81,34 @@ def check_answer(
     return checked
 
 
-def _texts(reading: Reading, passages: Sequence[str]) -> list[str]:
-    return [passages[window.passage][window.start : window.end] for window in reading.windows]
+def read_claims(parts: ClaimedText, passages: Sequence[str]) -> list[tuple[int, Claim, str, Reading]]:
+    """
+    Read what the passages have of every sentence that states something.
+
+    :param parts: The answer taken apart.
+    :param passages: The texts that it was written from, whole.
+    :returns: Each claim's place, the claim, the part of it that needs a source, and the reading.
+    """
+    evidence = Evidence(passages)
+    read = []
+    for index, claim in zip(count(), parts.claims, strict=False):
+        stated = stated_part(plain_claim(claim.text)) if claim.checkable and not is_not_found(claim.text) else ""
+        if stated:
+            read.append((index, claim, stated, evidence.read(stated)))
+    return read
+
+
+def windows_of(readings: Sequence[Reading], passages: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """
+    Pair each claim with the texts of its windows, for an embedder to compare.
+
+    :param readings: What the passages have of each claim.
+    :param passages: The texts.
+    :returns: Each claim with its windows, best first.
+    """
+    return [
+        (one.claim, [passages[window.passage][window.start : window.end] for window in one.windows]) for one in readings
+    ]
 
 
 def _across_languages(reading: Reading, support: Support) -> Support:

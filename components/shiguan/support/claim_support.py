@@ -11,12 +11,28 @@ Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
 
 # Scores from which a claim counts as supported, and as supported in part.
 SUPPORTED, PARTIAL = 0.62, 0.42
-# The weights below were set on one half of the public sets that evaluation/groundedness.py reads; docs/quality.md has
-# the numbers of the other half.
-# How much of the score is what the words show: one sentence, three neighbouring ones, all passages together.
-_SHARES = (0.3, 0.3, 0.4)
-# How much of it is what the embedder says, where there is one that knows the language.
-_SIMILARITY_SHARE = 0.6
+
+
+@dataclass(frozen=True)
+class Weights:
+    """
+    What a claim's own score is made of.
+
+    :param shares: How much of what the words show comes from one sentence, three neighbouring ones, all passages.
+    :param similarity: How much of the score is what the embedder says, where there is one.
+    :param unrelated: The cosine that counts as 0: that of texts about different things.
+    :param same: The cosine that counts as 1: that of two wordings of the same.
+    """
+
+    shares: tuple[float, float, float]
+    similarity: float
+    unrelated: float
+    same: float
+
+
+FITTED = Weights(shares=(0.3, 0.3, 0.4), similarity=0.6, unrelated=0.75, same=0.95)
+"""Fitted to multilingual-e5-small by `python evaluation/groundedness.py --fit` on half A of WiCE and MT-RAG."""
+
 # What a number or a name that no passage has takes away, for at most two of each.
 _NUMBER_COST, _NAME_COST = 0.15, 0.1
 # A short claim is judged by few words, so it leans on the answer that it stands in: with this many words' weight.
@@ -71,7 +87,9 @@ def plain_claim(sentence: str) -> str:
     return _NEXT_ITEM.sub("", _EMPHASIS.sub("", sentence)).strip()
 
 
-def judge(readings: Sequence[Reading], similarities: Sequence[float | None]) -> list[Support]:
+def judge(
+    readings: Sequence[Reading], similarities: Sequence[float | None], weights: Weights = FITTED
+) -> list[Support]:
     """
     Score the claims of one answer.
 
@@ -81,26 +99,28 @@ def judge(readings: Sequence[Reading], similarities: Sequence[float | None]) -> 
     overrides it: another number, name or sign in a sentence that is otherwise repeated contradicts.
 
     :param readings: What the passages have of each claim.
-    :param similarities: The highest cosine similarity of a claim and a window, 0 to 1, for each claim; None without.
+    :param similarities: The highest cosine similarity of a claim and a window for each claim; None without.
+    :param weights: What the score is made of.
     :returns: One judgement for each claim.
     """
-    own = [_own(reading, similarity) for reading, similarity in zip(readings, similarities, strict=True)]
+    own = [_own(reading, similarity, weights) for reading, similarity in zip(readings, similarities, strict=True)]
     weight = sum(reading.weight for reading in readings)
     mean = sum(score * reading.weight for score, reading in zip(own, readings, strict=True))
     mean = (mean + _PRIOR * _PRIOR_WEIGHT) / (weight + _PRIOR_WEIGHT)
     return [_judged(reading, score, mean) for reading, score in zip(readings, own, strict=True)]
 
 
-def _own(reading: Reading, similarity: float | None) -> float:
+def _own(reading: Reading, similarity: float | None, weights: Weights) -> float:
     if reading.verbatim:
         return 1.0
     if reading.classical:
         words = min(1.0, _CLASSICAL_SCALE * reading.window)
     else:
         shares = (reading.sentence, reading.window, reading.passages)
-        words = sum(part * share for part, share in zip(_SHARES, shares, strict=True))
+        words = sum(part * share for part, share in zip(weights.shares, shares, strict=True))
     if similarity is not None:
-        words += _SIMILARITY_SHARE * (max(similarity, 0.0) - words)
+        nearness = (similarity - weights.unrelated) / (weights.same - weights.unrelated)
+        words += weights.similarity * (max(0.0, min(1.0, nearness)) - words)
     words -= _NUMBER_COST * min(2, len(reading.foreign_numbers)) + _NAME_COST * min(2, len(reading.foreign_names))
     return max(0.0, min(1.0, words))
 
