@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("eval answers", _eval_answers, "measure how well a mode answers a golden set")
     parser.add_argument(
         "--golden",

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("eval compare", _eval_compare, "say what a change did to the same questions", library=False)
     for name in "ab":
         parser.add_argument(

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("eval golden", _eval_golden, "make questions with known answers from the library")
     parser.add_argument("--count", type=positive, default=50, metavar="N", help="how many questions (default: 50)")
     parser.add_argument(

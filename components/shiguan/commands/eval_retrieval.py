@@ -15,11 +15,7 @@ from shiguan.commands.eval_options import (
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("eval retrieval", _eval_retrieval, "measure how well a mode finds passages", library=False)
     add_set_options(parser, required=True)
     add_mode_option(parser)

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("why", _why, "say where the passage that you expected was lost")
     parser.add_argument("question")
     parser.add_argument(

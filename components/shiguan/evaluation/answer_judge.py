@@ -18,10 +18,6 @@ class AnswerJudge(ABC):
 
     What was refused is not judged. A judgement that fails, or is no number, is counted and left out: a silent zero
     would lie. Each answer's judgements are kept at once, so that a stopped run goes on.
-
-    :param name: The judge's name, also of the folder below the run's where it keeps what it said.
-    :param model: The model; None for `$OPENAI_MODEL`.
-    :param metrics: What it adds.
     """
 
     def __init__(self, name: str, model: str | None, metrics: tuple[str, ...]) -> None:
@@ -37,26 +33,12 @@ class AnswerJudge(ABC):
 
     @abstractmethod
     def judge_one(self, golden: GoldenQuestion, record: dict[str, Any]) -> tuple[dict[str, float], Counter[str]]:
-        """
-        Judge one answer.
-
-        :param golden: The question.
-        :param record: What `AnswerRun.ask` gave.
-        :returns: Metric to value, and what could not be judged, by kind.
-        """
+        """Judge one answer."""
 
     def judge(
         self, questions: list[GoldenQuestion], records: dict[str, dict[str, Any]], folder: Path
     ) -> dict[str, dict[str, float]]:
-        """
-        Judge every answer that was given.
-
-        :param questions: The golden set.
-        :param records: Question id to what `AnswerRun.ask` gave.
-        :param folder: The run's folder.
-        :returns: Question id to metrics.
-        :raises AnswerError: If no judgement at all could be read.
-        """
+        """Judge every answer that was given."""
         given = [one for one in questions if records[one.question.id]["status"] != "not_found"]
         judged: dict[str, dict[str, float]] = {}
         with RunStore(folder / self.name, {"model": self.model, "metrics": list(self.metrics)}) as store:
@@ -75,11 +57,7 @@ class AnswerJudge(ABC):
         return judged
 
     def notes(self) -> list[str]:
-        """
-        Say what could not be judged.
-
-        :returns: A sentence; nothing if everything could.
-        """
+        """Say what could not be judged."""
         if not self.faults:
             return []
         return [f"Some judgements of `{self.model}` could not be read and are left out: {self._told()}."]

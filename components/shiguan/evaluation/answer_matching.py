@@ -23,34 +23,18 @@ _EXACT = AnswerExactMatchEvaluator()
 
 
 def answer_tokens(text: str) -> list[str]:
-    """
-    Cut a text into what is compared: Han characters, and words of other scripts without articles.
-
-    :param text: An answer, without citation marks.
-    :returns: The tokens in order.
-    """
+    """Cut a text into what is compared: Han characters, and words of other scripts without articles."""
     folded = fold_han(unicodedata.normalize("NFKC", text)).lower().replace("'", "").replace("’", "")
     return [token for token in _TOKEN.findall(folded) if token not in _ARTICLES]
 
 
 def spoken_answer(answer: str) -> str:
-    """
-    Take the citation marks off an answer.
-
-    :param answer: An answer as a mode writes it.
-    :returns: Its words.
-    """
+    """Take the citation marks off an answer."""
     return split_claims(answer).text
 
 
 def exact_match(answer: str, right: Sequence[str]) -> float:
-    """
-    Tell whether an answer is one of the right ones, word for word.
-
-    :param answer: What was answered.
-    :param right: The right answers; at least one.
-    :returns: 1 or 0.
-    """
+    """Tell whether an answer is one of the right ones, word for word."""
     said = " ".join(answer_tokens(answer))
     wanted = [" ".join(answer_tokens(one)) for one in right]
     found = _EXACT.run(ground_truth_answers=wanted, predicted_answers=[said] * len(wanted))
@@ -58,25 +42,13 @@ def exact_match(answer: str, right: Sequence[str]) -> float:
 
 
 def token_f1(answer: str, right: Sequence[str]) -> float:
-    """
-    Give the harmonic mean of precision and recall of an answer's tokens, for the nearest right answer.
-
-    :param answer: What was answered.
-    :param right: The right answers; at least one.
-    :returns: 0 to 1.
-    """
+    """Give the harmonic mean of precision and recall of an answer's tokens, for the nearest right answer."""
     said = Counter(answer_tokens(answer))
     return max(_f1(said, Counter(answer_tokens(one))) for one in right)
 
 
 def contains_answer(answer: str, right: Sequence[str]) -> float:
-    """
-    Tell whether an answer holds a right one as a run of tokens: the measure for answers in whole sentences.
-
-    :param answer: What was answered.
-    :param right: The right answers; at least one.
-    :returns: 1 or 0.
-    """
+    """Tell whether an answer holds a right one as a run of tokens: the measure for answers in whole sentences."""
     said = f" {' '.join(answer_tokens(answer))} "
     wanted = (" ".join(answer_tokens(one)) for one in right)
     return float(any(one and f" {one} " in said for one in wanted))

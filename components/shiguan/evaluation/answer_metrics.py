@@ -29,16 +29,7 @@ ANSWER_METRICS = (
 
 @dataclass(frozen=True)
 class ScoredAnswer:
-    """
-    One answer, scored.
-
-    :param metrics: Metric to value, 0 to 1.
-    :param confidence: How sure the answer is, 0 to 1: the support of its weakest claim by what it cites, times the
-        share of the question's words, weighted by rarity, that the cited passages have. A quotation is always
-        supported; whether it is about the question at all, only the second factor tells. 0 for a refusal.
-    :param right: Whether the answer is right: it holds a right answer, or, where none is written down, cites a gold
-        passage. None for a refusal.
-    """
+    """One answer, scored."""
 
     metrics: dict[str, float]
     confidence: float
@@ -52,10 +43,6 @@ def score_answer(golden: GoldenQuestion, answer: GeneratedAnswer) -> ScoredAnswe
     What was refused has no citations and no claims to score; its exact match, F1 and cited passages are 0, for nothing
     right was said. For a question that nothing answers only the refusal counts, and the citations of an answer that
     should not have been given.
-
-    :param golden: The question with its answers and passages.
-    :param answer: What a mode answered, with the passages that it read.
-    :returns: The scores.
     """
     question = golden.question
     refused = answer.meta.get("status") == "not_found"

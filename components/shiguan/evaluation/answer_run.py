@@ -21,12 +21,7 @@ Track = Callable[[list[GoldenQuestion]], Iterable[GoldenQuestion]]
 
 
 class AnswerRun:
-    """
-    The answers of one mode over one library.
-
-    :param runner: The mode.
-    :param library: What it holds, for finding out where a wrong answer lost its passage.
-    """
+    """The answers of one mode over one library."""
 
     def __init__(self, runner: Runner, library: ExpectedPassages) -> None:
         self.mode = TracedMode(runner)
@@ -37,17 +32,7 @@ class AnswerRun:
         self.mode.runner.warm_up()
 
     def ask(self, golden: GoldenQuestion) -> dict[str, Any]:
-        """
-        Ask one question and score its answer.
-
-        :param golden: The question.
-        :returns: JSON: `metrics`, `confidence` and `right` as `score_answer` gives them, `status`, `answer`,
-            `passages` (the texts that were read), `cited` (the numbers that the answer cites), `lost` (where a wrong
-            answer lost the first of its gold passages; None for a right one), `model`, `usage`, `timings_ms`,
-            `llm_calls` and `warnings`.
-        :raises RefusedError: If the question is empty or too long; the message names it.
-        :raises AnswerError: If a stage fails, or the run ends without an answer.
-        """
+        """Ask one question and score its answer."""
         question = golden.question
         history: dict[str, Any] = {"history": question.history} if question.history else {}
         tenant = self.library.tenant_id
@@ -82,14 +67,7 @@ class AnswerRun:
 
 
 def answer_all(run: AnswerRun, questions: list[GoldenQuestion], store: RunStore, track: Track) -> None:
-    """
-    Ask every question that the store does not have yet.
-
-    :param run: The mode.
-    :param questions: All questions of the set.
-    :param store: Keeps each one as soon as it is there.
-    :param track: Shows the progress.
-    """
+    """Ask every question that the store does not have yet."""
     missing = [golden for golden in questions if golden.question.id not in store.records]
     if missing:
         run.warm_up()
@@ -100,15 +78,7 @@ def answer_all(run: AnswerRun, questions: list[GoldenQuestion], store: RunStore,
 def result_all(
     questions: list[GoldenQuestion], records: dict[str, dict[str, Any]], prices: Prices | None
 ) -> Iterator[QuestionResult]:
-    """
-    Write down what the questions gave.
-
-    :param questions: All questions of the set.
-    :param records: Question id to what `AnswerRun.ask` gave.
-    :param prices: What calls cost; None to leave the cost out.
-    :yields: One result per question, in their order.
-    :raises RefusedError: If a question has no record.
-    """
+    """Write down what the questions gave."""
     for golden in questions:
         question = golden.question
         record = record_of(records, question.id)

@@ -47,15 +47,7 @@ LABELS: dict[Stage, str] = {
 
 @dataclass(frozen=True)
 class Attribution:
-    """
-    Where a passage was lost.
-
-    :param stage: The first stage behind which it is missing; `nothing_lost` where the answer cites it.
-    :param reason: Why, in a sentence.
-    :param ranks: Its rank at each list, from 1: `bm25`, `vectors`, `fused`, `fetched`, `ranked`, `context`; None where
-        it is not there; a stage that the mode does not have, or did not ask, is left out.
-    :param sizes: How long each of these lists was.
-    """
+    """Where a passage was lost."""
 
     stage: Stage
     reason: str
@@ -63,11 +55,7 @@ class Attribution:
     sizes: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """
-        Write the attribution as JSON knows it.
-
-        :returns: `stage`, `label`, `reason`, `ranks` and `sizes`.
-        """
+        """Write the attribution as JSON knows it."""
         return {
             "stage": self.stage,
             "label": LABELS[self.stage],
@@ -83,10 +71,6 @@ def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
 
     A child counts as found if it is of one of the expected parents: whichever child of a parent was matched, the whole
     parent is read.
-
-    :param trace: What every stage had.
-    :param expected: The passage.
-    :returns: Where it was lost.
     """
     ids = expected.parent_ids
     children = {"bm25": trace.bm25, "vectors": trace.vectors, "fused": trace.fused}
@@ -102,12 +86,7 @@ def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
 
 
 def first_loss(found: Sequence[Attribution]) -> Attribution | None:
-    """
-    Of several expected passages, take the one that was lost first.
-
-    :param found: One attribution per passage.
-    :returns: The earliest loss; None where nothing was expected.
-    """
+    """Of several expected passages, take the one that was lost first."""
     order = list(LABELS)
     return min(found, key=lambda one: order.index(one.stage), default=None)
 

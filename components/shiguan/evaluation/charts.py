@@ -20,12 +20,7 @@ _SERIES = 5
 
 
 def interval_bars(estimates: Mapping[str, Estimate]) -> Markup:
-    """
-    Draw shares as bars with their intervals.
-
-    :param estimates: Label to mean and interval, all from 0 to 1.
-    :returns: The drawing.
-    """
+    """Draw shares as bars with their intervals."""
     span = WIDTH - _LABEL - _VALUE
     height = _ROW * len(estimates) + 26
     parts = [_grid(span, height)]
@@ -62,13 +57,7 @@ def interval_bars(estimates: Mapping[str, Estimate]) -> Markup:
 
 
 def amount_bars(amounts: Mapping[str, tuple[float, float]], unit: str) -> Markup:
-    """
-    Draw amounts as bars with a thin bar behind each.
-
-    :param amounts: Label to the usual amount and the one that one in twenty exceeds.
-    :param unit: What is counted.
-    :returns: The drawing.
-    """
+    """Draw amounts as bars with a thin bar behind each."""
     span = WIDTH - _LABEL - _VALUE
     most = max((high for _, high in amounts.values()), default=0) or 1
     height = _ROW * len(amounts) + 6
@@ -107,16 +96,7 @@ def lines(
     ticks: Sequence[float] = (0, 0.25, 0.5, 0.75, 1),
     band: Sequence[tuple[float, float, float]] = (),
 ) -> Markup:
-    """
-    Draw curves over a common axis.
-
-    :param series: Label to points, both coordinates as the axes count them; y from 0 to 1.
-    :param x_label: What runs to the right.
-    :param y_label: What runs upwards.
-    :param ticks: The marks on the axis to the right; the first and the last are its ends.
-    :param band: x, low and high of an interval behind the first curve.
-    :returns: The drawing.
-    """
+    """Draw curves over a common axis."""
     left, top, right, bottom = 60, 14, WIDTH - 30, 262
     begin, end = ticks[0], ticks[-1]
 

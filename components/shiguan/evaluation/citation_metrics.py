@@ -21,15 +21,7 @@ from shiguan.support.claims import Claim, ClaimedText, split_claims
 
 @dataclass(frozen=True)
 class CitationScores:
-    """
-    How the citations of one answer stand.
-
-    :param claims: How many sentences state something.
-    :param recalled: How many of them the cited passages support.
-    :param citations: How many citations there are: one claim with two marks has two.
-    :param precise: How many of them are precise.
-    :param lowest: The lowest support score of a claim by what it cites, 0 to 1; 0 without claims.
-    """
+    """How the citations of one answer stand."""
 
     claims: int
     recalled: int
@@ -49,13 +41,7 @@ class CitationScores:
 
 
 def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
-    """
-    Check every claim of an answer against exactly the passages that it cites.
-
-    :param answer: The answer with its marks, `[1]`.
-    :param passages: Number to text of every passage that could be cited, whole.
-    :returns: The counts.
-    """
+    """Check every claim of an answer against exactly the passages that it cites."""
     parts = split_claims(answer)
     stated = {one.index for one in check_answer(parts, list(passages.values()))}
     recalled = citations = precise = 0

@@ -15,14 +15,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Comparison:
-    """
-    What run B does to run A.
-
-    :param differences: One per metric that both have; latency and calls last.
-    :param gates: Metric to tolerance, of those that decide.
-    :param breaches: Why the gate is shut, one clause each; empty where it holds.
-    :param notes: What keeps the numbers from being compared without a second thought.
-    """
+    """What run B does to run A."""
 
     differences: list[Difference]
     gates: dict[str, float]
@@ -30,11 +23,7 @@ class Comparison:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """
-        Write the comparison as JSON knows it.
-
-        :returns: Differences with their verdicts, gates, breaches and notes.
-        """
+        """Write the comparison as JSON knows it."""
         return {
             "differences": [
                 {
@@ -51,16 +40,7 @@ class Comparison:
 
 
 def compare_results(before: Results, after: Results, gates: Mapping[str, float], *, seed: int = 0) -> Comparison:
-    """
-    Compare two runs question by question.
-
-    :param before: Run A.
-    :param after: Run B.
-    :param gates: Metric to tolerance; a gated metric that A has and B lacks breaks its gate.
-    :param seed: For the draws of the intervals.
-    :returns: The comparison.
-    :raises RefusedError: If the runs are of different kinds or on different questions, or have no metric in common.
-    """
+    """Compare two runs question by question."""
     _check_same_questions(before, after)
     notes = _notes(before, after)
     differences, breaches = [], []

@@ -17,22 +17,12 @@ COLUMNS = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost",
 
 
 def comparison_rows(comparison: Comparison) -> list[list[Any]]:
-    """
-    Tabulate a comparison.
-
-    :param comparison: The comparison.
-    :returns: One row per metric, cells as `COLUMNS` names them.
-    """
+    """Tabulate a comparison."""
     return [_row(difference, comparison.gates.get(difference.metric)) for difference in comparison.differences]
 
 
 def explain(comparison: Comparison) -> str:
-    """
-    Say how the table is to be read.
-
-    :param comparison: The comparison.
-    :returns: A few sentences.
-    """
+    """Say how the table is to be read."""
     count = len(comparison.differences)
     gated = ", ".join(metric(name).label for name in comparison.gates) or "none"
     return (
@@ -45,12 +35,7 @@ def explain(comparison: Comparison) -> str:
 
 
 def conclusion(comparison: Comparison) -> list[str]:
-    """
-    Say how the gate stands.
-
-    :param comparison: The comparison.
-    :returns: One line per breach, or one that says that it holds.
-    """
+    """Say how the gate stands."""
     if comparison.breaches:
         return [f"Gate: {why}." for why in comparison.breaches]
     if not comparison.gates:
@@ -59,14 +44,7 @@ def conclusion(comparison: Comparison) -> list[str]:
 
 
 def write_comparison(comparison: Comparison, before: Results, after: Results, folder: Path) -> None:
-    """
-    Write `comparison.json`, `comparison.md` and `comparison.html`.
-
-    :param comparison: The comparison.
-    :param before: Run A.
-    :param after: Run B.
-    :param folder: Where to; made where it is missing.
-    """
+    """Write `comparison.json`, `comparison.md` and `comparison.html`."""
     folder.mkdir(parents=True, exist_ok=True)
     data = {**comparison.to_json(), "a": before.run, "b": after.run}
     (folder / "comparison.json").write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -75,14 +53,7 @@ def write_comparison(comparison: Comparison, before: Results, after: Results, fo
 
 
 def comparison_markdown(comparison: Comparison, before: Results, after: Results) -> str:
-    """
-    Write a comparison for a merge request.
-
-    :param comparison: The comparison.
-    :param before: Run A.
-    :param after: Run B.
-    :returns: Markdown.
-    """
+    """Write a comparison for a merge request."""
     parts = [
         f"# {one_line(_title(before, after))}",
         f"A: {one_line(summary.subtitle_of(before))}  \nB: {one_line(summary.subtitle_of(after))}",

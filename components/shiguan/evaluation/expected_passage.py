@@ -12,14 +12,7 @@ from shiguan.support.han_folding import fold_han
 
 @dataclass(frozen=True)
 class ExpectedPassage:
-    """
-    A passage that should have been found, as the library has it.
-
-    :param text: The words that were expected; empty where a whole passage was named.
-    :param parents: The stored parents that hold them; empty if nothing was ingested that does.
-    :param children: The ids of their retrieval units that hold the words, or of all where no words were given.
-    :param split: Whether no single unit, or no single parent, holds all of the words.
-    """
+    """A passage that should have been found, as the library has it."""
 
     text: str
     parents: tuple[Document, ...]
@@ -32,13 +25,7 @@ class ExpectedPassage:
         return frozenset(parent.id for parent in self.parents)
 
     def is_read_in(self, document: Document) -> bool:
-        """
-        Tell whether a passage as it was read still has the expected words.
-
-        :param document: A parent, cut or whole.
-        :returns: True if it is one of the parents and holds the words; for words that are split over parents, if it is
-            one of them.
-        """
+        """Tell whether a passage as it was read still has the expected words."""
         if document.id not in self.parent_ids:
             return False
         if not self.text or (self.split and len(self.parents) > 1):
@@ -47,12 +34,7 @@ class ExpectedPassage:
 
 
 class ExpectedPassages:
-    """
-    Looks expected passages up in one tenant's library.
-
-    :param stores: `parents` and `children`, as `load_stores` gives them.
-    :param tenant_id: Whose library.
-    """
+    """Looks expected passages up in one tenant's library."""
 
     def __init__(self, stores: dict[str, Any], tenant_id: str) -> None:
         self.stores = stores
@@ -61,13 +43,7 @@ class ExpectedPassages:
         self._folded: list[str] = []
 
     def find(self, expected: str) -> ExpectedPassage:
-        """
-        Find the passage that a person named.
-
-        :param expected: The id of a parent or a child, or words that stand in the passage. White space, width and
-            traditional characters do not matter.
-        :returns: The passage; without parents if the library has no such words.
-        """
+        """Find the passage that a person named."""
         by_id = self._named(expected.strip())
         if by_id:
             return self._with_children(by_id, "")
@@ -76,12 +52,7 @@ class ExpectedPassages:
         return self._with_children(parents, expected) if parents else self._across(expected, wanted)
 
     def of_gold(self, gold: GoldPassage) -> ExpectedPassage:
-        """
-        Find a gold passage.
-
-        :param gold: The passage of a golden set.
-        :returns: The passage, as `find` gives it.
-        """
+        """Find a gold passage."""
         parents = [parent for parent in self._all() if gold.stands_in(parent)]
         if not parents and gold.quote:
             return self.find(gold.quote)
@@ -138,10 +109,5 @@ class ExpectedPassages:
 
 
 def folded(text: str) -> str:
-    """
-    Write a text so that two spellings of the same words are equal.
-
-    :param text: Any text.
-    :returns: The text without white space, in lower case, traditional characters as simplified ones.
-    """
+    """Write a text so that two spellings of the same words are equal."""
     return "".join(fold_han(text).lower().split())

@@ -27,13 +27,7 @@ may stop a change is chosen before it is measured. Metrics that a language model
 
 
 def read_gates(texts: Sequence[str]) -> dict[str, float]:
-    """
-    Read which metrics gate.
-
-    :param texts: `METRIC` or `METRIC=TOLERANCE` each; none for the standard ones, `none` for no gate at all.
-    :returns: Metric to tolerance.
-    :raises RefusedError: If a metric is unknown or judged by a language model, or a tolerance is no number from 0 to 1.
-    """
+    """Read which metrics gate."""
     if not texts:
         return dict(GATES)
     if list(texts) == ["none"]:
@@ -62,10 +56,6 @@ def breach(difference: Difference, tolerance: float) -> str | None:
 
     One question more or less never does, however small the set: where a single question weighs more than the tolerance,
     its weight is the tolerance. A tolerance of 0 means 0.
-
-    :param difference: The metric of the new run against the old one.
-    :param tolerance: How much worse it may get.
-    :returns: What happened, a clause; None where the gate holds.
     """
     worse_by = -difference.difference if difference.higher_is_better else difference.difference
     allowed = max(tolerance, 1 / difference.count) if tolerance else 0.0

@@ -24,12 +24,7 @@ _EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 
 @dataclass(frozen=True)
 class MadeQuestions:
-    """
-    The questions that a reply gave.
-
-    :param rows: `type`, `question`, `answer` and `quote` of those that hold; answer and quote as the passage has them.
-    :param faults: What was wrong with the others, by kind, and how often.
-    """
+    """The questions that a reply gave."""
 
     rows: list[dict[str, str]] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
@@ -42,11 +37,6 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
     An answerable question must have an answer that stands in the passage and not in the question. Its quote is the
     passage's sentence; where the model quoted badly, the answer itself stands for it. One that nothing answers must
     come without an answer.
-
-    :param reply: The model's text.
-    :param passage: The passage that it was given.
-    :returns: What holds, and the faults: `nonsense` (no questions in the reply at all), `malformed`, `unknown type`,
-        `answer not in the passage`, `answer in the question`, `unanswerable with an answer`.
     """
     made = MadeQuestions()
     found = json_object(reply, "questions")
@@ -69,13 +59,7 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
 
 
 def read_judgements(reply: str, count: int) -> list[str | None]:
-    """
-    Read the verdicts of a judge.
-
-    :param reply: The model's text.
-    :param count: How many questions it was given.
-    :returns: For each question `accept` or `reject`, None where the judge said neither.
-    """
+    """Read the verdicts of a judge."""
     verdicts: list[str | None] = [None] * count
     found = json_object(reply, "verdicts")
     items = found.get("verdicts") if found else None
@@ -91,10 +75,6 @@ def read_judgements(reply: str, count: int) -> list[str | None]:
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     """
     Give the agreement of two judges beyond chance (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960).
-
-    :param pairs: The two verdicts on each case.
-    :returns: 1 for full agreement, 0 for no more than chance; None without cases, or where both gave one and the same
-        verdict throughout, for then chance alone explains everything.
     """
     if not pairs:
         return None

@@ -13,16 +13,7 @@ _VERDICTS = ("accept", "reject")
 
 @dataclass(frozen=True)
 class JudgeAgreement:
-    """
-    How far a judge and a person agree.
-
-    :param reviewed: How many questions the person has judged.
-    :param open: How many of the review file are still to be judged.
-    :param silent: On how many of the judged ones the judge had said neither; they count in nothing else.
-    :param agreement: The share with the same verdict, 0 to 1; None where nothing was reviewed.
-    :param kappa: Cohen's kappa; None where it is not defined.
-    :param disagreements: The ids on which they differ.
-    """
+    """How far a judge and a person agree."""
 
     reviewed: int
     open: int
@@ -33,14 +24,7 @@ class JudgeAgreement:
 
 
 def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
-    """
-    Read a review file that a person has edited.
-
-    :param review: The file; `person` is `accept`, `reject`, or empty where nobody has looked yet.
-    :param judged: Question id to the judge's verdict.
-    :returns: The agreement.
-    :raises RefusedError: If the file is broken, names a question that was never made, or a verdict is neither.
-    """
+    """Read a review file that a person has edited."""
     pairs: list[tuple[str, str]] = []
     different, left, silent = [], 0, 0
     for number, row in read_json_lines(review):

@@ -25,14 +25,7 @@ Track = Callable[[list[GoldenQuestion]], Iterable[GoldenQuestion]]
 
 
 def ingest_for_two(files: list[Path], *, deployment: str, data_dir: Path) -> None:
-    """
-    Put the same files in for the tenant who asks and for the neighbour.
-
-    :param files: What the questions are about.
-    :param deployment: A folder of `pipelines/`.
-    :param data_dir: An empty folder, or one that this function made.
-    :raises RefusedError: If a file cannot be ingested.
-    """
+    """Put the same files in for the tenant who asks and for the neighbour."""
     library = Library(deployment, data_dir=data_dir)
     for tenant in (TENANT, NEIGHBOUR):
         for result in library.ingest(files, tenant_id=tenant):
@@ -47,14 +40,6 @@ def measure_golden(
     Ask every question of a golden set and score ranking, context, answer and isolation.
 
     A gold passage counts as one document, found by whichever stored passage holds its quote.
-
-    :param golden: The set.
-    :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder, or a pipeline file of one's own.
-    :param data_dir: Where `ingest_for_two` has put the documents.
-    :param track: Shows the progress.
-    :returns: The results.
-    :raises RefusedError: If the library does not have a passage that the set names.
     """
     places = _places(golden, deployment, data_dir)
     with (

@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GoldPassage:
-    """
-    A passage that answers, named so that any way of cutting the source can be scored.
-
-    :param quote: Words of the passage, as they stand in the source but for white space; empty where `start` and `end`
-        say which.
-    :param source: The file or record that it is from; empty for any.
-    :param start: Where it starts in the record, in code points; None where the quote says it.
-    :param end: Where it ends.
-    """
+    """A passage that answers, named so that any way of cutting the source can be scored."""
 
     quote: str = ""
     source: str = ""
@@ -33,12 +25,7 @@ class GoldPassage:
     end: int | None = None
 
     def stands_in(self, document: "Document") -> bool:
-        """
-        Tell whether a passage of the library holds this one.
-
-        :param document: A parent, whole or cut by the context.
-        :returns: True if it is from the source and has the quote, or overlaps the place.
-        """
+        """Tell whether a passage of the library holds this one."""
         meta = document.meta
         if self.source and self.source not in (meta.get("source"), meta.get("record_id"), meta.get("source_id")):
             return False
@@ -51,12 +38,7 @@ class GoldPassage:
 
 @dataclass(frozen=True)
 class GoldenQuestion:
-    """
-    One question of a golden set.
-
-    :param question: What is asked, with the right answers; its stratum is the kind of question.
-    :param gold: The passages that answer it together; empty where none is named or nothing answers.
-    """
+    """One question of a golden set."""
 
     question: Question
     gold: tuple[GoldPassage, ...] = ()
@@ -64,12 +46,7 @@ class GoldenQuestion:
 
 @dataclass(frozen=True)
 class GoldenSet:
-    """
-    Questions with known answers.
-
-    :param questions: In the order of their file.
-    :param hashes: File name to SHA-256.
-    """
+    """Questions with known answers."""
 
     questions: list[GoldenQuestion]
     hashes: dict[str, str]
@@ -83,11 +60,6 @@ def read_golden_set(path: Path) -> GoldenSet:
     "history"?: [{"role", "content"}], "type"?, "language"?}`. Each of `answers` is enough. A passage of `gold` is named
     by words of it (`quote`), or by `doc_id`, `start` and `end` in code points. The question may be called `text`. A
     question is answerable unless it says otherwise; the queries of a retrieval set can be read as they are.
-
-    :param path: JSONL, `.gz` too.
-    :returns: The set.
-    :raises RefusedError: If the file is empty or broken, an id stands twice, an answerable question has neither
-        answers nor passages, or an unanswerable one has some.
     """
     questions: dict[str, GoldenQuestion] = {}
     for number, row in read_json_lines(path):
@@ -102,25 +74,14 @@ def read_golden_set(path: Path) -> GoldenSet:
 
 
 def write_golden_set(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """
-    Write a golden set, whole or not at all.
-
-    :param path: The file.
-    :param rows: One object per question.
-    """
+    """Write a golden set, whole or not at all."""
     draft = path.with_name(path.name + ".part")
     draft.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     draft.replace(path)
 
 
 def gold_parents(one: GoldenQuestion, documents: Sequence["Document"]) -> list[list[str]]:
-    """
-    Find the stored passages that hold the gold ones.
-
-    :param one: The question.
-    :param documents: Parents of the library.
-    :returns: For each gold passage the ids of the parents that hold it; an empty list where none does.
-    """
+    """Find the stored passages that hold the gold ones."""
     return [[document.id for document in documents if passage.stands_in(document)] for passage in one.gold]
 
 

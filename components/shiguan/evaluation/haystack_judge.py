@@ -19,8 +19,6 @@ class HaystackJudge(AnswerJudge):
     """
     Judges with `FaithfulnessEvaluator` (the share of an answer's statements that its context supports) and
     `ContextRelevanceEvaluator` (whether the context has anything to the question), one call each per answer.
-
-    :param model: The judge; None for `$OPENAI_MODEL`.
     """
 
     def __init__(self, model: str | None = None) -> None:
@@ -35,13 +33,7 @@ class HaystackJudge(AnswerJudge):
         self._relevance = ContextRelevanceEvaluator(**settings)
 
     def judge_one(self, golden: GoldenQuestion, record: dict[str, Any]) -> tuple[dict[str, float], Counter[str]]:
-        """
-        Judge one answer.
-
-        :param golden: The question.
-        :param record: What `AnswerRun.ask` gave.
-        :returns: Metric to value, and what could not be judged.
-        """
+        """Judge one answer."""
         asked = {"questions": [golden.question.text], "contexts": [record["passages"]]}
         found = (
             self._faithfulness.run(**asked, predicted_answers=[spoken_answer(record["answer"])]),

@@ -17,13 +17,7 @@ _STAMP = "ingested.json"
 
 
 def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
-    """
-    Name what an ingested corpus hangs on.
-
-    :param files: What is ingested.
-    :param deployment: A folder of `pipelines/`.
-    :returns: JSON; a data folder with the same stamp need not be made again.
-    """
+    """Name what an ingested corpus hangs on."""
     return {
         "corpus": {file.name: file_hash(file) for file in files},
         "index": file_hash(pipeline_path(deployment, "index")),
@@ -33,16 +27,7 @@ def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
 
 
 def ingest_corpus(files: list[Path], *, deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:
-    """
-    Put the corpus into a data folder, unless an earlier run did.
-
-    :param files: What the questions are about.
-    :param deployment: A folder of `pipelines/`; its `index` is used.
-    :param data_dir: An empty or missing folder, or one that an earlier run with the same corpus made.
-    :param progress: A plain function told how far the current file is.
-    :returns: What went in with a reservation, or not at all.
-    :raises RefusedError: If the folder holds another corpus, or one that another version ingested.
-    """
+    """Put the corpus into a data folder, unless an earlier run did."""
     stamp = corpus_stamp(files, deployment)
     begun, done = data_dir / f"{_STAMP}.begun", data_dir / _STAMP
     for path in (done, begun):

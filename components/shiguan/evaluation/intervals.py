@@ -19,14 +19,7 @@ _BATCH = 500
 
 @dataclass(frozen=True)
 class Estimate:
-    """
-    A mean over questions with its interval.
-
-    :param value: The mean.
-    :param low: The lower end of the 95 % interval.
-    :param high: The upper end.
-    :param count: How many questions it is of.
-    """
+    """A mean over questions with its interval."""
 
     value: float
     low: float
@@ -34,11 +27,7 @@ class Estimate:
     count: int
 
     def to_json(self) -> dict[str, Any]:
-        """
-        Write the estimate as JSON knows it.
-
-        :returns: The four fields, rounded to six places.
-        """
+        """Write the estimate as JSON knows it."""
         return {name: round(value, 6) for name, value in asdict(self).items()}
 
 
@@ -49,11 +38,6 @@ def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
     The interval is the percentile bootstrap over questions (Efron and Tibshirani, "An Introduction to the Bootstrap",
     1993, chapter 13). Where every value is 0, or every value is 1, there is nothing to draw: the interval of the
     binomial distribution (Clopper and Pearson 1934) stands instead, for twenty hits of twenty are no proof of 1.
-
-    :param values: One per question.
-    :param seed: Makes the draws repeatable.
-    :returns: The mean and its 95 % interval.
-    :raises ValueError: If there are no values.
     """
     if not len(values):
         raise ValueError("A mean needs at least one value, got none.")
@@ -69,13 +53,7 @@ def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
 
 
 def bootstrap_interval(values: Sequence[float] | numpy.ndarray, *, seed: int = 0) -> tuple[float, float]:
-    """
-    Draw the questions again and again, and give the middle 95 % of the means.
-
-    :param values: One per question; not all the same.
-    :param seed: Makes the draws repeatable.
-    :returns: The ends of the interval.
-    """
+    """Draw the questions again and again, and give the middle 95 % of the means."""
     interval = stats.bootstrap(
         (numpy.asarray(values, dtype=float),),
         numpy.mean,

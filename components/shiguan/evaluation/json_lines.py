@@ -12,13 +12,7 @@ from shiguan.errors import RefusedError
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """
-    Read a JSONL file, compressed by gzip or not.
-
-    :param path: The file; a name that ends in `.gz` is unpacked.
-    :yields: The line's number from 1, and its object. Empty lines are left out.
-    :raises RefusedError: If the file is missing, or a line is no JSON object; the message names the line.
-    """
+    """Read a JSONL file, compressed by gzip or not."""
     if not path.is_file():
         raise RefusedError(f"{path} does not exist. Check the path.")
     number = 0
@@ -32,15 +26,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
-    """
-    Take the first of several fields that a row has.
-
-    :param row: One line's object.
-    :param names: The names that the field may have.
-    :param place: File and line, for the error.
-    :returns: The value of the first name that is there and not null.
-    :raises RefusedError: If none is there.
-    """
+    """Take the first of several fields that a row has."""
     for name in names:
         if row.get(name) is not None:
             return row[name]
@@ -49,12 +35,7 @@ def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
 
 
 def file_hash(path: Path) -> str:
-    """
-    Fingerprint a file, so that a result says what it was measured on.
-
-    :param path: The file.
-    :returns: The SHA-256 of its bytes, in hexadecimal.
-    """
+    """Fingerprint a file, so that a result says what it was measured on."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

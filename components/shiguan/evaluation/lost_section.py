@@ -14,23 +14,13 @@ HEADING = "Where it was lost"
 
 
 def expected_of(golden: GoldenQuestion, library: ExpectedPassages) -> list[ExpectedPassage]:
-    """
-    Look up what a question of a golden set needs.
-
-    :param golden: The question.
-    :param library: The library that was asked.
-    :returns: One entry per gold passage.
-    """
+    """Look up what a question of a golden set needs."""
     return [library.of_gold(gold) for gold in golden.gold]
 
 
 def expected_of_question(question: Question, library: ExpectedPassages) -> list[ExpectedPassage]:
     """
     Look up what a question of a retrieval set needs: its gold documents, at the answer's places where they are marked.
-
-    :param question: The question.
-    :param library: The library that was asked.
-    :returns: One entry per gold document.
     """
     found = []
     for document in sorted(question.gold):
@@ -44,24 +34,12 @@ def expected_of_question(question: Question, library: ExpectedPassages) -> list[
 
 
 def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attribution | None:
-    """
-    Say where a question lost the first of its passages.
-
-    :param trace: What every stage had.
-    :param expected: Its passages.
-    :returns: The earliest loss; None where nothing was expected.
-    """
+    """Say where a question lost the first of its passages."""
     return first_loss([attribute(trace, passage) for passage in expected])
 
 
 def lost_section(stages: Iterable[str]) -> dict[str, Any]:
-    """
-    Sum up the losses of a run.
-
-    :param stages: The stage of every question that went wrong; `nothing_lost` for one whose passage was cited all the
-        same.
-    :returns: A section for `Results.sections`; empty where nothing went wrong.
-    """
+    """Sum up the losses of a run."""
     counts = Counter(stages)
     total = counts.total()
     if not total:

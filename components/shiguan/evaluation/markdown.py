@@ -9,12 +9,7 @@ from shiguan.evaluation.results import Results
 
 
 def results_markdown(results: Results) -> str:
-    """
-    Write a run as Markdown.
-
-    :param results: The run.
-    :returns: Headings and tables.
-    """
+    """Write a run as Markdown."""
     estimates = results.estimates()
     rows = [
         [metric(name).label, metric(name).format(e.value), _interval(name, e.low, e.high), e.count]
@@ -41,25 +36,14 @@ def results_markdown(results: Results) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """
-    Write a table.
-
-    :param columns: Headings; one that begins with `>` is of numbers and stands at the right.
-    :param rows: The cells; a pair is a value and what stands smaller beside it.
-    :returns: Markdown, without a line break at the end.
-    """
+    """Write a table."""
     head = "| " + " | ".join(one_line(column.removeprefix(">")) for column in columns) + " |"
     rule = "|" + "|".join("---:" if column.startswith(">") else "---" for column in columns) + "|"
     return "\n".join([head, rule, *("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)])
 
 
 def one_line(value: Any) -> str:
-    """
-    Write a text so that it stays in its place, whatever it holds.
-
-    :param value: The text.
-    :returns: One line in which nothing opens a column, a tag, a link or a formula.
-    """
+    """Write a text so that it stays in its place, whatever it holds."""
     text = " ".join(str(value).split())
     for character in "\\`*_[]|":
         text = text.replace(character, f"\\{character}")

@@ -37,19 +37,7 @@ def _track_silently(questions: list[GoldenQuestion]) -> list[GoldenQuestion]:
 
 @dataclass(frozen=True)
 class AnswersPlan:
-    """
-    What is measured and where it is kept.
-
-    :param golden: The set.
-    :param corpus: Files to ingest into a library of their own; empty to ask the library at `data_dir`.
-    :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder, or a pipeline file of one's own.
-    :param tenant_id: Whose library is asked, where no corpus is given.
-    :param output: The run's folder; None for one below `.data/eval` that is named after what is measured.
-    :param data_dir: The library; with a corpus where it goes, None for a folder beside the run's.
-    :param prices: What calls cost; None to leave the cost out.
-    :param seed: For the draws of the intervals.
-    """
+    """What is measured and where it is kept."""
 
     golden: GoldenSet
     corpus: Sequence[Path] = ()
@@ -67,12 +55,7 @@ class AnswersPlan:
         return TENANT if self.corpus else self.tenant_id
 
     def configuration(self) -> dict[str, Any]:
-        """
-        Name what the numbers hang on.
-
-        :returns: JSON; a run's folder belongs to one of these.
-        :raises RefusedError: If no corpus is given and the tenant has nothing in the library.
-        """
+        """Name what the numbers hang on."""
         options = {
             "questions": fingerprint([one.question.id for one in self.golden.questions]),
             "library": self.library(),
@@ -81,12 +64,7 @@ class AnswersPlan:
         return {"kind": "answers", "set": Path(next(iter(self.golden.hashes))).stem, **described}
 
     def library(self) -> str:
-        """
-        Fingerprint what is asked: parents' ids hang on their text.
-
-        :returns: 16 hexadecimal digits.
-        :raises RefusedError: If the tenant has nothing in the library.
-        """
+        """Fingerprint what is asked: parents' ids hang on their text."""
         if self.corpus:
             return fingerprint(corpus_stamp(list(self.corpus), self.deployment))
         stores = Library(self.deployment, data_dir=self.data_dir).stores
@@ -107,17 +85,7 @@ def measure_answers(
     ingest: Ingest = _ingest_silently,
     judge: AnswerJudge | None = None,
 ) -> tuple[Results, Path]:
-    """
-    Measure how well a mode answers; a run that was stopped goes on where it was.
-
-    :param plan: What is measured.
-    :param track: Shows the progress of the questions.
-    :param ingest: Puts the corpus in, and shows the progress.
-    :param judge: Adds metrics that a language model decides; None for none.
-    :returns: The results and the run's folder, where `results.json` has them.
-    :raises RefusedError: If the folder holds something else, or a question cannot be asked.
-    :raises ConfigurationError: If the mode cannot be loaded.
-    """
+    """Measure how well a mode answers; a run that was stopped goes on where it was."""
     configuration = plan.configuration()
     name = f"answers-{configuration['set']}-{configuration['mode']}-{fingerprint(configuration)[:8]}"
     output = plan.output or DEFAULT_ROOT / name

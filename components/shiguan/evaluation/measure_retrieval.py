@@ -36,18 +36,7 @@ def _track_silently(questions: list[Question]) -> list[Question]:
 
 @dataclass(frozen=True)
 class RetrievalPlan:
-    """
-    What is measured and where it is kept.
-
-    :param questions: The set.
-    :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder, or a pipeline file of one's own.
-    :param output: The run's folder; None for one below `.data/eval` that is named after what is measured.
-    :param data_dir: Where the corpus is ingested; None for a folder beside the run's, for all runs on
-        this corpus.
-    :param context: Whether the context is built and scored too.
-    :param seed: For the draws of the intervals.
-    """
+    """What is measured and where it is kept."""
 
     questions: RetrievalSet
     deployment: str = "embedded"
@@ -58,11 +47,7 @@ class RetrievalPlan:
     seed: int = 0
 
     def configuration(self) -> dict[str, Any]:
-        """
-        Name what the numbers hang on.
-
-        :returns: JSON; a run's folder belongs to one of these.
-        """
+        """Name what the numbers hang on."""
         options = {
             "context": self.context,
             "questions": fingerprint([question.id for question in self.questions.questions]),
@@ -73,12 +58,7 @@ class RetrievalPlan:
         return {"kind": "retrieval", "set": self.questions.name, **described}
 
     def folders(self, configuration: dict[str, Any]) -> tuple[Path, Path]:
-        """
-        Say where the run and the corpus are kept.
-
-        :param configuration: What `configuration` gave.
-        :returns: The run's folder and the data folder.
-        """
+        """Say where the run and the corpus are kept."""
         name = f"retrieval-{self.questions.name}-{configuration['mode']}-{fingerprint(configuration)[:8]}"
         output = self.output or DEFAULT_ROOT / name
         stamp = fingerprint(corpus_stamp([self.questions.corpus], self.deployment))[:8]
@@ -88,16 +68,7 @@ class RetrievalPlan:
 def measure_retrieval(
     plan: RetrievalPlan, *, track: Track = _track_silently, ingest: Ingest = _ingest_silently
 ) -> tuple[Results, Path]:
-    """
-    Measure how well a mode finds passages; a run that was stopped goes on where it was.
-
-    :param plan: What is measured.
-    :param track: Shows the progress of the questions.
-    :param ingest: Puts the corpus in, and shows the progress.
-    :returns: The results and the run's folder, where `results.json` has them.
-    :raises RefusedError: If the folder holds something else, or a question cannot be asked.
-    :raises ConfigurationError: If the mode cannot be loaded.
-    """
+    """Measure how well a mode finds passages; a run that was stopped goes on where it was."""
     configuration = plan.configuration()
     output, data_dir = plan.folders(configuration)
     questions = plan.questions.questions

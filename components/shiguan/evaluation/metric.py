@@ -8,15 +8,7 @@ Unit = Literal["share", "tokens", "ms", "calls", "money"]
 
 @dataclass(frozen=True)
 class Metric:
-    """
-    How a metric is shown and read.
-
-    :param label: Its name for people.
-    :param meaning: What it says, one phrase.
-    :param unit: `share` is 0 to 1; the others are amounts.
-    :param higher_is_better: False for costs and failures.
-    :param judged: Whether a language model decided it; such a metric is reported and never gates.
-    """
+    """How a metric is shown and read."""
 
     label: str
     meaning: str
@@ -25,13 +17,7 @@ class Metric:
     judged: bool = False
 
     def format(self, value: float, *, signed: bool = False) -> str:
-        """
-        Write a value as people read it.
-
-        :param value: The value.
-        :param signed: Whether a plus stands before a positive one.
-        :returns: Three places for a share, whole numbers for large amounts.
-        """
+        """Write a value as people read it."""
         sign = "+" if signed else ""
         if self.unit == "share":
             return f"{value:{sign}.3f}"
@@ -77,10 +63,5 @@ KNOWN: dict[str, Metric] = {
 
 
 def metric(name: str) -> Metric:
-    """
-    Look a metric up.
-
-    :param name: Its name in results.
-    :returns: How it is shown; one that is not known is a share called by its name.
-    """
+    """Look a metric up."""
     return KNOWN.get(name) or Metric(name.replace("_", " "), "")

@@ -21,22 +21,7 @@ _TIE = 1.5e-6
 
 @dataclass(frozen=True)
 class Difference:
-    """
-    One metric of run B against run A.
-
-    :param metric: Its name.
-    :param before: The mean of A.
-    :param after: The mean of B.
-    :param difference: B minus A.
-    :param low: The lower end of the difference's 95 % interval.
-    :param high: The upper end.
-    :param detectable: The smallest difference that would be seen on this set in 80 % of the cases.
-    :param gained: How many questions B does better on.
-    :param lost: How many it does worse on.
-    :param p_value: McNemar's exact test of those two numbers.
-    :param count: How many questions there are.
-    :param higher_is_better: Whether a larger value is the better one.
-    """
+    """One metric of run B against run A."""
 
     metric: str
     before: float
@@ -71,14 +56,6 @@ def compare_metric(
     for a graded metric it is the sign test, which is the same. The smallest detectable difference is
     (z for 95 % + z for 80 % power) * standard deviation of the differences / sqrt(questions); where no question
     changed, the six questions that an exact test needs, all in one direction.
-
-    :param metric: Its name.
-    :param before: A's values, one per question.
-    :param after: B's values, in the same order.
-    :param higher_is_better: Whether a larger value is the better one.
-    :param seed: Makes the draws repeatable.
-    :returns: The comparison.
-    :raises ValueError: If the numbers of values differ, or there are none.
     """
     if len(before) != len(after) or not len(before):
         raise ValueError(f"`{metric}` needs the same number of values twice, got {len(before)} and {len(after)}.")

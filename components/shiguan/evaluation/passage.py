@@ -10,14 +10,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Passage:
-    """
-    One passage of a record.
-
-    :param record_id: The record it is from; None for a passage of a file that has none, such as a book.
-    :param pieces: Which code points of the record it holds, end exclusive: one stretch, or several where the context
-        left something out in between.
-    :param parent_id: The stored parent.
-    """
+    """One passage of a record."""
 
     record_id: str | None
     pieces: list[tuple[int, int]]
@@ -25,12 +18,7 @@ class Passage:
 
     @classmethod
     def of(cls, document: "Document") -> "Passage":
-        """
-        Reduce a parent, whole or cut by the context, to its place.
-
-        :param document: A document with the metadata of a parent.
-        :returns: The passage, in the record's own code points.
-        """
+        """Reduce a parent, whole or cut by the context, to its place."""
         meta = document.meta
         start, end = int(meta.get("start") or 0), int(meta.get("end") or 0)
         read = meta.get("kept") or ([meta["cut"]] if meta.get("cut") else [[0, end - start]])
@@ -38,30 +26,16 @@ class Passage:
         return cls(meta.get("record_id"), pieces, meta.get("parent_id") or document.id)
 
     def to_json(self) -> list[Any]:
-        """
-        Write the passage short, for a file with many of them.
-
-        :returns: Record id, pieces and parent id.
-        """
+        """Write the passage short, for a file with many of them."""
         return [self.record_id, [list(piece) for piece in self.pieces], self.parent_id]
 
     @classmethod
     def from_json(cls, value: list[Any]) -> "Passage":
-        """
-        Read what `to_json` wrote.
-
-        :param value: Record id, pieces and parent id.
-        :returns: The passage.
-        """
+        """Read what `to_json` wrote."""
         record_id, pieces, parent_id = value
         return cls(record_id, [(start, end) for start, end in pieces], parent_id)
 
 
 def passages_of(documents: "Iterable[Document]") -> list[Passage]:
-    """
-    Reduce documents to their places, in their order.
-
-    :param documents: Parents.
-    :returns: The passages.
-    """
+    """Reduce documents to their places, in their order."""
     return [Passage.of(document) for document in documents]

@@ -13,24 +13,12 @@ _PER = 1_000_000
 
 @dataclass(frozen=True)
 class Prices:
-    """
-    A price table.
-
-    :param models: Model to the price of a million tokens read (`input`) and written (`output`), in one currency.
-    """
+    """A price table."""
 
     models: dict[str, tuple[float, float]]
 
     def cost(self, model: str, usage: dict[str, Any], calls: int) -> float | None:
-        """
-        Price the calls of one question.
-
-        :param model: The model that answered.
-        :param usage: `prompt_tokens` and `completion_tokens`.
-        :param calls: How many calls there were; none cost nothing.
-        :returns: The cost in the table's currency; None where the table does not know the model, or nobody said how
-            many tokens were used: an unknown cost is no cost of zero.
-        """
+        """Price the calls of one question."""
         if not calls:
             return 0.0
         price = self.models.get(model)
@@ -41,13 +29,7 @@ class Prices:
 
 
 def read_prices(path: Path) -> Prices:
-    """
-    Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens.
-
-    :param path: The file.
-    :returns: The table.
-    :raises RefusedError: If the file is missing or malformed.
-    """
+    """Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens."""
     try:
         table = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -25,15 +25,7 @@ _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
 def describe_configuration(
     deployment: str, mode: str | Path, *, data: dict[str, str], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """
-    Name what the numbers of a run hang on; two runs with the same description measure the same thing.
-
-    :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder, or a pipeline file of one's own.
-    :param data: File name to SHA-256 of what is measured on.
-    :param options: What else was asked for, such as the number of questions and the seed.
-    :returns: JSON: the hashes of code, pipelines and prompts, the models, the data and the options.
-    """
+    """Name what the numbers of a run hang on; two runs with the same description measure the same thing."""
     definitions = {name: read_definition(deployment, name) for name in ("index", mode)}
     llm: dict[str, Any] = {"model": "extractive"}
     if is_endpoint_configured():
@@ -55,11 +47,7 @@ def describe_configuration(
 
 
 def describe_circumstances() -> dict[str, Any]:
-    """
-    Name what a run was made with and should not hang on: commit, versions, machine.
-
-    :returns: JSON; nothing in it names the computer or its user.
-    """
+    """Name what a run was made with and should not hang on: commit, versions, machine."""
     versions = {}
     for package in _PACKAGES:
         try:
@@ -70,12 +58,7 @@ def describe_circumstances() -> dict[str, Any]:
 
 
 def code_hash(*folders: str) -> str:
-    """
-    Fingerprint the installed source code of Shiguan.
-
-    :param folders: Only these folders of the package; none for all of it.
-    :returns: 16 hexadecimal digits.
-    """
+    """Fingerprint the installed source code of Shiguan."""
     roots = [_PACKAGE / folder for folder in folders] or [_PACKAGE]
     digest = hashlib.sha256()
     for path in sorted(path for root in roots for path in root.rglob("*.py")):
@@ -84,23 +67,14 @@ def code_hash(*folders: str) -> str:
 
 
 def prompt_hashes() -> dict[str, str]:
-    """
-    Fingerprint every prompt file.
-
-    :returns: Path below `prompts/` to the first 16 digits of its SHA-256.
-    """
+    """Fingerprint every prompt file."""
     folder = resource_folder("prompts")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): file_hash(path)[:16] for path in files}
 
 
 def commit() -> str | None:
-    """
-    Name the commit of the checkout that this code runs from.
-
-    :returns: The commit, with `+changes` behind it where engine, pipelines or prompts differ from it; None where this
-        is no checkout or there is no git.
-    """
+    """Name the commit of the checkout that this code runs from."""
     root = _PACKAGE.parents[1]
     if not (root / ".git").exists():
         return None
@@ -110,11 +84,7 @@ def commit() -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """
-    Describe the machine, for whoever reads a latency.
-
-    :returns: Processor, cores, memory in GiB, system and Python.
-    """
+    """Describe the machine, for whoever reads a latency."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

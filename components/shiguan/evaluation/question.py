@@ -9,20 +9,7 @@ UNKNOWN = "und"
 
 @dataclass(frozen=True)
 class Question:
-    """
-    One question of a set, with its judgements.
-
-    :param id: Unique in its set.
-    :param text: What is asked.
-    :param grades: Record id to grade, above 0, of every document that is judged relevant; empty where nothing answers.
-    :param spans: Record id to the places of the answer, in code points with the end exclusive. Several places in one
-        record are alternatives: one of them is enough.
-    :param answers: Right answers, each of them enough.
-    :param history: The turns before the question, `{"role", "content"}`.
-    :param answerable: Whether the library answers it.
-    :param stratum: The group that the question is counted in beside the whole; empty for none.
-    :param language: A BCP 47 tag; `und` where none is named.
-    """
+    """One question of a set, with its judgements."""
 
     id: str
     text: str
@@ -41,13 +28,7 @@ class Question:
         return {document for document, grade in self.grades.items() if grade == best}
 
     def document_of(self, record_id: str | None, pieces: "list[tuple[int, int]]") -> str | None:
-        """
-        Name the judged document that a passage is right for.
-
-        :param record_id: The record that the passage is from.
-        :param pieces: Which code points of the record it holds.
-        :returns: The record's id if it is judged and, where the answer's place is known, a piece overlaps it; or None.
-        """
+        """Name the judged document that a passage is right for."""
         if record_id is None or record_id not in self.grades:
             return None
         spans = self.spans.get(record_id)

@@ -22,8 +22,6 @@ class RagasJudge(AnswerJudge):
 
     Faithfulness and answer relevancy are judged for every answer, context precision and recall where the golden set
     has a right answer.
-
-    :param model: The judge; None for `$OPENAI_MODEL`.
     """
 
     def __init__(self, model: str | None = None) -> None:
@@ -39,13 +37,7 @@ class RagasJudge(AnswerJudge):
         self._evaluators = {name: RagasEvaluator(ragas_metrics=[metric]) for name, metric in made}
 
     def judge_one(self, golden: GoldenQuestion, record: dict[str, Any]) -> tuple[dict[str, float], Counter[str]]:
-        """
-        Judge one answer.
-
-        :param golden: The question.
-        :param record: What `AnswerRun.ask` gave.
-        :returns: Metric to value, and what could not be judged.
-        """
+        """Judge one answer."""
         reference = golden.question.answers[0] if golden.question.answers else None
         metrics: dict[str, float] = {}
         faults: Counter[str] = Counter()

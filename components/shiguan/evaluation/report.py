@@ -16,13 +16,7 @@ _TEMPLATE = "report.html.jinja"
 
 
 def write_reports(results: Results, folder: Path) -> Path:
-    """
-    Write `report.html` and `report.md` beside a run's results.
-
-    :param results: The run.
-    :param folder: The run's folder.
-    :returns: The page.
-    """
+    """Write `report.html` and `report.md` beside a run's results."""
     (folder / "report.md").write_text(results_markdown(results), encoding="utf-8")
     page = folder / "report.html"
     page.write_text(render_page(results), encoding="utf-8")
@@ -30,12 +24,7 @@ def write_reports(results: Results, folder: Path) -> Path:
 
 
 def render_page(results: Results) -> str:
-    """
-    Write the page of a run: no script, nothing loaded from elsewhere, every text escaped.
-
-    :param results: The run.
-    :returns: HTML.
-    """
+    """Write the page of a run: no script, nothing loaded from elsewhere, every text escaped."""
     return render(
         title=summary.title_of(results),
         subtitle=summary.subtitle_of(results),
@@ -50,12 +39,7 @@ def render_page(results: Results) -> str:
 
 
 def render(**variables: Any) -> str:
-    """
-    Fill the template.
-
-    :param variables: What its opening comment names.
-    :returns: HTML.
-    """
+    """Fill the template."""
     return _template().render(**variables)
 
 

@@ -17,17 +17,7 @@ RESULTS_FILE = "results.json"
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """
-    What one question gave.
-
-    :param id: The question.
-    :param metrics: Metric to value; a metric that does not apply to the question is left out.
-    :param stratum: Its group; empty for none.
-    :param language: Its language.
-    :param timings_ms: Stage to milliseconds, `total` for all of it.
-    :param llm_calls: How many calls to a language model it took.
-    :param details: What a person wants to see when the question went wrong; never read by the arithmetic.
-    """
+    """What one question gave."""
 
     id: str
     metrics: dict[str, float]
@@ -40,14 +30,7 @@ class QuestionResult:
 
 @dataclass(frozen=True)
 class Results:
-    """
-    One run, whole.
-
-    :param kind: `retrieval` or `answers`.
-    :param run: Everything that is needed to repeat it, see `shiguan.evaluation.provenance`.
-    :param questions: One entry per question, in the order of the set.
-    :param sections: Further tables and texts for the report, by heading, such as where questions were lost.
-    """
+    """One run, whole."""
 
     kind: str
     run: dict[str, Any]
@@ -60,33 +43,18 @@ class Results:
         return list(dict.fromkeys(name for question in self.questions for name in question.metrics))
 
     def values(self, metric: str) -> dict[str, float]:
-        """
-        Give one metric of every question that has it.
-
-        :param metric: Its name.
-        :returns: Question id to value.
-        """
+        """Give one metric of every question that has it."""
         return {question.id: question.metrics[metric] for question in self.questions if metric in question.metrics}
 
     def estimates(self, questions: list[QuestionResult] | None = None) -> dict[str, Estimate]:
-        """
-        Average every metric over the questions that have it.
-
-        :param questions: Some of the questions; None for all.
-        :returns: Metric to mean and interval.
-        """
+        """Average every metric over the questions that have it."""
         chosen = self.questions if questions is None else questions
         seed = int(self.run.get("seed", 0))
         found = {name: [q.metrics[name] for q in chosen if name in q.metrics] for name in self.metrics}
         return {name: estimate_mean(values, seed=seed) for name, values in found.items() if values}
 
     def strata(self) -> dict[str, list[QuestionResult]]:
-        """
-        Group the questions.
-
-        :returns: `stratum: hard`, `language: en` ... to the questions of the group, largest first; a grouping of which
-            there is only one group is left out.
-        """
+        """Group the questions."""
         groups: dict[str, list[QuestionResult]] = {}
         for kind in ("stratum", "language"):
             names = {getattr(question, kind) for question in self.questions}
@@ -97,11 +65,7 @@ class Results:
         return dict(sorted(groups.items(), key=lambda entry: (entry[0].split(":")[0] == "language", -len(entry[1]))))
 
     def to_json(self) -> dict[str, Any]:
-        """
-        Write the run as JSON knows it.
-
-        :returns: Format, run, the averages of the whole and of every group, and every question.
-        """
+        """Write the run as JSON knows it."""
         return {
             "format": FORMAT,
             "kind": self.kind,
@@ -117,13 +81,7 @@ class Results:
 
 
 def write_results(results: Results, folder: Path) -> Path:
-    """
-    Write `results.json`, so that a crash leaves either all of it or nothing.
-
-    :param results: The run.
-    :param folder: The run's folder.
-    :returns: The file.
-    """
+    """Write `results.json`, so that a crash leaves either all of it or nothing."""
     path = folder / RESULTS_FILE
     draft = path.with_suffix(".part")
     draft.write_text(json.dumps(results.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -132,13 +90,7 @@ def write_results(results: Results, folder: Path) -> Path:
 
 
 def read_results(path: Path) -> Results:
-    """
-    Read what `write_results` wrote.
-
-    :param path: The file, or the run's folder.
-    :returns: The run; averages are computed again from the questions.
-    :raises RefusedError: If there is no such file, it is of another format, or has no questions.
-    """
+    """Read what `write_results` wrote."""
     file = path / RESULTS_FILE if path.is_dir() else path
     try:
         data = json.loads(file.read_text(encoding="utf-8"))

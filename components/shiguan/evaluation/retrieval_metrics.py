@@ -38,13 +38,7 @@ _MRR = DocumentMRREvaluator(document_comparison_field=_FIELD)
 
 
 def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | None]:
-    """
-    Name the judged document that each passage is the first to find.
-
-    :param question: The question with its judgements.
-    :param passages: Best first.
-    :returns: For each passage the document, or None where it finds nothing, or nothing new.
-    """
+    """Name the judged document that each passage is the first to find."""
     seen: set[str] = set()
     found: list[str | None] = []
     for passage in passages:
@@ -56,14 +50,7 @@ def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | No
 
 
 def recall(question: Question, passages: Sequence[Passage], k: int) -> float:
-    """
-    Give the share of gold documents that are found among the first passages.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: Best first.
-    :param k: How many count.
-    :returns: 0 to 1.
-    """
+    """Give the share of gold documents that are found among the first passages."""
     return _scored(_RECALL, _gold(question), first_hits(question, passages)[:k])
 
 
@@ -72,37 +59,18 @@ def ndcg(question: Question, passages: Sequence[Passage], k: int) -> float:
     Give the normalised discounted cumulative gain of the first passages, with the grades as gains.
 
     Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002), section 2.2.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: Best first.
-    :param k: How many count.
-    :returns: 0 to 1; 1 for the ideal order.
     """
     best = sorted(question.grades.items(), key=lambda entry: -entry[1])[:k]
     return _scored(_NDCG, best, first_hits(question, passages)[:k])
 
 
 def reciprocal_rank(question: Question, passages: Sequence[Passage], k: int) -> float:
-    """
-    Give one over the rank of the first passage that finds a gold document.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: Best first.
-    :param k: How many count.
-    :returns: 0 to 1; 0 where none of them does.
-    """
+    """Give one over the rank of the first passage that finds a gold document."""
     return _scored(_MRR, _gold(question), first_hits(question, passages)[:k])
 
 
 def ranking_metrics(question: Question, passages: Sequence[Passage]) -> dict[str, float]:
-    """
-    Score the passages that a search found.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: Best first, at least 20 where there are so many.
-    :returns: `recall@1`, `@5`, `@10`, `@20`, `ndcg@10`, `mrr@10`, and `all_gold@10`: 1 where every gold document is
-        among the first ten, else 0.
-    """
+    """Score the passages that a search found."""
     values = {f"recall@{k}": recall(question, passages, k) for k in RECALL_DEPTHS}
     values["ndcg@10"] = ndcg(question, passages, 10)
     values["mrr@10"] = reciprocal_rank(question, passages, 10)
@@ -116,13 +84,6 @@ def context_metrics(question: Question, passages: Sequence[Passage], tokens: int
 
     Haystack has `ContextRelevanceEvaluator`, which asks an LLM; where the places of the answers are known, none is
     needed.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: What stands in the context, with the pieces that are read of each.
-    :param tokens: How long the context is.
-    :returns: `context_recall`, the share of gold documents whose answer (one of its places, or any part of the document
-        where no place is marked) stands in the context; `context_precision`, the share of the context's passages that
-        hold one of any grade, 0 for an empty context; and `context_tokens`.
     """
     right = [question.document_of(passage.record_id, passage.pieces) for passage in passages]
     return {

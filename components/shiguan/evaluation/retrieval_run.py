@@ -39,15 +39,7 @@ class RetrievalRun:
     """
 
     def __init__(self, deployment: str, mode: str | Path, *, data_dir: Path, context: bool = True) -> None:
-        """
-        Load the mode.
-
-        :param deployment: A folder of `pipelines/`.
-        :param mode: A file of that folder, or a pipeline file of one's own.
-        :param data_dir: Where the corpus is.
-        :param context: Whether the context is built too.
-        :raises ConfigurationError: If the mode cannot be loaded.
-        """
+        """Load the mode."""
         declared = read_definition(deployment, mode).get("outputs", {})
         self.reads_context = context and all(name in declared for name in _CONTEXT_OUTPUTS)
         self._search = Runner(deployment, mode, data_dir=data_dir, outputs=["documents"])
@@ -71,16 +63,7 @@ class RetrievalRun:
                 runner.close()
 
     def ask(self, question: Question) -> dict[str, Any]:
-        """
-        Search one question.
-
-        :param question: The question.
-        :returns: JSON: `found`, the passages, best first; `read` and `tokens`, the context's passages and length, None
-            where it was not built; `lost`, where the first gold document that is not in it was lost, None where all
-            are; `timings_ms`, `llm_calls` and `warnings`.
-        :raises RefusedError: If the question is empty or too long; the message names it.
-        :raises AnswerError: If a stage fails.
-        """
+        """Search one question."""
         asked: dict[str, Any] = {"tenant_id": TENANT, "history": question.history or None}
         try:
             found = self._search.trace(question.text, outputs=["documents"], top_k=DEPTH, **asked)
@@ -113,14 +96,7 @@ class RetrievalRun:
 
 
 def ask_all(run: RetrievalRun, questions: list[Question], store: RunStore, track: Track) -> None:
-    """
-    Search every question that the store does not have yet.
-
-    :param run: The mode.
-    :param questions: All questions of the set.
-    :param store: Keeps each one as soon as it is there.
-    :param track: Shows the progress.
-    """
+    """Search every question that the store does not have yet."""
     missing = [question for question in questions if question.id not in store.records]
     if missing:
         run.warm_up()
@@ -129,14 +105,7 @@ def ask_all(run: RetrievalRun, questions: list[Question], store: RunStore, track
 
 
 def score_all(questions: list[Question], records: dict[str, dict[str, Any]]) -> Iterator[QuestionResult]:
-    """
-    Score what the questions found.
-
-    :param questions: All questions of the set.
-    :param records: Question id to what `RetrievalRun.ask` gave.
-    :yields: One result per question, in their order.
-    :raises RefusedError: If a question has no record.
-    """
+    """Score what the questions found."""
     for question in questions:
         record = record_of(records, question.id)
         found = [Passage.from_json(value) for value in record["found"]]

@@ -15,14 +15,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class RetrievalSet:
-    """
-    Questions with judgements over one corpus.
-
-    :param corpus: The file that is ingested.
-    :param questions: In the order of their file.
-    :param unjudged: The ids of the questions that were left out because nothing is judged for them.
-    :param hashes: File name to SHA-256 of the three files.
-    """
+    """Questions with judgements over one corpus."""
 
     corpus: Path
     questions: list[Question]
@@ -61,16 +54,6 @@ def read_retrieval_set(
     - queries: `{"id", "text", "answers"?, "gold"?: [{"doc_id", "start", "end"}], "meta"?}`; a conversation may stand
       in place of the text: `turns`, a list of `{"role", "text"}` whose last one is the question
     - qrels: `{"query_id", "doc_id", "score"}`; a score of 0 says that the document was judged not relevant
-
-    :param corpus: JSONL, `.gz` too; likewise the other two.
-    :param queries: The questions.
-    :param qrels: The judgements.
-    :param limit: Only so many questions, evenly spread over the file so that no part of it is left out; None for all.
-    :param skip_unjudged: Whether questions without a relevant document are left out, rather than refused.
-    :param gold_field: The field of a query that marks the places of its answer.
-    :returns: The set.
-    :raises RefusedError: If a file is empty or broken, an id stands twice, a judgement or a place names what is not
-        there, or a question has no relevant document.
     """
     documents = _corpus_lengths(corpus)
     questions: dict[str, _Row] = {}
@@ -102,14 +85,7 @@ def read_retrieval_set(
 
 
 def spread(items: list[str], limit: int | None) -> list[str]:
-    """
-    Choose some of a list, evenly spread over it.
-
-    :param items: The list.
-    :param limit: How many; None for all.
-    :returns: The chosen ones in their order; the same for the same list and number.
-    :raises ValueError: If `limit` is not positive.
-    """
+    """Choose some of a list, evenly spread over it."""
     if limit is None or limit >= len(items):
         return items
     if limit < 1:
@@ -118,14 +94,7 @@ def spread(items: list[str], limit: int | None) -> list[str]:
 
 
 def read_turns(row: dict[str, Any], place: str) -> tuple[str, list[dict[str, Any]]]:
-    """
-    Read a question and what was said before it.
-
-    :param row: `text` or `question`, with a `history` beside it; or `turns`, of which the last is the question.
-    :param place: File and line, for errors.
-    :returns: The question, and the turns before it as `{"role", "content"}`.
-    :raises RefusedError: If there is no question, or a turn is malformed.
-    """
+    """Read a question and what was said before it."""
     if row.get("text") is None and row.get("question") is None and row.get("turns"):
         turns = _turns(row["turns"], place)
         return turns[-1]["content"], turns[:-1]
@@ -205,15 +174,7 @@ def _question(
 
 
 def read_spans(gold: Any, documents: dict[str, int], place: str) -> dict[str, list[tuple[int, int]]]:
-    """
-    Read the places of an answer.
-
-    :param gold: A list of `{"doc_id", "start", "end"}`.
-    :param documents: Record id to its length in code points.
-    :param place: File and line, for errors.
-    :returns: Record id to its places.
-    :raises RefusedError: If a place is malformed, or outside of its document.
-    """
+    """Read the places of an answer."""
     if not isinstance(gold, list) or not all(isinstance(span, dict) for span in gold):
         raise RefusedError(f'{place}: gold must be a list of {{"doc_id", "start", "end"}}. Correct it.')
     spans: dict[str, list[tuple[int, int]]] = {}

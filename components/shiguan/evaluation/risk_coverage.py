@@ -14,13 +14,7 @@ from itertools import groupby
 
 @dataclass(frozen=True)
 class RiskPoint:
-    """
-    What happens if every answer of at least some confidence is given, and no other.
-
-    :param confidence: The lowest confidence that is let through, 0 to 1 where the confidence is.
-    :param coverage: The share of all questions that are answered, 0 to 1.
-    :param risk: The share of wrong answers among them, 0 to 1.
-    """
+    """What happens if every answer of at least some confidence is given, and no other."""
 
     confidence: float
     coverage: float
@@ -29,36 +23,19 @@ class RiskPoint:
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """
-    The whole curve.
-
-    :param points: By growing coverage; answers of the same confidence come together.
-    :param area: The mean risk over all numbers of answered questions, 0 to 1, lower is better; 0 without answers.
-    :param questions: How many questions there were, refused ones too.
-    """
+    """The whole curve."""
 
     points: list[RiskPoint]
     area: float
     questions: int
 
     def risk_at(self, coverage: float) -> float | None:
-        """
-        Read the curve at a coverage.
-
-        :param coverage: 0 to 1.
-        :returns: The risk of the first point that covers so much; None where so much is never answered.
-        """
+        """Read the curve at a coverage."""
         return next((point.risk for point in self.points if point.coverage >= coverage - 1e-9), None)
 
 
 def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> RiskCurve:
-    """
-    Draw the curve.
-
-    :param answers: For every question that was answered its confidence and whether the answer was right.
-    :param refused: How many questions were not answered at all; the curve ends before they would come.
-    :returns: The curve.
-    """
+    """Draw the curve."""
     total = len(answers) + refused
     points: list[RiskPoint] = []
     given = wrong = 0
@@ -74,13 +51,7 @@ def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> Ri
 
 
 def curve_table(curve: RiskCurve, steps: int = 10) -> list[dict[str, float]]:
-    """
-    Thin the curve out for a table.
-
-    :param curve: The curve.
-    :param steps: How many even steps of coverage.
-    :returns: For every step that is reached `coverage`, `risk` and the `confidence` that has to be asked for.
-    """
+    """Thin the curve out for a table."""
     rows = []
     for step in range(1, steps + 1):
         point = next((p for p in curve.points if p.coverage >= step / steps - 1e-9), None)

@@ -31,12 +31,7 @@ class RunStore:
     """
 
     def __init__(self, folder: Path, configuration: dict[str, Any]) -> None:
-        """
-        Name the folder; nothing is touched yet.
-
-        :param folder: Where the run is kept; made where it is missing.
-        :param configuration: Everything that the results hang on, as JSON knows it.
-        """
+        """Name the folder; nothing is touched yet."""
         self.folder = folder
         self.configuration = configuration
         self.records: dict[str, dict[str, Any]] = {}
@@ -66,12 +61,7 @@ class RunStore:
         self._lock.release()
 
     def add(self, question_id: str, record: dict[str, Any]) -> None:
-        """
-        Keep what a question gave; it is on the disk when this returns.
-
-        :param question_id: The question.
-        :param record: What it gave, as JSON knows it.
-        """
+        """Keep what a question gave; it is on the disk when this returns."""
         line = json.dumps({"id": question_id, **record}, ensure_ascii=False) + "\n"
         with (self.folder / _RECORDS).open("ab") as file:
             file.write(line.encode())
@@ -119,14 +109,7 @@ class RunStore:
 
 
 def record_of(records: dict[str, dict[str, Any]], question_id: str) -> dict[str, Any]:
-    """
-    Give what a question gave.
-
-    :param records: Question id to record.
-    :param question_id: The question.
-    :returns: Its record.
-    :raises RefusedError: If it has none.
-    """
+    """Give what a question gave."""
     record = records.get(question_id)
     if record is None:
         raise RefusedError(f"The question `{question_id}` was never asked. Run the same command again to go on.")
@@ -134,12 +117,7 @@ def record_of(records: dict[str, dict[str, Any]], question_id: str) -> dict[str,
 
 
 def fingerprint(value: Any) -> str:
-    """
-    Give a short name to a JSON value; equal values have the same one.
-
-    :param value: Anything that JSON knows.
-    :returns: The first 16 hexadecimal digits of a SHA-256.
-    """
+    """Give a short name to a JSON value; equal values have the same one."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

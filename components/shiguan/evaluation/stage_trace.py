@@ -7,19 +7,7 @@ from haystack import Document, GeneratedAnswer
 
 @dataclass(frozen=True)
 class StageTrace:
-    """
-    The lists of one run, each best first; None for a stage that the mode does not have.
-
-    :param bm25: Children found by words, over all queries.
-    :param vectors: Children found by vectors; None too where the embedder was not asked, for it does not know the
-        question's language.
-    :param fused: Children after the fusion.
-    :param fetched: Parents that were fetched for them.
-    :param ranked: Parents in the mode's final order, as many as it reads.
-    :param read: Passages in the context, as they were read.
-    :param answer: The answer; None for a run without one.
-    :param asked: The queries that were searched.
-    """
+    """The lists of one run, each best first; None for a stage that the mode does not have."""
 
     bm25: list[Document] | None
     vectors: list[Document] | None

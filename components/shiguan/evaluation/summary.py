@@ -33,24 +33,14 @@ _WORST_BY = ("contains_answer", "token_f1", "recall@10")
 
 
 def title_of(results: Results) -> str:
-    """
-    Name a run.
-
-    :param results: The run.
-    :returns: What was measured, with what, on what.
-    """
+    """Name a run."""
     run = results.run
     kind = "Ranking and answers" if results.kind == "golden" else results.kind.capitalize()
     return f"{kind} of {run['mode']} ({run['deployment']})"
 
 
 def subtitle_of(results: Results) -> str:
-    """
-    Say on what and with what a run was made, in a line.
-
-    :param results: The run.
-    :returns: Questions, files, model, commit and date.
-    """
+    """Say on what and with what a run was made, in a line."""
     run = results.run
     parts = [
         f"{len(results.questions):,} questions",
@@ -63,23 +53,12 @@ def subtitle_of(results: Results) -> str:
 
 
 def shares(results: Results) -> dict[str, Estimate]:
-    """
-    Give the metrics that are shares, by their labels.
-
-    :param results: The run.
-    :returns: Label to mean and interval.
-    """
+    """Give the metrics that are shares, by their labels."""
     return {metric(name).label: e for name, e in results.estimates().items() if metric(name).unit == "share"}
 
 
 def latencies(results: Results) -> dict[str, tuple[float, float]]:
-    """
-    Say how long the stages take.
-
-    :param results: The run.
-    :returns: Stage to median and 95th percentile in milliseconds, in the order of the pipeline, `total` last; over the
-        questions that came by the stage.
-    """
+    """Say how long the stages take."""
     stages: dict[str, list[float]] = {}
     for question in results.questions:
         for stage, value in question.timings_ms.items():
@@ -90,24 +69,13 @@ def latencies(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """
-    Give the value that a share of the values does not exceed.
-
-    :param values: At least one.
-    :param share: 0 to 1.
-    :returns: One of the values.
-    """
+    """Give the value that a share of the values does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
 def figures(results: Results) -> list[dict[str, str]]:
-    """
-    Choose the few numbers that stand at the top.
-
-    :param results: The run.
-    :returns: `label`, `value` and `note` of each.
-    """
+    """Choose the few numbers that stand at the top."""
     estimates = results.estimates()
     shown = [
         {
@@ -130,12 +98,7 @@ def figures(results: Results) -> list[dict[str, str]]:
 
 
 def groups(results: Results) -> dict[str, Any] | None:
-    """
-    Tabulate the groups of questions.
-
-    :param results: The run.
-    :returns: `columns` and `rows`; None where there is only one group.
-    """
+    """Tabulate the groups of questions."""
     strata = results.strata()
     names = [name for name in _GROUP_COLUMNS if name in results.metrics]
     if not strata or not names:
@@ -152,24 +115,14 @@ def groups(results: Results) -> dict[str, Any] | None:
 
 
 def worst(results: Results) -> tuple[str, list[QuestionResult]]:
-    """
-    Find the questions that went wrong.
-
-    :param results: The run.
-    :returns: The metric that decides, and the questions with less than all of it, worst first.
-    """
+    """Find the questions that went wrong."""
     name = next((name for name in _WORST_BY if name in results.metrics), "")
     wrong = [question for question in results.questions if question.metrics.get(name, 1.0) < 1.0]
     return name, sorted(wrong, key=lambda question: question.metrics[name])
 
 
 def facts(results: Results) -> list[tuple[str, str]]:
-    """
-    List what is needed to repeat a run.
-
-    :param results: The run.
-    :returns: Name and value, one line each.
-    """
+    """List what is needed to repeat a run."""
     run = results.run
     lines = [
         ("commit", run.get("commit") or "unknown"),

@@ -16,11 +16,7 @@ _PIPE_WIDTH = 140
 
 
 def print_results(results: Results) -> None:
-    """
-    Print the means of a run with their intervals, its groups and how long it took.
-
-    :param results: The run.
-    """
+    """Print the means of a run with their intervals, its groups and how long it took."""
     rows = [
         [
             metric(name).label,
@@ -46,13 +42,7 @@ def print_results(results: Results) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """
-    Print a table.
-
-    :param title: What stands above it.
-    :param columns: Headings; one that begins with `>` is of numbers and stands at the right.
-    :param rows: The cells; a pair is a value and what stands beside it in grey.
-    """
+    """Print a table."""
     console = _console()
     table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
     for column in columns:

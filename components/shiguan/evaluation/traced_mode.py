@@ -14,8 +14,6 @@ class TracedMode:
 
     A stage is known by what it is: a fetcher by its class, a fusion by the two retrievers that it holds or joins. In a
     mode that loops, the last attempt is seen.
-
-    :param runner: The mode.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -35,26 +33,12 @@ class TracedMode:
         self._tenant = next((name for name, kind in kinds.items() if kind == "TenantFilter"), None)
 
     def ask(self, question: str, *, tenant_id: str, **options: Any) -> tuple[StageTrace, dict[str, Any]]:
-        """
-        Ask a question and take its run apart.
-
-        :param question: The question.
-        :param tenant_id: Whose documents may be seen.
-        :param options: What else it comes with, such as `history` and `top_k`.
-        :returns: What every stage had; and what `Runner.trace` gives.
-        """
+        """Ask a question and take its run apart."""
         told = self.run(question, tenant_id=tenant_id, **options)
         return self.trace(question, told, tenant_id=tenant_id), told
 
     def run(self, question: str, *, tenant_id: str, **options: Any) -> dict[str, Any]:
-        """
-        Ask a question.
-
-        :param question: The question.
-        :param tenant_id: Whose documents may be seen.
-        :param options: What else it comes with.
-        :returns: What `Runner.trace` gives, with the outputs that `trace` needs.
-        """
+        """Ask a question."""
         lists = [self._bm25, self._vectors, self._fused, self._fetcher]
         targets = [f"{name}.documents" for name in lists if name]
         if self._composite:
@@ -62,15 +46,7 @@ class TracedMode:
         return self.runner.trace(question, tenant_id=tenant_id, outputs=[*self._outputs, *targets], **options)
 
     def trace(self, question: str, told: dict[str, Any], *, tenant_id: str) -> StageTrace:
-        """
-        Take a run apart.
-
-        :param question: The question.
-        :param told: What `run` gave.
-        :param tenant_id: Whose documents were seen.
-        :returns: What every stage had. A fusion with its retrievers inside tells only what came of them, so they are
-            run again by themselves.
-        """
+        """Take a run apart."""
         outputs = told["outputs"]
 
         def of(name: str | None) -> list[Document] | None:
