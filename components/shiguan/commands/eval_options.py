@@ -31,7 +31,7 @@ def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
         action="store_true",
         help="leave out questions without a relevant document, instead of stopping",
     )
-    parser.add_argument("--no-context", action="store_true", help="score the ranking alone; twice as fast")
+    parser.add_argument("--no-context", action="store_true", help="score the ranking alone")
 
 
 def add_mode_option(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +80,7 @@ def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
 
 def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
     """Ingest the corpus and show how far it is."""
-    from shiguan.evaluation.ingested_corpus import ingest_corpus
+    from shiguan.evaluation.provenance import ingest_corpus
     from shiguan.terminal import IngestProgress
 
     with IngestProgress(files) as progress:
@@ -103,13 +103,14 @@ def read_set(options: argparse.Namespace) -> "Any":
 
 def report_run(results: "Results", output: Path, *, as_json: bool) -> None:
     """Write a run's reports, and print what it gave."""
-    from shiguan.evaluation.report import write_reports
-    from shiguan.evaluation.tables import print_results
+    from shiguan.evaluation.report import run_report, write_report
+    from shiguan.evaluation.tables import print_report
 
-    report = write_reports(results, output)
+    report = run_report(results)
+    write_report(report, output / "report")
     if as_json:
         summary = {key: value for key, value in results.to_json().items() if key != "questions"}
         print_json({**summary, "output": str(output)})
     else:
-        print_results(results)
-        say(f"\nResults, report.md and report.html are in {report.parent}")
+        print_report(report)
+        say(f"\nResults, report.md and report.html are in {output}")

@@ -41,7 +41,8 @@ def _why(options: argparse.Namespace) -> int:
     with open_runner(options) as runner:
         library = ExpectedPassages(Library(options.deployment, data_dir=options.data_dir).stores, tenant(options))
         expected = library.find(options.expected)
-        trace, _ = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+        run = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+        trace = run.trace()
     found = attribute(trace, expected)
     if options.json:
         passages = [_place(parent) for parent in expected.parents]

@@ -1,13 +1,13 @@
-"""Names the stage that lost an expected passage, with its rank at each."""
+"""Names the stage that lost an expected passage, with its rank at each, and sums the losses of a run up."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from haystack import Document, GeneratedAnswer
 
 from shiguan.evaluation.expected_passage import ExpectedPassage, folded
-from shiguan.evaluation.stage_trace import StageTrace
 from shiguan.support.answer_check import check_answer
 from shiguan.support.claims import split_claims
 
@@ -43,6 +43,23 @@ LABELS: dict[Stage, str] = {
     "nothing_lost": "not lost",
 }
 """Each stage in words, in the order in which a passage goes through them."""
+
+LOST = "Where it was lost"
+"""The heading under which reports sum it up."""
+
+
+@dataclass(frozen=True)
+class StageTrace:
+    """The lists of one run, each best first; None for a stage that the mode does not have."""
+
+    bm25: list[Document] | None
+    vectors: list[Document] | None
+    fused: list[Document]
+    fetched: list[Document]
+    ranked: list[Document]
+    read: list[Document] | None = None
+    answer: GeneratedAnswer | None = None
+    asked: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -85,10 +102,30 @@ def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
     return Attribution(stage, reason, ranks, sizes)
 
 
-def first_loss(found: Sequence[Attribution]) -> Attribution | None:
-    """Of several expected passages, take the one that was lost first."""
+def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attribution | None:
+    """Say where a question lost the first of its passages."""
     order = list(LABELS)
+    found = [attribute(trace, passage) for passage in expected]
     return min(found, key=lambda one: order.index(one.stage), default=None)
+
+
+def lost_section(stages: Iterable[str]) -> dict[str, Any]:
+    """Sum up the losses of a run."""
+    counts = Counter(stages)
+    total = counts.total()
+    if not total:
+        return {}
+    rows = [
+        [label, f"{counts[stage]}", f"{counts[stage] / total:.2f}"] for stage, label in LABELS.items() if counts[stage]
+    ]
+    told = ", ".join(f"{counts[stage]} {label}" for stage, label in LABELS.items() if counts[stage])
+    return {
+        LOST: {
+            "text": f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}.",
+            "columns": ["where", ">questions", ">share"],
+            "rows": rows,
+        }
+    }
 
 
 def _lost(

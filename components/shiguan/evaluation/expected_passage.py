@@ -6,7 +6,7 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.evaluation.golden_set import GoldPassage
+from shiguan.evaluation.questions import GoldPassage, Question
 from shiguan.support.han_folding import fold_han
 
 
@@ -48,17 +48,32 @@ class ExpectedPassages:
         if by_id:
             return self._with_children(by_id, "")
         wanted = folded(expected)
-        parents = [parent for parent, text in zip(self._all(), self._folded, strict=True) if wanted and wanted in text]
+        parents = [
+            parent for parent, text in zip(self.parents(), self._folded, strict=True) if wanted and wanted in text
+        ]
         return self._with_children(parents, expected) if parents else self._across(expected, wanted)
 
     def of_gold(self, gold: GoldPassage) -> ExpectedPassage:
         """Find a gold passage."""
-        parents = [parent for parent in self._all() if gold.stands_in(parent)]
+        parents = [parent for parent in self.parents() if gold.stands_in(parent)]
         if not parents and gold.quote:
             return self.find(gold.quote)
         return self._with_children(parents, gold.quote)
 
-    def _all(self) -> list[Document]:
+    def of_question(self, question: Question) -> list[ExpectedPassage]:
+        """Find what a question needs: its gold passages, or its gold documents at the answer's places, if marked."""
+        found = [self.of_gold(gold) for gold in question.gold]
+        for document in () if question.gold else sorted(question.gold_documents):
+            places: list[tuple[int | None, int | None]] = [*question.spans.get(document, [])] or [(None, None)]
+            # Several places in one document are alternatives, so that a passage with any of them will do.
+            passages = [self.of_gold(GoldPassage(source=document, start=start, end=end)) for start, end in places]
+            parents = {parent.id: parent for passage in passages for parent in passage.parents}
+            children = frozenset[str]().union(*(passage.children for passage in passages))
+            found.append(ExpectedPassage("", tuple(parents.values()), children))
+        return found
+
+    def parents(self) -> list[Document]:
+        """Give every passage of the tenant, in the order of the sources."""
         if self._parents is None:
             found = self.stores["parents"].filter_documents(self._owned())
             self._parents = sorted(found, key=lambda one: (one.meta.get("source_id", ""), one.meta.get("position", 0)))
@@ -90,7 +105,7 @@ class ExpectedPassages:
 
     def _across(self, expected: str, wanted: str) -> ExpectedPassage:
         """Look whether the words begin in one passage and end in the next one of the same source."""
-        pairs = zip(self._all(), self._all()[1:], self._folded, self._folded[1:], strict=False)
+        pairs = zip(self.parents(), self.parents()[1:], self._folded, self._folded[1:], strict=False)
         for first, second, head, tail in pairs:
             if first.meta.get("source_id") == second.meta.get("source_id") and wanted and wanted in head + tail:
                 both = self._with_children([first, second], "")

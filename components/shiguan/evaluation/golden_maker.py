@@ -11,7 +11,7 @@ from haystack import Document
 from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.evaluation.golden_replies import TYPES, UNANSWERABLE, read_judgements, read_questions
-from shiguan.evaluation.golden_set import write_golden_set
+from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.run_store import RunStore
 from shiguan.support.languages import detect_language
 from shiguan.support.llm_calls import ask_llm
@@ -150,8 +150,8 @@ def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
     The review file keeps what a person has already written into it. The judge's verdict is not in it, so that it
     does not lead the person.
     """
-    write_golden_set(folder / GOLDEN_FILE, [_without_judge(row) for row in made.accepted])
-    write_golden_set(folder / REJECTED_FILE, made.rejected)
+    write_json_lines(folder / GOLDEN_FILE, [_without_judge(row) for row in made.accepted])
+    write_json_lines(folder / REJECTED_FILE, made.rejected)
     review = folder / REVIEW_FILE
     if review.exists():
         return
@@ -160,7 +160,7 @@ def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
     shown = [
         {"id": row["id"], "person": "", **{k: v for k, v in row.items() if k not in ("id", "judge")}} for row in drawn
     ]
-    write_golden_set(review, shown)
+    write_json_lines(review, shown)
 
 
 def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:

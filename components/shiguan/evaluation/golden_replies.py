@@ -1,13 +1,16 @@
-"""Reads what a language model wrote for a golden set, and throws out what cannot be right."""
+"""Reads what a model wrote for a golden set, throws out what cannot be right, and what a person says of the rest."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from shiguan.evaluation.answer_matching import contains_answer
+from shiguan.errors import RefusedError
+from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.expected_passage import folded
+from shiguan.evaluation.json_lines import field_of, read_json_lines
 from shiguan.support.json_replies import json_object
 
 UNANSWERABLE = "unanswerable"
@@ -16,6 +19,8 @@ TYPES = (
     UNANSWERABLE,
 )  # fmt: skip
 """The kinds of question that are asked for."""
+
+VERDICTS = ("accept", "reject")
 
 _SHORTEST, _LONGEST, _LONGEST_ANSWER = 4, 300, 300
 _QUOTES = "“”\"'… "
@@ -67,15 +72,13 @@ def read_judgements(reply: str, count: int) -> list[str | None]:
         if not isinstance(item, dict):
             continue
         number, verdict = item.get("id"), str(item.get("verdict", "")).strip().lower()
-        if isinstance(number, int) and 1 <= number <= count and verdict in ("accept", "reject"):
+        if isinstance(number, int) and 1 <= number <= count and verdict in VERDICTS:
             verdicts[number - 1] = verdict
     return verdicts
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """
-    Give the agreement of two judges beyond chance (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960).
-    """
+    """Give agreement beyond chance (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960); or None."""
     if not pairs:
         return None
     total = len(pairs)
@@ -83,6 +86,42 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     firsts, seconds = Counter(first for first, _ in pairs), Counter(second for _, second in pairs)
     chance = sum(firsts[name] * seconds[name] for name in firsts) / total**2
     return None if chance == 1 else (observed - chance) / (1 - chance)
+
+
+@dataclass(frozen=True)
+class JudgeAgreement:
+    """How far a judge and a person agree."""
+
+    reviewed: int
+    open: int
+    silent: int
+    agreement: float | None
+    kappa: float | None
+    disagreements: list[str]
+
+
+def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
+    """Read a review file that a person has edited."""
+    pairs: list[tuple[str, str]] = []
+    different, left, silent = [], 0, 0
+    for number, row in read_json_lines(review):
+        place = f"{review}, line {number}"
+        name = str(field_of(row, ("id",), place))
+        if name not in judged:
+            raise RefusedError(
+                f"{place}: the question `{name}` is not of this run. Remove the line, or name its folder."
+            )
+        person = _verdict(row, place)
+        if not person:
+            left += 1
+        elif judged[name] not in VERDICTS:
+            silent += 1
+        else:
+            pairs.append((judged[name], person))
+            if judged[name] != person:
+                different.append(name)
+    agreement = sum(first == second for first, second in pairs) / len(pairs) if pairs else None
+    return JudgeAgreement(len(pairs) + silent, left, silent, agreement, cohens_kappa(pairs), different)
 
 
 def _row(item: Any) -> dict[str, str] | None:
@@ -116,3 +155,10 @@ def _as_written(text: str, passage: str) -> str:
     before, after = (_EDGE_BEFORE if words[0][0].isascii() else ""), (_EDGE_AFTER if words[-1][-1].isascii() else "")
     found = re.search(before + pattern + after, passage, re.IGNORECASE)
     return found[0] if found else ""
+
+
+def _verdict(row: dict[str, Any], place: str) -> str:
+    person = str(row.get("person") or "").strip().lower()
+    if person and person not in VERDICTS:
+        raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
+    return person

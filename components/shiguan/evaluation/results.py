@@ -7,6 +7,7 @@ from typing import Any
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.intervals import Estimate, estimate_mean
+from shiguan.evaluation.json_lines import write_json
 
 FORMAT = "shiguan-evaluation/1"
 """Stands first in every results file; another version is refused rather than guessed at."""
@@ -17,7 +18,12 @@ RESULTS_FILE = "results.json"
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """What one question gave."""
+    """
+    What one question gave.
+
+    A metric that does not apply to the question is left out. `details` are what a person wants to see when it went
+    wrong; the arithmetic reads none of them.
+    """
 
     id: str
     metrics: dict[str, float]
@@ -30,7 +36,11 @@ class QuestionResult:
 
 @dataclass(frozen=True)
 class Results:
-    """One run, whole."""
+    """
+    One run, whole: `retrieval`, `answers` or `golden`; with what and on what, and an entry per question.
+
+    `sections` are further tables and texts for the report, by heading: `text`, `columns`, `rows`, `curves`.
+    """
 
     kind: str
     run: dict[str, Any]
@@ -80,13 +90,9 @@ class Results:
         }
 
 
-def write_results(results: Results, folder: Path) -> Path:
-    """Write `results.json`, so that a crash leaves either all of it or nothing."""
-    path = folder / RESULTS_FILE
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(results.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    draft.replace(path)
-    return path
+def write_results(results: Results, folder: Path) -> None:
+    """Write `results.json` into a run's folder."""
+    write_json(folder / RESULTS_FILE, results.to_json())
 
 
 def read_results(path: Path) -> Results:

@@ -13,28 +13,60 @@ The arithmetic is that of Haystack's evaluators. Three things that they do not k
 Grades are gains as they stand. Recall, MRR and all-gold count the documents of the highest grade only.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 from haystack import Document
 from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEvaluator, DocumentRecallEvaluator
 
-from shiguan.evaluation.passage import Passage
-from shiguan.evaluation.question import Question
+from shiguan.evaluation.questions import Question
 
 RECALL_DEPTHS = (1, 5, 10, 20)
 """How many passages recall looks at."""
-
-RANKING_METRICS = (*(f"recall@{k}" for k in RECALL_DEPTHS), "ndcg@10", "mrr@10", "all_gold@10")
-"""What `ranking_metrics` gives."""
-
-CONTEXT_METRICS = ("context_recall", "context_precision", "context_tokens")
-"""What `context_metrics` gives; the tokens are a cost and not a share."""
 
 _FIELD = "meta.judged"
 _RECALL = DocumentRecallEvaluator(mode="multi_hit", document_comparison_field=_FIELD)
 _NDCG = DocumentNDCGEvaluator(document_comparison_field=_FIELD)
 _MRR = DocumentMRREvaluator(document_comparison_field=_FIELD)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """
+    A passage that was found or read, reduced to where it stands: all that a judgement needs.
+
+    `record_id` is None for a passage of a file without records, such as a book; `pieces` are the code points of the
+    record that it holds, one stretch or several where the context left something out in between.
+    """
+
+    record_id: str | None
+    pieces: list[tuple[int, int]]
+    parent_id: str = ""
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """Reduce a parent, whole or cut by the context, to its place in the record's own code points."""
+        meta = document.meta
+        start, end = int(meta.get("start") or 0), int(meta.get("end") or 0)
+        read = meta.get("kept") or ([meta["cut"]] if meta.get("cut") else [[0, end - start]])
+        pieces = [(start + begin, start + to) for begin, to in read]
+        return cls(meta.get("record_id"), pieces, meta.get("parent_id") or document.id)
+
+    def to_json(self) -> list[Any]:
+        """Write the passage short, for a file with many of them."""
+        return [self.record_id, [list(piece) for piece in self.pieces], self.parent_id]
+
+    @classmethod
+    def from_json(cls, value: list[Any]) -> Self:
+        """Read what `to_json` wrote."""
+        record_id, pieces, parent_id = value
+        return cls(record_id, [(start, end) for start, end in pieces], parent_id)
+
+
+def passages_of(documents: Iterable[Document]) -> list[Passage]:
+    """Reduce documents to their places, in their order."""
+    return [Passage.of(document) for document in documents]
 
 
 def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | None]:
@@ -87,14 +119,14 @@ def context_metrics(question: Question, passages: Sequence[Passage], tokens: int
     """
     right = [question.document_of(passage.record_id, passage.pieces) for passage in passages]
     return {
-        "context_recall": len(question.gold & set(right)) / len(question.gold),
+        "context_recall": len(question.gold_documents & set(right)) / len(question.gold_documents),
         "context_precision": sum(document is not None for document in right) / len(right) if right else 0.0,
         "context_tokens": float(tokens),
     }
 
 
 def _gold(question: Question) -> list[tuple[str, float]]:
-    return [(document, 1.0) for document in sorted(question.gold)]
+    return [(document, 1.0) for document in sorted(question.gold_documents)]
 
 
 def _scored(evaluator: Any, truth: Sequence[tuple[str, float]], found: Sequence[str | None]) -> float:

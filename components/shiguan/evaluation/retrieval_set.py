@@ -7,25 +7,10 @@ from typing import Any
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines
-from shiguan.evaluation.question import UNKNOWN, Question
+from shiguan.evaluation.questions import UNKNOWN, Question, QuestionSet, read_turns
 
 _SHOWN = 3
 """How many ids an error names."""
-
-
-@dataclass(frozen=True)
-class RetrievalSet:
-    """Questions with judgements over one corpus."""
-
-    corpus: Path
-    questions: list[Question]
-    unjudged: list[str]
-    hashes: dict[str, str]
-
-    @property
-    def name(self) -> str:
-        """What to call the set: the folder of its corpus."""
-        return self.corpus.resolve().parent.name
 
 
 @dataclass(frozen=True)
@@ -46,7 +31,7 @@ def read_retrieval_set(
     limit: int | None = None,
     skip_unjudged: bool = False,
     gold_field: str = "gold",
-) -> RetrievalSet:
+) -> QuestionSet:
     """
     Read a set and check that its three files belong together.
 
@@ -76,11 +61,12 @@ def read_retrieval_set(
         )
     judged = [query_id for query_id in questions if query_id in grades]
     chosen = spread(judged, limit)
-    return RetrievalSet(
+    return QuestionSet(
+        [_question(questions[key], key, grades[key], documents, gold_field) for key in chosen],
+        {str(path.name): file_hash(path) for path in (corpus, queries, qrels)},
+        name=corpus.resolve().parent.name,
         corpus=corpus,
-        questions=[_question(questions[key], key, grades[key], documents, gold_field) for key in chosen],
         unjudged=unjudged,
-        hashes={str(path.name): file_hash(path) for path in (corpus, queries, qrels)},
     )
 
 
@@ -91,26 +77,6 @@ def spread(items: list[str], limit: int | None) -> list[str]:
     if limit < 1:
         raise ValueError(f"`limit` must be positive, got {limit}.")
     return [items[at * len(items) // limit] for at in range(limit)]
-
-
-def read_turns(row: dict[str, Any], place: str) -> tuple[str, list[dict[str, Any]]]:
-    """Read a question and what was said before it."""
-    if row.get("text") is None and row.get("question") is None and row.get("turns"):
-        turns = _turns(row["turns"], place)
-        return turns[-1]["content"], turns[:-1]
-    text = str(field_of(row, ("text", "question"), place))
-    if not text.strip():
-        raise RefusedError(f"{place} has an empty question. Write one, or remove the line.")
-    return text, _turns(row.get("history") or [], place)
-
-
-def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
-    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
-        raise RefusedError(f'{place}: expected a list of turns {{"role", "content"}}, got {turns!r:.80}. Correct it.')
-    return [
-        {"role": str(field_of(turn, ("role",), place)), "content": str(field_of(turn, ("content", "text"), place))}
-        for turn in turns
-    ]
 
 
 def _corpus_lengths(corpus: Path) -> dict[str, int]:
@@ -159,8 +125,7 @@ def _question(
     line: _Row, query_id: str, grades: dict[str, float], documents: dict[str, int], gold_field: str
 ) -> Question:
     row = line.row
-    meta = row.get("meta") if isinstance(row.get("meta"), dict) else {}
-    assert isinstance(meta, dict)  # noqa: S101
+    meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
     return Question(
         id=query_id,
         text=line.text,

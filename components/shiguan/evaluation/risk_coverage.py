@@ -10,6 +10,7 @@ curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -51,25 +52,29 @@ def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> Ri
 
 
 def curve_table(curve: RiskCurve, steps: int = 10) -> list[dict[str, float]]:
-    """Thin the curve out for a table."""
-    rows = []
-    for step in range(1, steps + 1):
-        point = next((p for p in curve.points if p.coverage >= step / steps - 1e-9), None)
-        if point is not None:
-            rows.append(
-                {
-                    "coverage": round(point.coverage, 4),
-                    "risk": round(point.risk, 4),
-                    "confidence": round(point.confidence, 4),
-                }
-            )
-    if curve.points and (not rows or rows[-1]["coverage"] < round(curve.points[-1].coverage, 4)):
-        last = curve.points[-1]
-        rows.append(
-            {
-                "coverage": round(last.coverage, 4),
-                "risk": round(last.risk, 4),
-                "confidence": round(last.confidence, 4),
-            }
-        )
-    return rows
+    """Thin the curve out for a table: `coverage`, `risk` and the `confidence` to ask for, at even steps and the end."""
+    reached = (
+        next((p for p in curve.points if p.coverage >= step / steps - 1e-9), None) for step in range(1, steps + 1)
+    )
+    shown = [point for point in reached if point is not None]
+    if curve.points and (not shown or round(shown[-1].coverage, 4) < round(curve.points[-1].coverage, 4)):
+        shown.append(curve.points[-1])
+    return [{name: round(getattr(p, name), 4) for name in ("coverage", "risk", "confidence")} for p in shown]
+
+
+def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict[str, Any]:
+    """Write the curve of what would be wrong if only the surest answers were given, for `Results.sections`."""
+    curve = risk_curve(answers, refused=refused)
+    if not curve.points:
+        return {}
+    rows = [[f"{row['coverage']:.2f}", f"{row['risk']:.3f}", f"{row['confidence']:.3f}"] for row in curve_table(curve)]
+    return {
+        "Risk over coverage": {
+            "text": "What share of the answers would be wrong if only the surest were given. The confidence is the "
+            "support of the weakest claim times the share of the question's words that the cited passages have. Mean "
+            f"risk {curve.area:.3f}.",
+            "curves": {"risk": [[point.coverage, point.risk] for point in curve.points]},
+            "columns": [">coverage", ">risk", ">confidence at least"],
+            "rows": rows,
+        }
+    }

@@ -1,6 +1,5 @@
 """Keeps what each question gave as soon as it is there, so that a run that was killed goes on where it stopped."""
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from shiguan.errors import RefusedError
+from shiguan.evaluation.json_lines import write_json
 
 _RUN = "run.json"
 _RECORDS = "questions.jsonl"
@@ -75,7 +75,7 @@ class RunStore:
         if not path.exists():
             if (self.folder / _RECORDS).exists():
                 raise RefusedError(f"{self.folder} has {_RECORDS} but no {_RUN}. Name another `--output`.")
-            _write_whole(path, configuration)
+            write_json(path, configuration)
             return
         try:
             earlier = json.loads(path.read_text(encoding="utf-8"))
@@ -114,19 +114,6 @@ def record_of(records: dict[str, dict[str, Any]], question_id: str) -> dict[str,
     if record is None:
         raise RefusedError(f"The question `{question_id}` was never asked. Run the same command again to go on.")
     return record
-
-
-def fingerprint(value: Any) -> str:
-    """Give a short name to a JSON value; equal values have the same one."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _write_whole(path: Path, value: Any) -> None:
-    """Write a file so that a crash leaves either all of it or nothing."""
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    draft.replace(path)
 
 
 def _differences(earlier: Any, now: Any, name: str = "") -> Iterator[str]:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from shiguan.cli import main
-from shiguan.evaluation.answer_run import AnswerRun
+from shiguan.evaluation.measurement import MeasuredMode
 
 TEXTS = {
     "fall": "The capital Chang'an fell to the rebels in July 756, and the emperor fled to Shu.",
@@ -48,22 +48,22 @@ def test_answers_are_measured_and_a_stopped_run_goes_on(place, library, monkeypa
     command = ["eval", "answers", "--golden", str(place / "golden.jsonl"), "--mode", "precise", *library]
     command += ["--output", str(place / "run")]
     asked = []
-    ask = AnswerRun.ask
+    ask = MeasuredMode.ask
 
-    def stopped_at_the_third(self, golden):
+    def stopped_at_the_third(self, question):
         if len(asked) == 2:
             raise KeyboardInterrupt
-        asked.append(golden.question.id)
-        return ask(self, golden)
+        asked.append(question.id)
+        return ask(self, question)
 
-    monkeypatch.setattr(AnswerRun, "ask", stopped_at_the_third)
+    monkeypatch.setattr(MeasuredMode, "ask", stopped_at_the_third)
     assert main(command) == 130
 
-    def counted(self, golden):
-        asked.append(golden.question.id)
-        return ask(self, golden)
+    def counted(self, question):
+        asked.append(question.id)
+        return ask(self, question)
 
-    monkeypatch.setattr(AnswerRun, "ask", counted)
+    monkeypatch.setattr(MeasuredMode, "ask", counted)
     assert main(command) == 0
     assert asked == ["q1", "q2", "q3", "q4", "q5", "q6"]
     out = capsys.readouterr().out
