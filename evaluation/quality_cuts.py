@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from shiguan.evaluation.ingested_corpus import TENANT
+from shiguan.evaluation.provenance import TENANT
 from shiguan.library import Library
 from shiguan.loading import read_definition
 

@@ -31,8 +31,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # A second torch thread on one question only spins; it doubles the CPU time and gains nothing.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from shiguan.evaluation.passage import Passage, passages_of
-from shiguan.evaluation.question import Question
+from shiguan.evaluation.questions import Question
+from shiguan.evaluation.retrieval_metrics import Passage, passages_of
 
 TENANT = "evaluation"
 DEPTH = 10
