@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from shiguan.evaluation.attribution import Attribution
     from shiguan.evaluation.expected_passage import ExpectedPassage
 
+_SHOWN = 3
+
 
 def register(add: AddCommand) -> None:
     """Declare the command."""
@@ -71,9 +73,12 @@ def _print(question: str, found: "Attribution", expected: "ExpectedPassage", ask
         if query != question:
             console.print(Text(f"  searched as: {query}", style="dim"))
     console.print()
-    for parent in expected.parents:
+    for parent in expected.parents[:_SHOWN]:
         where = " · ".join([str(parent.meta.get("source")), *map(str, parent.meta.get("section") or [])])
         console.print(Text.assemble(("  expected  ", "dim"), where, (f"  {parent.id}", "dim")), soft_wrap=True)
+    more = len(expected.parents) - _SHOWN
+    if more > 0:
+        console.print(Text(f"  and {more:,} more with these words; give more of them to mean one passage", style="dim"))
     names = {
         "bm25": "found by words", "vectors": "found by vectors", "fused": "after the fusion",
         "fetched": "passages fetched", "ranked": "passages chosen", "context": "in the context",
