@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from haystack import Document, GeneratedAnswer
 
@@ -11,23 +11,7 @@ from shiguan.evaluation.expected_passage import ExpectedPassage, folded
 from shiguan.support.answer_check import check_answer
 from shiguan.support.claims import split_claims
 
-Stage = Literal[
-    "never_ingested",
-    "split_across_children",
-    "not_found_by_bm25",
-    "not_found_by_vectors",
-    "not_found_by_either",
-    "fused_out",
-    "parent_not_fetched",
-    "ranked_out",
-    "cut_by_budget",
-    "refused",
-    "not_used",
-    "not_cited",
-    "nothing_lost",
-]
-
-LABELS: dict[Stage, str] = {
+LABELS: dict[str, str] = {
     "never_ingested": "never ingested",
     "split_across_children": "split across retrieval units",
     "not_found_by_bm25": "not found by BM25",
@@ -66,7 +50,7 @@ class StageTrace:
 class Attribution:
     """Where a passage was lost."""
 
-    stage: Stage
+    stage: str
     reason: str
     ranks: dict[str, int | None]
     sizes: dict[str, int]
@@ -130,7 +114,7 @@ def lost_section(stages: Iterable[str]) -> dict[str, Any]:
 
 def _lost(
     trace: StageTrace, expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]
-) -> tuple[Stage, str]:
+) -> tuple[str, str]:
     if not expected.parents:
         return "never_ingested", "No passage of the library has these words."
     retrieved = _retrieval(expected, ranks, sizes)
@@ -155,7 +139,7 @@ def _lost(
 
 def _retrieval(
     expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]
-) -> tuple[Stage, str] | None:
+) -> tuple[str, str] | None:
     searched = [name for name in ("bm25", "vectors") if name in ranks]
     if ranks["fused"] is not None:
         return None
@@ -179,7 +163,7 @@ def _retrieval(
     return "fused_out", f"It was found ({at}) and is not among the {sizes['fused']} that the fusion kept."
 
 
-def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[Stage, str]:
+def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, str]:
     if answer.meta.get("status") == "not_found":
         return "refused", "It stands in the context, and the answer is that the sources do not say this."
     if any(citation["parent_id"] in expected.parent_ids for citation in answer.meta.get("citations", [])):

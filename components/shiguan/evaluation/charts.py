@@ -16,7 +16,6 @@ WIDTH = 720
 _LABEL = 170
 _SPAN = WIDTH - _LABEL - 150
 _ROW = 30
-_SERIES = 5
 _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 
@@ -59,15 +58,15 @@ def amount_bars(amounts: Mapping[str, tuple[float, float]], unit: str) -> Markup
     return _svg(_ROW * len(amounts) + 6, parts, f"Usual amounts and those that one in twenty exceeds, in {unit}")
 
 
-def lines(
-    series: Mapping[str, Sequence[tuple[float, float]]],
+def line(
+    points: Sequence[tuple[float, float]],
     *,
     x_label: str,
     y_label: str,
     ticks: Sequence[float] = _QUARTERS,
     band: Sequence[tuple[float, float, float]] = (),
 ) -> Markup:
-    """Draw curves, by label, over a common axis, with x, low and high of an interval behind the first; y is 0 to 1."""
+    """Draw a curve, y from 0 to 1, with x, low and high of an interval behind it."""
     left, top, right, bottom = 60, 14, WIDTH - 30, 262
     begin, end = ticks[0], ticks[-1]
 
@@ -99,21 +98,12 @@ def lines(
     if band:
         outline = [(x, high) for x, _, high in band] + [(x, low) for x, low, _ in reversed(band)]
         parts.append(Markup('<polygon class="band" points="{0}"/>').format(_points(outline, across, up)))
-    for number, (label, points) in enumerate(series.items()):
-        style = f"s{number % _SERIES}"
-        parts.append(Markup('<polyline class="line {0}" points="{1}"/>').format(style, _points(points, across, up)))
-        if len(points) <= 25:
-            parts += [
-                Markup('<circle class="dot {0}" cx="{1:.1f}" cy="{2:.1f}" r="3.5"/>').format(style, across(x), up(y))
-                for x, y in points
-            ]
-        if len(series) > 1:
-            parts.append(
-                Markup(
-                    '<rect class="key {0}" x="{1}" y="{2}" width="12" height="12" rx="2"/>'
-                    '<text class="label" x="{3}" y="{4}">{5}</text>'
-                ).format(style, left + 14, top + 8 + 20 * number, left + 32, top + 18 + 20 * number, label)
-            )
+    parts.append(Markup('<polyline class="line" points="{0}"/>').format(_points(points, across, up)))
+    if len(points) <= 25:
+        parts += [
+            Markup('<circle class="dot" cx="{0:.1f}" cy="{1:.1f}" r="3.5"/>').format(across(x), up(y))
+            for x, y in points
+        ]
     return _svg(bottom + 46, parts, f"{y_label} over {x_label}")
 
 

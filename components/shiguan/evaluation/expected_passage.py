@@ -75,33 +75,26 @@ class ExpectedPassages:
     def parents(self) -> list[Document]:
         """Give every passage of the tenant, in the order of the sources."""
         if self._parents is None:
-            found = self.stores["parents"].filter_documents(self._owned())
+            owned = {"field": "meta.tenant_id", "operator": "==", "value": self.tenant_id}
+            found = self.stores["parents"].filter_documents(owned)
             self._parents = sorted(found, key=lambda one: (one.meta.get("source_id", ""), one.meta.get("position", 0)))
             self._folded = [folded(parent.content or "") for parent in self._parents]
         return self._parents
 
-    def _owned(self, *conditions: dict[str, Any]) -> dict[str, Any]:
+    def _where(self, store: str, field: str, operator: str, value: Any) -> list[Document]:
         tenant = {"field": "meta.tenant_id", "operator": "==", "value": self.tenant_id}
-        return {"operator": "AND", "conditions": [tenant, *conditions]}
+        both = [tenant, {"field": field, "operator": operator, "value": value}]
+        found: list[Document] = self.stores[store].filter_documents({"operator": "AND", "conditions": both})
+        return found
 
     def _named(self, name: str) -> list[Document]:
         if not name or any(character.isspace() for character in name):
             return []
-        parents: list[Document] = self.stores["parents"].filter_documents(
-            self._owned({"field": "id", "operator": "==", "value": name})
-        )
+        parents = self._where("parents", "id", "==", name)
         if parents:
             return parents
-        children = self.stores["children"].filter_documents(
-            self._owned({"field": "id", "operator": "==", "value": name})
-        )
-        ids = [child.meta["parent_id"] for child in children]
-        if not ids:
-            return []
-        found: list[Document] = self.stores["parents"].filter_documents(
-            self._owned({"field": "id", "operator": "in", "value": ids})
-        )
-        return found
+        ids = [child.meta["parent_id"] for child in self._where("children", "id", "==", name)]
+        return self._where("parents", "id", "in", ids) if ids else []
 
     def _across(self, expected: str, wanted: str) -> ExpectedPassage:
         """Look whether the words begin in one passage and end in the next one of the same source."""
@@ -115,9 +108,7 @@ class ExpectedPassages:
     def _with_children(self, parents: Sequence[Document], text: str) -> ExpectedPassage:
         if not parents:
             return ExpectedPassage(text, (), frozenset())
-        children = self.stores["children"].filter_documents(
-            self._owned({"field": "meta.parent_id", "operator": "in", "value": [parent.id for parent in parents]})
-        )
+        children = self._where("children", "meta.parent_id", "in", [parent.id for parent in parents])
         holding = [child for child in children if folded(text) in folded(child.content or "")] if text else children
         split = bool(text) and not holding
         return ExpectedPassage(text, tuple(parents), frozenset(child.id for child in holding or children), split=split)

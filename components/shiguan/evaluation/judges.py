@@ -2,8 +2,9 @@
 
 import math
 import os
-from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,17 @@ from shiguan.evaluation.run_store import RunStore
 from shiguan.support.openai_endpoint import DEFAULT_MODEL, is_endpoint_configured
 
 HAYSTACK_METRICS = ("haystack_faithfulness", "haystack_context_relevance")
-"""What it adds."""
-
 RAGAS_METRICS = ("ragas_faithfulness", "ragas_answer_relevancy", "ragas_context_precision", "ragas_context_recall")
-"""What it adds: Es et al., "Ragas: Automated Evaluation of Retrieval Augmented Generation", 2023."""
+"""Es et al., "Ragas: Automated Evaluation of Retrieval Augmented Generation", 2023."""
 
 _EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 _KEY_FREE = "not-needed"
 
+Ask = Callable[[Question, str, list[str]], float | None]
+"""Judges an answer with its passages, 0 to 1; None where the metric does not apply."""
 
-class AnswerJudge(ABC):
+
+class AnswerJudge:
     """
     Lets a language model judge answers, with any OpenAI-compatible endpoint.
 
@@ -34,7 +36,7 @@ class AnswerJudge(ABC):
     would lie. Each answer's judgements are kept at once, so that a stopped run goes on.
     """
 
-    def __init__(self, name: str, model: str | None, metrics: tuple[str, ...]) -> None:
+    def __init__(self, name: str, model: str | None, metrics: dict[str, Ask]) -> None:
         if not is_endpoint_configured():
             raise ConfigurationError(
                 f"The judge `{name}` takes a language model, and none is configured. Set OPENAI_API_KEY, or "
@@ -44,10 +46,6 @@ class AnswerJudge(ABC):
         self.model = model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         self.metrics = metrics
         self.faults: Counter[str] = Counter()
-
-    @abstractmethod
-    def judge_one(self, question: Question, record: dict[str, Any]) -> tuple[dict[str, float], Counter[str]]:
-        """Judge one answer."""
 
     def judge(
         self, questions: list[Question], records: dict[str, dict[str, Any]], folder: Path
@@ -59,8 +57,7 @@ class AnswerJudge(ABC):
             for question in given:
                 name = question.id
                 if name not in store.records:
-                    metrics, faults = self.judge_one(question, records[name])
-                    store.add(name, {"metrics": metrics, "faults": dict(faults)})
+                    store.add(name, self._judged(question, records[name]))
                 judged[name] = store.records[name]["metrics"]
                 self.faults.update(store.records[name]["faults"])
         if given and not any(judged.values()):
@@ -76,6 +73,23 @@ class AnswerJudge(ABC):
             return []
         return [f"Some judgements of `{self.model}` could not be read and are left out: {self._told()}."]
 
+    def _judged(self, question: Question, record: dict[str, Any]) -> dict[str, Any]:
+        passages = [document["content"] for document in record["documents"]]
+        metrics: dict[str, float] = {}
+        faults: Counter[str] = Counter()
+        for name, ask in self.metrics.items():
+            try:
+                value = ask(question, record["answer"], passages)
+            # Any client of any judge may fail in any way; the number is missing then, and that is said.
+            except Exception as error:
+                faults[f"{name}, {type(error).__name__}"] += 1
+                continue
+            if value is not None and math.isfinite(value):
+                metrics[name] = min(max(value, 0.0), 1.0)
+            elif value is not None:
+                faults[f"{name}, no number"] += 1
+        return {"metrics": metrics, "faults": dict(faults)}
+
     def _told(self) -> str:
         return ", ".join(f"{kind}: {count}" for kind, count in self.faults.most_common())
 
@@ -87,7 +101,7 @@ class HaystackJudge(AnswerJudge):
     """
 
     def __init__(self, model: str | None = None) -> None:
-        super().__init__("haystack", model, HAYSTACK_METRICS)
+        super().__init__("haystack", model, {HAYSTACK_METRICS[0]: self._faithful, HAYSTACK_METRICS[1]: self._relevant})
         generator = OptionalChatGenerator(
             self.model,
             timeout=120.0,
@@ -97,22 +111,14 @@ class HaystackJudge(AnswerJudge):
         self._faithfulness = FaithfulnessEvaluator(**settings)
         self._relevance = ContextRelevanceEvaluator(**settings)
 
-    def judge_one(self, question: Question, record: dict[str, Any]) -> tuple[dict[str, float], Counter[str]]:
-        """Judge one answer."""
-        asked = {"questions": [question.text], "contexts": [_passages(record)]}
-        found = (
-            self._faithfulness.run(**asked, predicted_answers=[spoken_answer(record["answer"])]),
-            self._relevance.run(**asked),
+    def _faithful(self, question: Question, answer: str, passages: list[str]) -> float:
+        said = [spoken_answer(answer)]
+        return float(
+            self._faithfulness.run(questions=[question.text], contexts=[passages], predicted_answers=said)["score"]
         )
-        metrics: dict[str, float] = {}
-        faults: Counter[str] = Counter()
-        for name, result in zip(HAYSTACK_METRICS, found, strict=True):
-            value = float(result["score"])
-            if math.isfinite(value):
-                metrics[name] = value
-            else:
-                faults[f"{name}, no number"] += 1
-        return metrics, faults
+
+    def _relevant(self, question: Question, answer: str, passages: list[str]) -> float:  # noqa: ARG002
+        return float(self._relevance.run(questions=[question.text], contexts=[passages])["score"])
 
 
 class RagasJudge(AnswerJudge):
@@ -131,35 +137,18 @@ class RagasJudge(AnswerJudge):
             raise ConfigurationError(
                 "Ragas is not installed, and `--judge ragas` needs it. Install it with: pip install 'shiguan[ragas]'"
             ) from error
-        super().__init__("ragas", model, RAGAS_METRICS)
+        super().__init__("ragas", model, {name: partial(self._ask, name) for name in RAGAS_METRICS})
         made = zip(RAGAS_METRICS, _metrics(self.model), strict=True)
         self._evaluators = {name: RagasEvaluator(ragas_metrics=[metric]) for name, metric in made}
 
-    def judge_one(self, question: Question, record: dict[str, Any]) -> tuple[dict[str, float], Counter[str]]:
-        """Judge one answer."""
+    def _ask(self, name: str, question: Question, answer: str, passages: list[str]) -> float | None:
         reference = question.answers[0] if question.answers else None
-        metrics: dict[str, float] = {}
-        faults: Counter[str] = Counter()
-        for name, evaluator in self._evaluators.items():
-            if reference is None and name in RAGAS_METRICS[2:]:
-                continue
-            try:
-                found = evaluator.run(
-                    query=question.text,
-                    response=record["answer"],
-                    documents=_passages(record),
-                    reference=reference,
-                )
-                value = float(next(iter(found["result"].values())).value)
-            # Any client of any judge may fail in any way; the number is missing then, and that is said.
-            except Exception as error:
-                faults[f"{name}, {type(error).__name__}"] += 1
-                continue
-            if math.isfinite(value):
-                metrics[name] = min(max(value, 0.0), 1.0)
-            else:
-                faults[f"{name}, no number"] += 1
-        return metrics, faults
+        if reference is None and name in RAGAS_METRICS[2:]:
+            return None
+        found = self._evaluators[name].run(
+            query=question.text, response=answer, documents=passages, reference=reference
+        )
+        return float(next(iter(found["result"].values())).value)
 
 
 def _metrics(model: str) -> tuple[Any, ...]:
@@ -200,7 +189,3 @@ def _embeddings() -> Any:
             return self.embed_text(text)
 
     return PackagedEmbedding()
-
-
-def _passages(record: dict[str, Any]) -> list[str]:
-    return [document["content"] for document in record["documents"]]

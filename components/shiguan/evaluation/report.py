@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from shiguan.evaluation.charts import amount_bars, interval_bars, lines
+from shiguan.evaluation.charts import amount_bars, interval_bars, line
 from shiguan.evaluation.intervals import Estimate
 from shiguan.evaluation.metrics import metric
 from shiguan.evaluation.results import QuestionResult, Results
@@ -178,8 +178,8 @@ def _recall_over_depth(estimates: dict[str, Estimate]) -> Section | None:
     )
     if not curve:
         return None
-    drawing = lines(
-        {"recall": [(k, e.value) for k, e in curve]},
+    drawing = line(
+        [(k, e.value) for k, e in curve],
         x_label="passages",
         y_label="recall",
         ticks=[k for k, _ in curve],
@@ -220,11 +220,11 @@ def _latency(results: Results) -> Section | None:
 
 
 def _declared(heading: str, section: dict[str, Any]) -> Section:
-    """Read one of `Results.sections`: `text`, `columns` and `rows`, and `curves`, label to points."""
+    """Read one of `Results.sections`: `text`, `columns` and `rows`, and `curve`, its points."""
     drawing = None
-    if section.get("curves"):
-        drawing = lines(
-            {label: [(x, y) for x, y in points] for label, points in section["curves"].items()},
+    if section.get("curve"):
+        drawing = line(
+            section["curve"],
             x_label="coverage: share of the questions answered",
             y_label="risk: share of those wrong",
         )

@@ -39,7 +39,7 @@ class Results:
     """
     One run, whole: `retrieval`, `answers` or `golden`; with what and on what, and an entry per question.
 
-    `sections` are further tables and texts for the report, by heading: `text`, `columns`, `rows`, `curves`.
+    `sections` are further tables and texts for the report, by heading: `text`, `columns`, `rows`, `curve`.
     """
 
     kind: str

@@ -1,7 +1,6 @@
 """Reads a set of questions with judged documents: corpus, queries and qrels."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,6 @@ from shiguan.evaluation.questions import UNKNOWN, Question, QuestionSet, read_tu
 
 _SHOWN = 3
 """How many ids an error names."""
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One line of the queries, and where it stands."""
-
-    place: str
-    row: dict[str, Any]
-    text: str
-    history: list[dict[str, Any]]
 
 
 def read_retrieval_set(
@@ -41,13 +30,14 @@ def read_retrieval_set(
     - qrels: `{"query_id", "doc_id", "score"}`; a score of 0 says that the document was judged not relevant
     """
     documents = _corpus_lengths(corpus)
-    questions: dict[str, _Row] = {}
+    questions: dict[str, tuple[str, dict[str, Any]]] = {}
     for number, row in read_json_lines(queries):
         place = f"{queries}, line {number}"
         query_id = str(field_of(row, ("id",), place))
         if query_id in questions:
             raise RefusedError(f"{place} repeats the id `{query_id}`. Give every question an id of its own.")
-        questions[query_id] = _Row(place, row, *read_turns(row, place))
+        read_turns(row, place)  # a broken one is refused whether it is asked or not
+        questions[query_id] = (place, row)
     if not questions:
         raise RefusedError(f"{queries} has no questions. Give a file with at least one.")
     grades = _read_grades(qrels, documents.keys(), questions.keys())
@@ -62,7 +52,7 @@ def read_retrieval_set(
     judged = [query_id for query_id in questions if query_id in grades]
     chosen = spread(judged, limit)
     return QuestionSet(
-        [_question(questions[key], key, grades[key], documents, gold_field) for key in chosen],
+        [_question(*questions[key], grades[key], documents, gold_field) for key in chosen],
         {str(path.name): file_hash(path) for path in (corpus, queries, qrels)},
         name=corpus.resolve().parent.name,
         corpus=corpus,
@@ -122,17 +112,17 @@ def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]
 
 
 def _question(
-    line: _Row, query_id: str, grades: dict[str, float], documents: dict[str, int], gold_field: str
+    place: str, row: dict[str, Any], grades: dict[str, float], documents: dict[str, int], gold_field: str
 ) -> Question:
-    row = line.row
     meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
+    text, history = read_turns(row, place)
     return Question(
-        id=query_id,
-        text=line.text,
+        id=str(row["id"]),
+        text=text,
         grades=grades,
-        spans=read_spans(row.get(gold_field) or [], documents, line.place),
+        spans=read_spans(row.get(gold_field) or [], documents, place),
         answers=[str(answer) for answer in row.get("answers") or []],
-        history=line.history,
+        history=history,
         stratum=str(meta.get("stratum") or ""),
         language=str(meta.get("lang") or row.get("lang") or UNKNOWN),
     )

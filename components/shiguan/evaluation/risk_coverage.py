@@ -30,10 +30,6 @@ class RiskCurve:
     area: float
     questions: int
 
-    def risk_at(self, coverage: float) -> float | None:
-        """Read the curve at a coverage."""
-        return next((point.risk for point in self.points if point.coverage >= coverage - 1e-9), None)
-
 
 def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> RiskCurve:
     """Draw the curve."""
@@ -73,7 +69,7 @@ def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict
             "text": "What share of the answers would be wrong if only the surest were given. The confidence is the "
             "support of the weakest claim times the share of the question's words that the cited passages have. Mean "
             f"risk {curve.area:.3f}.",
-            "curves": {"risk": [[point.coverage, point.risk] for point in curve.points]},
+            "curve": [[point.coverage, point.risk] for point in curve.points],
             "columns": [">coverage", ">risk", ">confidence at least"],
             "rows": rows,
         }

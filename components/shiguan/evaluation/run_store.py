@@ -23,11 +23,6 @@ class RunStore:
     `run.json` says what the run is; `questions.jsonl` has a line for each question that is done. A record is on the
     disk before the next question begins, and a line that was cut off by a crash is dropped when the folder is opened
     again. A folder belongs to one configuration: numbers of two must never mix in one file.
-
-        with RunStore(folder, {"mode": "simple", "data": {...}}) as store:
-            for question in questions:
-                if question.id not in store.records:
-                    store.add(question.id, {"hits": [...]})
     """
 
     def __init__(self, folder: Path, configuration: dict[str, Any]) -> None:
