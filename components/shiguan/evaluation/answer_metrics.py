@@ -19,6 +19,7 @@ from haystack import Document, GeneratedAnswer
 from haystack.components.evaluators import AnswerExactMatchEvaluator
 
 from shiguan.evaluation.citation_metrics import CitationScores, score_citations
+from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
 from shiguan.support.claims import split_claims
 from shiguan.support.han_folding import fold_han
@@ -27,21 +28,6 @@ from shiguan.support.relevance import relevance_by_words
 _ARTICLES = frozenset(("a", "an", "the"))
 _TOKEN = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]|[^\W_\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]+")
 _EXACT = AnswerExactMatchEvaluator()
-
-ANSWER_METRICS = (
-    "correct",
-    "exact_match",
-    "token_f1",
-    "contains_answer",
-    "gold_read",
-    "gold_cited",
-    "citation_precision",
-    "citation_recall",
-    "claims_supported",
-    "correct_refusal",
-    "false_refusal",
-)
-"""What `score_answer` may give; a metric that does not apply to a question is left out."""
 
 _META = ("source", "source_id", "record_id", "start", "end", "title", "section")
 """What of a passage's metadata is recorded: where it stands, and what the confidence reads."""
@@ -135,7 +121,7 @@ def score_answer(question: Question, record: Record) -> ScoredAnswer:
         confidence = _confidence(question.text, scores, _cited(record))
     right = is_right(question, record)
     metrics["correct"] = float(bool(right) or (refused and not question.answerable))
-    return ScoredAnswer({name: metrics[name] for name in ANSWER_METRICS if name in metrics}, confidence, right)
+    return ScoredAnswer({name: metrics[name] for name in KNOWN if name in metrics}, confidence, right)
 
 
 def answer_tokens(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from haystack import Document, GeneratedAnswer
@@ -57,13 +57,7 @@ class Attribution:
 
     def to_json(self) -> dict[str, Any]:
         """Write the attribution as JSON knows it."""
-        return {
-            "stage": self.stage,
-            "label": LABELS[self.stage],
-            "reason": self.reason,
-            "ranks": self.ranks,
-            "sizes": self.sizes,
-        }
+        return {"stage": self.stage, "label": LABELS[self.stage], **asdict(self)}
 
 
 def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
@@ -99,17 +93,11 @@ def lost_section(stages: Iterable[str]) -> dict[str, Any]:
     total = counts.total()
     if not total:
         return {}
-    rows = [
-        [label, f"{counts[stage]}", f"{counts[stage] / total:.2f}"] for stage, label in LABELS.items() if counts[stage]
-    ]
-    told = ", ".join(f"{counts[stage]} {label}" for stage, label in LABELS.items() if counts[stage])
-    return {
-        LOST: {
-            "text": f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}.",
-            "columns": ["where", ">questions", ">share"],
-            "rows": rows,
-        }
-    }
+    seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
+    told = ", ".join(f"{count} {label}" for label, count in seen)
+    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}."
+    rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
+    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
 
 
 def _lost(
@@ -145,20 +133,15 @@ def _retrieval(
         return None
     if all(ranks[name] is None for name in searched):
         if expected.split:
-            return (
-                "split_across_children",
-                "The expected words stand in no single retrieval unit, and no part was found.",
-            )
+            return "split_across_children", "The expected words stand in no single unit, and no part was found."
         if not searched:
             return "not_found_by_either", "No retriever of this mode was asked."
         if searched == ["bm25"]:
             return "not_found_by_bm25", f"It is not among the {sizes['bm25']} found by words; vectors were not asked."
         if searched == ["vectors"]:
             return "not_found_by_vectors", f"It is not among the {sizes['vectors']} found by vectors."
-        return (
-            "not_found_by_either",
-            f"It is neither among the {sizes['bm25']} found by words nor the {sizes['vectors']} found by vectors.",
-        )
+        neither = f"It is neither among the {sizes['bm25']} found by words nor the {sizes['vectors']} found by vectors."
+        return "not_found_by_either", neither
     at = ", ".join(f"{ranks[name]}. by {name}" for name in searched if ranks[name] is not None)
     return "fused_out", f"It was found ({at}) and is not among the {sizes['fused']} that the fusion kept."
 
@@ -177,10 +160,8 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
 
 
 def _rank(documents: Sequence[Document], ids: frozenset[str]) -> int | None:
-    for rank, document in enumerate(documents, start=1):
-        if document.id in ids or document.meta.get("parent_id") in ids:
-            return rank
-    return None
+    held = (document.id in ids or document.meta.get("parent_id") in ids for document in documents)
+    return next((rank for rank, right in enumerate(held, start=1) if right), None)
 
 
 def _family_rank(children: Sequence[Document], ids: frozenset[str]) -> int:

@@ -10,7 +10,7 @@ from shiguan.evaluation.intervals import Difference, compare_metric
 from shiguan.evaluation.json_lines import write_json
 from shiguan.evaluation.metrics import breach, metric
 from shiguan.evaluation.report import SHOWN, facts_of, subtitle_of, title_of, worst, write_report
-from shiguan.evaluation.results import Results
+from shiguan.evaluation.results import QuestionResult, Results
 from shiguan.evaluation.tables import Report, Section, Table
 
 _SHOWN = 3
@@ -59,22 +59,14 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float],
                 f"{metric(name).label} is compared on the {len(both):,} questions where both runs have it "
                 f"(A {len(old):,}, B {len(new):,})."
             )
-        difference = compare_metric(
-            name,
-            [old[question_id] for question_id in both],
-            [new[question_id] for question_id in both],
-            higher_is_better=metric(name).higher_is_better,
-            paired=name != "latency_ms",
-            seed=seed,
-        )
+        difference = _difference(name, [(old[key], new[key]) for key in both], seed)
         differences.append(difference)
         why = breach(difference, gates[name]) if name in gates else None
         if why:
             breaches.append(why)
     if not differences and not breaches:
         raise RefusedError("The two runs have no metric in common. Measure both with the same version.")
-    known = {difference.metric for difference in differences}
-    differences += [cost for cost in _costs(before, after, seed) if cost.metric not in known]
+    differences += _costs(before, after, {difference.metric for difference in differences}, seed)
     return Comparison(differences, {name: t for name, t in gates.items() if name in before.metrics}, breaches, notes)
 
 
@@ -111,17 +103,27 @@ def _notes(before: Results, after: Results) -> list[str]:
     return notes
 
 
-def _costs(before: Results, after: Results, seed: int) -> list[Difference]:
-    old, new = ({question.id: question for question in run.questions} for run in (before, after))
-    timed = [key for key in old if "total" in old[key].timings_ms and "total" in new[key].timings_ms]
-    costs = []
-    if timed:
-        latencies = ([run[key].timings_ms["total"] for key in timed] for run in (old, new))
-        # The second run finds a warm machine and other neighbours: a verdict would be about these.
-        costs.append(compare_metric("latency_ms", *latencies, higher_is_better=False, paired=False, seed=seed))
-    calls = ([float(run[key].llm_calls) for key in old] for run in (old, new))
-    costs.append(compare_metric("llm_calls", *calls, higher_is_better=False, seed=seed))
-    return costs
+def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[Difference]:
+    """Compare latency and calls where they are no metrics already."""
+    pairs = list(zip(before.questions, _in_order(before, after), strict=True))
+    timed = [(a, b) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
+    values = {
+        "latency_ms": [(a.timings_ms["total"], b.timings_ms["total"]) for a, b in timed],
+        "llm_calls": [(float(a.llm_calls), float(b.llm_calls)) for a, b in pairs],
+    }
+    return [_difference(name, found, seed) for name, found in values.items() if found and name not in known]
+
+
+def _in_order(before: Results, after: Results) -> list[QuestionResult]:
+    by_id = {question.id: question for question in after.questions}
+    return [by_id[question.id] for question in before.questions]
+
+
+def _difference(name: str, pairs: list[tuple[float, float]], seed: int) -> Difference:
+    # The second run finds a warm machine and other neighbours: a verdict on its latency would be about these.
+    old, new = [a for a, _ in pairs], [b for _, b in pairs]
+    better = metric(name).higher_is_better
+    return compare_metric(name, old, new, higher_is_better=better, paired=name != "latency_ms", seed=seed)
 
 
 def comparison_table(comparison: Comparison) -> Table:

@@ -23,6 +23,7 @@ GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "rev
 REVIEW_SHARE = 0.1
 """How much of what was judged a person looks at."""
 
+_UNANSWERABLE_SHARE = 0.5
 _SAME = 0.6
 _SHORTEST_PASSAGE = 80
 
@@ -50,16 +51,11 @@ class GoldenMaker:
     against the passage before the second sees it. What a passage gave is on the disk before the next one is read.
     """
 
-    def __init__(
-        self, chat_generator: ChatGenerator, *, per_passage: int = 3, unanswerable: float = 0.5, seed: int = 0
-    ) -> None:
+    def __init__(self, chat_generator: ChatGenerator, *, per_passage: int = 3, seed: int = 0) -> None:
         if not 1 <= per_passage < len(TYPES):
             raise ValueError(f"`per_passage` must be 1 to {len(TYPES) - 1}, got {per_passage}.")
-        if not 0 <= unanswerable <= 1:
-            raise ValueError(f"`unanswerable` must be 0 to 1, got {unanswerable}.")
         self.chat_generator = chat_generator
         self.per_passage = per_passage
-        self.unanswerable = unanswerable
         self.seed = seed
 
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
@@ -76,9 +72,8 @@ class GoldenMaker:
 
     def choose(self, parents: Sequence[Document]) -> list[Document]:
         """Put the passages into the order in which they are read."""
-        long = sorted(
-            (parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE), key=lambda one: one.id
-        )
+        long = [parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE]
+        long.sort(key=lambda one: one.id)
         random.Random(self.seed).shuffle(long)  # noqa: S311
         return long
 
@@ -114,7 +109,7 @@ class GoldenMaker:
         """Choose the kinds of question for a passage."""
         draw = random.Random(f"{self.seed} {parent.id}")  # noqa: S311
         types = draw.sample([kind for kind in TYPES if kind != UNANSWERABLE], self.per_passage)
-        if draw.random() < self.unanswerable:
+        if draw.random() < _UNANSWERABLE_SHARE:
             types[-1] = UNANSWERABLE
         return types
 
@@ -150,7 +145,7 @@ def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
     The review file keeps what a person has already written into it. The judge's verdict is not in it, so that it
     does not lead the person.
     """
-    write_json_lines(folder / GOLDEN_FILE, [_without_judge(row) for row in made.accepted])
+    write_json_lines(folder / GOLDEN_FILE, [{k: v for k, v in row.items() if k != "judge"} for row in made.accepted])
     write_json_lines(folder / REJECTED_FILE, made.rejected)
     review = folder / REVIEW_FILE
     if review.exists():
@@ -177,7 +172,3 @@ def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
         whole["answers"] = [row["answer"]]
         whole["gold"] = [{"source": row["source"], "quote": row["quote"]}]
     return whole
-
-
-def _without_judge(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "judge"}

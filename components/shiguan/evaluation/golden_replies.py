@@ -111,7 +111,9 @@ def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
             raise RefusedError(
                 f"{place}: the question `{name}` is not of this run. Remove the line, or name its folder."
             )
-        person = _verdict(row, place)
+        person = str(row.get("person") or "").strip().lower()
+        if person and person not in VERDICTS:
+            raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
         if not person:
             left += 1
         elif judged[name] not in VERDICTS:
@@ -155,10 +157,3 @@ def _as_written(text: str, passage: str) -> str:
     before, after = (_EDGE_BEFORE if words[0][0].isascii() else ""), (_EDGE_AFTER if words[-1][-1].isascii() else "")
     found = re.search(before + pattern + after, passage, re.IGNORECASE)
     return found[0] if found else ""
-
-
-def _verdict(row: dict[str, Any], place: str) -> str:
-    person = str(row.get("person") or "").strip().lower()
-    if person and person not in VERDICTS:
-        raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
-    return person

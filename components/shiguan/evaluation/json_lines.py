@@ -34,6 +34,20 @@ def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
     raise RefusedError(f"{place} has no {wanted}; its fields are {', '.join(row) or 'none'}. Add it to the line.")
 
 
+def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield place, id and object of every line of a set; an id that stands twice, and no line at all, are refused."""
+    seen: set[str] = set()
+    for number, row in read_json_lines(path):
+        place = f"{path}, line {number}"
+        name = str(field_of(row, ("id",), place))
+        if name in seen:
+            raise RefusedError(f"{place} repeats the id `{name}`. Give every {what} an id of its own.")
+        seen.add(name)
+        yield place, name, row
+    if not seen:
+        raise RefusedError(f"{path} has no {what}s. Give a file with at least one.")
+
+
 def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write one object a line, whole or not at all."""
     _write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -103,9 +103,7 @@ class HaystackJudge(AnswerJudge):
     def __init__(self, model: str | None = None) -> None:
         super().__init__("haystack", model, {HAYSTACK_METRICS[0]: self._faithful, HAYSTACK_METRICS[1]: self._relevant})
         generator = OptionalChatGenerator(
-            self.model,
-            timeout=120.0,
-            generation_kwargs={"temperature": 0, "response_format": {"type": "json_object"}},
+            self.model, timeout=120.0, generation_kwargs={"temperature": 0, "response_format": {"type": "json_object"}}
         )
         settings: dict[str, Any] = {"chat_generator": generator, "progress_bar": False, "raise_on_failure": False}
         self._faithfulness = FaithfulnessEvaluator(**settings)

@@ -129,18 +129,13 @@ def commit() -> str | None:
 
 def machine() -> dict[str, Any]:
     """Describe the machine, for whoever reads a latency."""
-    cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
-        cpu = names[0] if names else cpu
-    memory = None
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
+    names = re.findall(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else []
+    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})
     return {
-        "cpu": cpu,
+        "cpu": names[0] if names else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
-        "memory_gib": memory,
+        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30) if known else None,
         "system": platform.system(),
         "python": platform.python_version(),
     }
@@ -169,14 +164,9 @@ def _version(package: str) -> str | None:
 
 @cache
 def _git(root: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(root), *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - fixed words, no shell
-            ["git", "-C", str(root), *arguments],  # noqa: S607
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=20,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)  # noqa: S603 - no shell
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines
+from shiguan.evaluation.json_lines import field_of, file_hash, unique_rows
 
 if TYPE_CHECKING:
     from haystack import Document
@@ -107,16 +107,8 @@ def read_golden_set(path: Path) -> QuestionSet:
     by words of it (`quote`), or by `doc_id`, `start` and `end` in code points. The question may be called `text`. A
     question is answerable unless it says otherwise; the queries of a retrieval set can be read as they are.
     """
-    questions: dict[str, Question] = {}
-    for number, row in read_json_lines(path):
-        place = f"{path}, line {number}"
-        one = _golden_question(row, place)
-        if one.id in questions:
-            raise RefusedError(f"{place} repeats the id `{one.id}`. Give every question an id of its own.")
-        questions[one.id] = one
-    if not questions:
-        raise RefusedError(f"{path} has no questions. Give a file with at least one.")
-    return QuestionSet(list(questions.values()), {path.name: file_hash(path)}, path.stem)
+    questions = [_golden_question(name, row, place) for place, name, row in unique_rows(path, "question")]
+    return QuestionSet(questions, {path.name: file_hash(path)}, path.stem)
 
 
 def read_turns(row: dict[str, Any], place: str) -> tuple[str, list[dict[str, Any]]]:
@@ -143,7 +135,7 @@ def _plain(text: str) -> str:
     return "".join(text.split())
 
 
-def _golden_question(row: dict[str, Any], place: str) -> Question:
+def _golden_question(name: str, row: dict[str, Any], place: str) -> Question:
     text, history = read_turns(row, place)
     meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
     answerable = row.get("answerable", not meta.get("unanswerable", False))
@@ -159,7 +151,7 @@ def _golden_question(row: dict[str, Any], place: str) -> Question:
     if not answerable and (answers or gold):
         raise RefusedError(f"{place} says that nothing answers it and gives an answer. Take one of the two out.")
     return Question(
-        id=str(field_of(row, ("id",), place)),
+        id=name,
         text=text,
         answers=answers,
         history=history,

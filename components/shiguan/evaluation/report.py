@@ -1,7 +1,6 @@
 """Writes a run down: on a terminal, as a page that stands by itself, and as Markdown for a merge request."""
 
 import statistics
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -126,12 +125,7 @@ def _latencies(results: Results) -> dict[str, tuple[float, float]]:
         for stage, value in question.timings_ms.items():
             stages.setdefault(stage, []).append(value)
     ordered = sorted(stages.items(), key=lambda entry: entry[0] == "total")
-    return {stage: (statistics.median(values), _percentile(values, 0.95)) for stage, values in ordered}
-
-
-def _percentile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+    return {stage: (statistics.median(values), sorted(values)[int(len(values) * 0.95)]) for stage, values in ordered}
 
 
 def _figures(results: Results, estimates: dict[str, Estimate]) -> list[dict[str, str]]:
@@ -224,9 +218,7 @@ def _declared(heading: str, section: dict[str, Any]) -> Section:
     drawing = None
     if section.get("curve"):
         drawing = line(
-            section["curve"],
-            x_label="coverage: share of the questions answered",
-            y_label="risk: share of those wrong",
+            section["curve"], x_label="coverage: share of the questions answered", y_label="risk: share of those wrong"
         )
     table = Table(section["columns"], section["rows"]) if section.get("rows") else None
     return Section(heading, section.get("text", ""), table, drawing)

@@ -1,11 +1,12 @@
 """Reads a set of questions with judged documents: corpus, queries and qrels."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines
+from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines, unique_rows
 from shiguan.evaluation.questions import UNKNOWN, Question, QuestionSet, read_turns
 
 _SHOWN = 3
@@ -29,17 +30,11 @@ def read_retrieval_set(
       in place of the text: `turns`, a list of `{"role", "text"}` whose last one is the question
     - qrels: `{"query_id", "doc_id", "score"}`; a score of 0 says that the document was judged not relevant
     """
-    documents = _corpus_lengths(corpus)
-    questions: dict[str, tuple[str, dict[str, Any]]] = {}
-    for number, row in read_json_lines(queries):
-        place = f"{queries}, line {number}"
-        query_id = str(field_of(row, ("id",), place))
-        if query_id in questions:
-            raise RefusedError(f"{place} repeats the id `{query_id}`. Give every question an id of its own.")
-        read_turns(row, place)  # a broken one is refused whether it is asked or not
-        questions[query_id] = (place, row)
-    if not questions:
-        raise RefusedError(f"{queries} has no questions. Give a file with at least one.")
+    rows = unique_rows(corpus, "document")
+    documents = {name: len(str(field_of(row, ("text",), place))) for place, name, row in rows}
+    lines = {name: (place, row) for place, name, row in unique_rows(queries, "question")}
+    # A broken question is refused whether it is asked or not.
+    questions = {name: _question(name, *line) for name, line in lines.items()}
     grades = _read_grades(qrels, documents.keys(), questions.keys())
     unjudged = [query_id for query_id in questions if query_id not in grades]
     if len(unjudged) == len(questions):
@@ -49,15 +44,13 @@ def read_retrieval_set(
             f"{len(unjudged):,} of {len(questions):,} questions have no relevant document in {qrels} "
             f"({_some(unjudged)}). They cannot be scored: add judgements, or leave them out with `--skip-unjudged`."
         )
-    judged = [query_id for query_id in questions if query_id in grades]
-    chosen = spread(judged, limit)
-    return QuestionSet(
-        [_question(*questions[key], grades[key], documents, gold_field) for key in chosen],
-        {str(path.name): file_hash(path) for path in (corpus, queries, qrels)},
-        name=corpus.resolve().parent.name,
-        corpus=corpus,
-        unjudged=unjudged,
-    )
+    chosen = []
+    for name in spread([name for name in questions if name in grades], limit):
+        place, row = lines[name]
+        spans = read_spans(row.get(gold_field) or [], documents, place)
+        chosen.append(replace(questions[name], grades=grades[name], spans=spans))
+    hashes = {str(path.name): file_hash(path) for path in (corpus, queries, qrels)}
+    return QuestionSet(chosen, hashes, name=corpus.resolve().parent.name, corpus=corpus, unjudged=unjudged)
 
 
 def spread(items: list[str], limit: int | None) -> list[str]:
@@ -67,19 +60,6 @@ def spread(items: list[str], limit: int | None) -> list[str]:
     if limit < 1:
         raise ValueError(f"`limit` must be positive, got {limit}.")
     return [items[at * len(items) // limit] for at in range(limit)]
-
-
-def _corpus_lengths(corpus: Path) -> dict[str, int]:
-    lengths: dict[str, int] = {}
-    for number, row in read_json_lines(corpus):
-        place = f"{corpus}, line {number}"
-        record_id = str(field_of(row, ("id",), place))
-        if record_id in lengths:
-            raise RefusedError(f"{place} repeats the id `{record_id}`. Give every document an id of its own.")
-        lengths[record_id] = len(str(field_of(row, ("text",), place)))
-    if not lengths:
-        raise RefusedError(f"{corpus} has no documents. Give a file with at least one.")
-    return lengths
 
 
 def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -111,16 +91,12 @@ def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]
     return grades
 
 
-def _question(
-    place: str, row: dict[str, Any], grades: dict[str, float], documents: dict[str, int], gold_field: str
-) -> Question:
-    meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
+def _question(name: str, place: str, row: dict[str, Any]) -> Question:
     text, history = read_turns(row, place)
+    meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
     return Question(
-        id=str(row["id"]),
+        id=name,
         text=text,
-        grades=grades,
-        spans=read_spans(row.get(gold_field) or [], documents, place),
         answers=[str(answer) for answer in row.get("answers") or []],
         history=history,
         stratum=str(meta.get("stratum") or ""),

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
@@ -50,9 +49,7 @@ class RunStore:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._lock.release()
 
     def add(self, question_id: str, record: dict[str, Any]) -> None:
@@ -101,14 +98,6 @@ class RunStore:
                 raise RefusedError(
                     f"{path}, line {number} is broken: {error}. Remove the line to ask its question again."
                 ) from error
-
-
-def record_of(records: dict[str, dict[str, Any]], question_id: str) -> dict[str, Any]:
-    """Give what a question gave."""
-    record = records.get(question_id)
-    if record is None:
-        raise RefusedError(f"The question `{question_id}` was never asked. Run the same command again to go on.")
-    return record
 
 
 def _differences(earlier: Any, now: Any, name: str = "") -> Iterator[str]:

@@ -5,7 +5,8 @@ import json
 import pytest
 from haystack import Document, GeneratedAnswer
 
-from shiguan.evaluation.answer_metrics import ANSWER_METRICS, answer_record, score_answer
+from shiguan.evaluation.answer_metrics import answer_record, score_answer
+from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import GoldPassage, Question
 
 SALT = Document(id="a", content="In 758 Diwu Qi made salt a monopoly of the state.", meta={"number": 1})
@@ -87,5 +88,5 @@ def test_without_a_written_answer_the_cited_passage_decides():
 
 def test_only_known_metrics_are_given():
     scored = score_answer(ASKED, answer("In 758. [1]", [1], verdict="partial"))
-    assert set(scored.metrics) <= set(ANSWER_METRICS)
+    assert set(scored.metrics) <= set(KNOWN)
     assert scored.metrics["claims_supported"] == 0.0

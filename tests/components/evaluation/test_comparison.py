@@ -130,7 +130,7 @@ def test_the_page_loads_nothing_and_escapes_everything(tmp_path):
                 "text": HOSTILE,
                 "columns": ["stage", ">misses"],
                 "rows": [[HOSTILE, "22"]],
-                "curves": {HOSTILE: [[0.1, 0.0], [1.0, 0.3]], "other": [[0.5, 0.2], [1.0, 0.4]]},
+                "curve": [[0.1, 0.0], [1.0, 0.3]],
             }
         },
     )

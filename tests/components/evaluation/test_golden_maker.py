@@ -155,7 +155,7 @@ def test_a_broken_review_is_refused(tmp_path, line, words):
         judge_agreement(tmp_path / REVIEW_FILE, {"a": "accept"})
 
 
-@pytest.mark.parametrize("settings", [{"per_passage": 0}, {"per_passage": 12}, {"unanswerable": 1.5}])
+@pytest.mark.parametrize("settings", [{"per_passage": 0}, {"per_passage": 12}])
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(ValueError, match="must be"):
         GoldenMaker(None, **settings)
