@@ -105,14 +105,14 @@ def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
     from shiguan.evaluation.comparison import compare_results, comparison_report, comparison_table, write_comparison
     from shiguan.evaluation.metrics import GATES
     from shiguan.evaluation.questions import read_golden_set
-    from shiguan.evaluation.report import write_reports
+    from shiguan.evaluation.report import run_report, write_report
     from shiguan.evaluation.results import Results, read_results
     from shiguan.evaluation.tables import Section, print_report
 
     now = measured(read_golden_set(GOLDEN), mode, library)
     if options.output is not None:
         (options.output / mode).mkdir(parents=True, exist_ok=True)
-        write_reports(now, options.output / mode)
+        write_report(run_report(now), options.output / mode / "report")
     path = BASELINE / f"{mode}.json"
     if options.update:
         write_baseline(now, path)

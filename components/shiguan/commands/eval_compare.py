@@ -79,7 +79,7 @@ def _is_results(name: str) -> bool:
 
 def _results(name: str, label: str, questions: "QuestionSet | None", options: argparse.Namespace) -> "Results":
     from shiguan.evaluation.measurement import Plan, measure
-    from shiguan.evaluation.report import write_reports
+    from shiguan.evaluation.report import run_report, write_report
     from shiguan.evaluation.results import read_results
 
     if questions is None or _is_results(name):
@@ -96,5 +96,5 @@ def _results(name: str, label: str, questions: "QuestionSet | None", options: ar
         seed=options.seed,
     )
     results, output = measure(plan, track=tracker(f"Searching {label.upper()}"), ingest=ingest_with_progress)
-    write_reports(results, output)
+    write_report(run_report(results), output / "report")
     return results

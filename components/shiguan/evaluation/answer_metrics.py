@@ -57,15 +57,9 @@ def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
     documents = []
     for place, document in enumerate(answer.documents, start=1):
         number = document.meta.get("number")
+        number = number if isinstance(number, int) and number > 0 else place
         kept = {name: document.meta[name] for name in _META if document.meta.get(name) is not None}
-        documents.append(
-            {
-                "number": number if isinstance(number, int) and number > 0 else place,
-                "id": document.id,
-                "content": document.content or "",
-                "meta": kept,
-            }
-        )
+        documents.append({"number": number, "id": document.id, "content": document.content or "", "meta": kept})
     return {
         "status": meta.get("status", "answered"),
         "answer": answer.data,

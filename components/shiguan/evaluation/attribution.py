@@ -28,8 +28,7 @@ LABELS: dict[str, str] = {
 }
 """Each stage in words, in the order in which a passage goes through them."""
 
-LOST = "Where it was lost"
-"""The heading under which reports sum it up."""
+LOST = "Where it was lost"  # the heading under which reports sum it up
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,9 @@ def _lost(
     if retrieved is not None:
         return retrieved
     if ranks["fetched"] is None:
-        place = _family_rank(trace.fused, expected.parent_ids)
+        families = list(dict.fromkeys(child.meta.get("parent_id") or child.id for child in trace.fused))
+        ranks_of = (rank for rank, family in enumerate(families, start=1) if family in expected.parent_ids)
+        place = next(ranks_of, len(families) + 1)
         if place > sizes["fetched"]:
             return "ranked_out", f"It came {place}. among the passages, and {sizes['fetched']} were read."
         return "parent_not_fetched", "Its retrieval unit was found and the stored passage could not be read."
@@ -162,8 +163,3 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
 def _rank(documents: Sequence[Document], ids: frozenset[str]) -> int | None:
     held = (document.id in ids or document.meta.get("parent_id") in ids for document in documents)
     return next((rank for rank, right in enumerate(held, start=1) if right), None)
-
-
-def _family_rank(children: Sequence[Document], ids: frozenset[str]) -> int:
-    families = list(dict.fromkeys(child.meta.get("parent_id") or child.id for child in children))
-    return next((rank for rank, family in enumerate(families, start=1) if family in ids), len(families) + 1)

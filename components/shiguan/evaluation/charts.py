@@ -10,11 +10,9 @@ from markupsafe import Markup
 
 from shiguan.evaluation.intervals import Estimate
 
-WIDTH = 720
-"""Of the drawing, in its own units; the page scales it."""
-
+_WIDTH = 720  # of the drawing, in its own units; the page scales it
 _LABEL = 170
-_SPAN = WIDTH - _LABEL - 150
+_SPAN = _WIDTH - _LABEL - 150
 _ROW = 30
 _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
@@ -67,7 +65,7 @@ def line(
     band: Sequence[tuple[float, float, float]] = (),
 ) -> Markup:
     """Draw a curve, y from 0 to 1, with x, low and high of an interval behind it."""
-    left, top, right, bottom = 60, 14, WIDTH - 30, 262
+    left, top, right, bottom = 60, 14, _WIDTH - 30, 262
     begin, end = ticks[0], ticks[-1]
 
     def across(x: float) -> float:
@@ -128,5 +126,5 @@ def _points(
 
 def _svg(height: float, parts: Sequence[Markup], title: str) -> Markup:
     return Markup('<svg viewBox="0 0 {0} {1:.0f}" role="img" aria-label="{2}">{3}</svg>').format(
-        WIDTH, height, title, Markup("").join(parts)
+        _WIDTH, height, title, Markup("").join(parts)
     )

@@ -10,7 +10,7 @@ from shiguan.evaluation.intervals import Difference, compare_metric
 from shiguan.evaluation.json_lines import write_json
 from shiguan.evaluation.metrics import breach, metric
 from shiguan.evaluation.report import SHOWN, facts_of, subtitle_of, title_of, worst, write_report
-from shiguan.evaluation.results import QuestionResult, Results
+from shiguan.evaluation.results import Results
 from shiguan.evaluation.tables import Report, Section, Table
 
 _SHOWN = 3
@@ -27,19 +27,11 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Write the comparison as JSON knows it."""
-        return {
-            "differences": [
-                {
-                    **{k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(difference).items()},
-                    "verdict": difference.verdict,
-                    "gated": difference.metric in self.gates,
-                }
-                for difference in self.differences
-            ],
-            "gates": self.gates,
-            "breaches": self.breaches,
-            "notes": self.notes,
-        }
+        rows = []
+        for one in self.differences:
+            rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(one).items()}
+            rows.append({**rounded, "verdict": one.verdict, "gated": one.metric in self.gates})
+        return {"differences": rows, "gates": self.gates, "breaches": self.breaches, "notes": self.notes}
 
 
 def compare_results(before: Results, after: Results, gates: Mapping[str, float], *, seed: int = 0) -> Comparison:
@@ -105,18 +97,14 @@ def _notes(before: Results, after: Results) -> list[str]:
 
 def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[Difference]:
     """Compare latency and calls where they are no metrics already."""
-    pairs = list(zip(before.questions, _in_order(before, after), strict=True))
+    later = {question.id: question for question in after.questions}
+    pairs = [(question, later[question.id]) for question in before.questions]
     timed = [(a, b) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
     values = {
         "latency_ms": [(a.timings_ms["total"], b.timings_ms["total"]) for a, b in timed],
         "llm_calls": [(float(a.llm_calls), float(b.llm_calls)) for a, b in pairs],
     }
     return [_difference(name, found, seed) for name, found in values.items() if found and name not in known]
-
-
-def _in_order(before: Results, after: Results) -> list[QuestionResult]:
-    by_id = {question.id: question for question in after.questions}
-    return [by_id[question.id] for question in before.questions]
 
 
 def _difference(name: str, pairs: list[tuple[float, float]], seed: int) -> Difference:

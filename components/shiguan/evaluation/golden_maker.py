@@ -160,14 +160,8 @@ def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
 
 def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
     answerable = row["type"] != UNANSWERABLE
-    whole: dict[str, Any] = {
-        "id": name,
-        "question": row["question"],
-        "language": row["language"],
-        "type": row["type"],
-        "answerable": answerable,
-        "judge": row["judge"],
-    }
+    copied = {key: row[key] for key in ("question", "language", "type", "judge")}
+    whole: dict[str, Any] = {"id": name, **copied, "answerable": answerable}
     if answerable:
         whole["answers"] = [row["answer"]]
         whole["gold"] = [{"source": row["source"], "quote": row["quote"]}]

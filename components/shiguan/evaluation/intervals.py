@@ -8,19 +8,12 @@ from typing import Any, Literal
 import numpy
 from scipy import stats
 
-CONFIDENCE = 0.95
-"""How often an interval holds what it is for."""
-
-RESAMPLES = 10_000
-"""How often the questions are drawn again."""
-
-_BATCH = 500
-"""Draws at a time, which bounds memory."""
+CONFIDENCE = 0.95  # how often an interval holds what it is for
+POWER = 0.8  # how often a difference of the smallest detectable size would be seen
+RESAMPLES = 10_000  # how often the questions are drawn again
+_BATCH = 500  # draws at a time, which bounds memory
 
 Verdict = Literal["better", "worse", "no difference shown", "not judged"]
-
-POWER = 0.8
-"""How often a difference of the smallest detectable size would be seen."""
 
 _TIE = 1.5e-6
 """Values that differ by less are the same: results files keep six places, and sums of logarithms end in noise."""

@@ -69,9 +69,8 @@ class AnswerJudge:
 
     def notes(self) -> list[str]:
         """Say what could not be judged."""
-        if not self.faults:
-            return []
-        return [f"Some judgements of `{self.model}` could not be read and are left out: {self._told()}."]
+        told = f"Some judgements of `{self.model}` could not be read and are left out: {self._told()}."
+        return [told] if self.faults else []
 
     def _judged(self, question: Question, record: dict[str, Any]) -> dict[str, Any]:
         passages = [document["content"] for document in record["documents"]]

@@ -9,18 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shiguan.errors import AnswerError, RefusedError
+from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
 from shiguan.evaluation.attribution import Attribution, loss_of
 from shiguan.evaluation.expected_passage import ExpectedPassages
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
-from shiguan.evaluation.provenance import (
-    TENANT,
-    corpus_stamp,
-    describe_circumstances,
-    describe_configuration,
-    ingest_corpus,
-)
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import Results, write_results
 from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
@@ -35,9 +29,7 @@ from shiguan.support.token_counter import TokenCounter
 DEFAULT_ROOT = Path(".data") / "eval"
 """Where runs are kept that name no folder."""
 
-DEPTH = max(RECALL_DEPTHS)
-"""How deep the ranking is looked at; deeper than a mode reads."""
-
+DEPTH = max(RECALL_DEPTHS)  # how deep the ranking is looked at; deeper than a mode reads
 _WARNINGS_SHOWN = 10
 
 Kind = Literal["retrieval", "answers", "golden"]
@@ -75,7 +67,7 @@ class Plan:
     @property
     def tenant(self) -> str:
         """Whose library is asked."""
-        return TENANT if self.files else self.tenant_id
+        return provenance.TENANT if self.files else self.tenant_id
 
     def configuration(self) -> dict[str, Any]:
         """Name what the numbers hang on; a run's folder belongs to one of these."""
@@ -86,13 +78,15 @@ class Plan:
             "unjudged": len(self.questions.unjudged),
             "library": self._library(),
         }
-        described = describe_configuration(self.deployment, self.mode, data=self.questions.hashes, options=options)
+        described = provenance.describe_configuration(
+            self.deployment, self.mode, data=self.questions.hashes, options=options
+        )
         return {"kind": self.kind, "set": self.questions.name, **described}
 
     def _library(self) -> str:
         """Fingerprint what is asked: the ids of parents hang on their text."""
         if self.files:
-            return fingerprint(corpus_stamp(list(self.files), self.deployment))
+            return fingerprint(provenance.corpus_stamp(list(self.files), self.deployment))
         stores = Library(self.deployment, data_dir=self.data_dir).stores
         ids = sorted(parent.id for parent in ExpectedPassages(stores, self.tenant_id).parents())
         if not ids:
@@ -114,10 +108,8 @@ class MeasuredMode:
         self._places: dict[str, dict[str, str]] = {}
         if plan.kind == "golden":
             self._places = {question.id: self._places_of(question) for question in plan.questions.questions}
-
-    def warm_up(self) -> None:
-        """Load models and open stores, so that the first question is as fast as the others."""
-        self.mode.runner.warm_up()
+        # Models are loaded and stores opened before the first question, which is then as fast as the others.
+        runner.warm_up()
         self._counter.warm_up()
 
     def ask(self, question: Question) -> dict[str, Any]:
@@ -193,7 +185,7 @@ class MeasuredMode:
 
 
 def measure(
-    plan: Plan, *, track: Track = iter, ingest: Ingest | None = None, judge: AnswerJudge | None = None
+    plan: Plan, *, track: Track = iter, ingest: Ingest = provenance.ingest_corpus, judge: AnswerJudge | None = None
 ) -> tuple[Results, Path]:
     """
     Ask every question once and score what it gave; a run that was stopped goes on where it was.
@@ -212,9 +204,8 @@ def measure(
             data_dir = plan.data_dir
             if plan.files:
                 data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
-                notes += (ingest or _ingest_silently)(list(plan.files), plan.deployment, data_dir)
+                notes += ingest(list(plan.files), plan.deployment, data_dir)
             with _measured_mode(plan, data_dir) as mode:
-                mode.warm_up()
                 for question in track(missing):
                     store.add(question.id, mode.ask(question))
         scored, sections = score_records(plan.kind, questions, store.records, plan.prices)
@@ -227,7 +218,7 @@ def measure(
             notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
         run = {
             **configuration,
-            **describe_circumstances(),
+            **provenance.describe_circumstances(),
             "seed": plan.seed,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "notes": [*notes, *_warnings(store.records)],
@@ -248,10 +239,6 @@ def _measured_mode(plan: Plan, data_dir: Path | None) -> Iterator[MeasuredMode]:
     library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
     with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=outputs) as runner:
         yield MeasuredMode(plan, runner, library)
-
-
-def _ingest_silently(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
-    return ingest_corpus(files, deployment=deployment, data_dir=data_dir)
 
 
 def _warnings(records: dict[str, dict[str, Any]]) -> list[str]:

@@ -29,24 +29,20 @@ class Metric:
         return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign},.1f}"
 
 
+_NAMES = (
+    "context_recall", "context_precision", "context_tokens", "tenant_kept", "correct", "exact_match", "token_f1",
+    "contains_answer", "gold_read", "gold_cited", "citation_precision", "citation_recall", "claims_supported",
+    "correct_refusal", "false_refusal",
+)  # fmt: skip
 KNOWN: dict[str, Metric] = {
     **{f"recall@{k}": Metric(f"Recall@{k}") for k in (1, 5, 10, 20)},
     "ndcg@10": Metric("nDCG@10"),
     "mrr@10": Metric("MRR@10"),
     "all_gold@10": Metric("All gold@10"),
-    "context_recall": Metric("Context recall"),
-    "context_precision": Metric("Context precision"),
+    **{name: Metric(name.replace("_", " ").capitalize()) for name in _NAMES},
     "context_tokens": Metric("Context tokens", "tokens", higher_is_better=False),
-    "tenant_kept": Metric("Tenant kept"),
-    "correct": Metric("Correct"),
-    "exact_match": Metric("Exact match"),
     "token_f1": Metric("Token F1"),
     "contains_answer": Metric("Holds the answer"),
-    "gold_read": Metric("Gold read"),
-    "gold_cited": Metric("Gold cited"),
-    "citation_precision": Metric("Citation precision"),
-    "citation_recall": Metric("Citation recall"),
-    "claims_supported": Metric("Claims supported"),
     "correct_refusal": Metric("Correct refusals"),
     "false_refusal": Metric("False refusals", higher_is_better=False),
     "haystack_faithfulness": Metric("Faithfulness (Haystack)", judged=True),
@@ -67,16 +63,10 @@ def metric(name: str) -> Metric:
     return KNOWN.get(name) or Metric(name.replace("_", " "))
 
 
+_GATED = "recall@5 recall@10 ndcg@10 context_recall gold_cited citation_precision citation_recall".split()
 GATES: dict[str, float] = {
-    "recall@5": 0.02,
-    "recall@10": 0.02,
-    "ndcg@10": 0.02,
-    "context_recall": 0.02,
-    "gold_cited": 0.02,
-    "citation_precision": 0.02,
-    "citation_recall": 0.02,
-    "correct_refusal": 0.03,
-    "false_refusal": 0.03,
+    **dict.fromkeys(_GATED, 0.02),
+    **dict.fromkeys(("correct_refusal", "false_refusal"), 0.03),
     "tenant_kept": 0.0,
 }
 """

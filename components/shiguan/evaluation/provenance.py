@@ -21,9 +21,7 @@ from shiguan.support.openai_endpoint import DEFAULT_MODEL, is_endpoint_configure
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("haystack-ai", "qdrant-edge-py", "sentence-transformers", "transformers", "torch", "numpy", "scipy")
-TENANT = "evaluation"
-"""Whose library an ingested corpus is; nothing else is in it."""
-
+TENANT = "evaluation"  # whose library an ingested corpus is; nothing else is in it
 _INGESTED = "ingested.json"
 _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
 
@@ -65,8 +63,8 @@ def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
     return {"corpus": {file.name: file_hash(file) for file in files}, **stamp(deployment, "index")}
 
 
-def ingest_corpus(files: list[Path], *, deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:
-    """Put the corpus into a data folder, unless an earlier run did."""
+def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:
+    """Put the corpus into a data folder, unless an earlier run did; tell what did not go in as it should."""
     now = corpus_stamp(files, deployment)
     begun, done = data_dir / f"{_INGESTED}.begun", data_dir / _INGESTED
     for path in (done, begun):

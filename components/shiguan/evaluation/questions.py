@@ -11,8 +11,7 @@ from shiguan.evaluation.json_lines import field_of, file_hash, unique_rows
 if TYPE_CHECKING:
     from haystack import Document
 
-UNKNOWN = "und"
-"""The language of a question that names none, in the words of BCP 47."""
+UNKNOWN = "und"  # the language of a question that names none, in the words of BCP 47
 
 
 @dataclass(frozen=True)

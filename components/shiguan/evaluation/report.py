@@ -17,30 +17,13 @@ SHOWN = 20
 """How many of the worst questions, and of the notes, are listed."""
 
 _HEADLINE = (
-    "correct",
-    "recall@5",
-    "ndcg@10",
-    "context_recall",
-    "citation_precision",
-    "citation_recall",
-    "correct_refusal",
-    "false_refusal",
-)
+    "correct", "recall@5", "ndcg@10", "context_recall",
+    "citation_precision", "citation_recall", "correct_refusal", "false_refusal",
+)  # fmt: skip
 _GROUP_COLUMNS = (
-    "recall@5",
-    "recall@10",
-    "ndcg@10",
-    "context_recall",
-    "correct",
-    "citation_precision",
-    "false_refusal",
-)
+    "recall@5", "recall@10", "ndcg@10", "context_recall", "correct", "citation_precision", "false_refusal",
+)  # fmt: skip
 _WORST_BY = ("correct", "recall@10")
-
-
-def write_reports(results: Results, folder: Path) -> Path:
-    """Write `report.html` and `report.md` beside a run's results, and name the page."""
-    return write_report(run_report(results), folder / "report")
 
 
 def write_report(report: Report, path: Path) -> Path:

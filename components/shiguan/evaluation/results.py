@@ -118,11 +118,6 @@ def read_results(path: Path) -> Results:
 
 
 def _question_json(question: QuestionResult) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "id": question.id,
-        "metrics": {name: round(value, 6) for name, value in question.metrics.items()},
-    }
-    for name in ("stratum", "language", "timings_ms", "llm_calls", "details"):
-        if getattr(question, name):
-            row[name] = getattr(question, name)
-    return row
+    metrics = {name: round(value, 6) for name, value in question.metrics.items()}
+    others = {name: getattr(question, name) for name in ("stratum", "language", "timings_ms", "llm_calls", "details")}
+    return {"id": question.id, "metrics": metrics, **{name: value for name, value in others.items() if value}}

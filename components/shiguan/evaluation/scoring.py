@@ -89,17 +89,8 @@ def score_records(
         if kind == "answers":
             metrics |= _costs(record, prices)
         details |= {name: record[name] for name in ("lost", "warnings") if record[name]}
-        results.append(
-            QuestionResult(
-                id=question.id,
-                metrics=metrics,
-                stratum=question.stratum,
-                language=question.language,
-                timings_ms=record["timings_ms"],
-                llm_calls=record["llm_calls"],
-                details=details,
-            )
-        )
+        took = record["timings_ms"], record["llm_calls"]
+        results.append(QuestionResult(question.id, metrics, question.stratum, question.language, *took, details))
     sections = risk_section(sure, refused=len(results) - len(sure)) if kind != "retrieval" else {}
     lost = [result.details["lost"]["stage"] for result in results if "lost" in result.details]
     return results, {**sections, **lost_section(lost)}
