@@ -44,12 +44,10 @@ from haystack import Document, GeneratedAnswer
 
 from shiguan.evaluation.citation_metrics import score_citations
 from shiguan.evaluation.expected_passage import folded
-from shiguan.evaluation.ingested_corpus import TENANT
-from shiguan.evaluation.intervals import Estimate, estimate_mean
+from shiguan.evaluation.intervals import Difference, Estimate, compare_metric, estimate_mean
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.evaluation.paired import Difference, compare_metric
-from shiguan.evaluation.passage import passages_of
-from shiguan.evaluation.retrieval_metrics import ndcg
+from shiguan.evaluation.provenance import TENANT
+from shiguan.evaluation.retrieval_metrics import ndcg, passages_of
 from shiguan.evaluation.retrieval_set import read_retrieval_set
 from shiguan.evaluation.risk_coverage import curve_table, risk_curve
 from shiguan.query.query_rewriter import QueryRewriter

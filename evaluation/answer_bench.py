@@ -10,8 +10,8 @@ from typing import Any
 
 from haystack import GeneratedAnswer
 
-from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus, stamped_folder
 from shiguan.evaluation.json_lines import read_json_lines
+from shiguan.evaluation.provenance import TENANT, ingest_corpus, stamped_folder
 from shiguan.runner import Runner
 
 SAMPLE, SEED = 200, 7

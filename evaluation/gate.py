@@ -20,10 +20,12 @@ import os
 import sys
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from shiguan.evaluation.questions import QuestionSet
     from shiguan.evaluation.results import QuestionResult, Results
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
@@ -38,6 +40,8 @@ GOLDEN = ROOT / "evaluation" / "golden" / "sample_book.jsonl"
 BASELINE = ROOT / "evaluation" / "gate"
 DEPLOYMENT = "embedded"
 MODES = ("simple", "advanced", "precise")
+NEIGHBOUR = "neighbour"
+"""Another tenant with the same documents: what shows up of them has leaked."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,33 +69,50 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def prepare(folder: Path) -> Path:
-    """Build the sample book and ingest it for the asking tenant and for a neighbour."""
-    from shiguan.evaluation.golden_run import ingest_for_two
+    """Build the sample book and ingest it for the asking tenant and for a neighbour, whose passages must never show."""
+    from shiguan.errors import RefusedError
+    from shiguan.evaluation.provenance import TENANT
+    from shiguan.library import Library
 
     # `examples/` is a folder of scripts; the book's builder is one of them.
     sys.path.insert(0, str(ROOT / "examples"))
     from build_book import build_book
 
     book = build_book(folder / "an-lushan-rebellion.epub")
-    ingest_for_two([book], deployment=DEPLOYMENT, data_dir=folder / "library")
+    library = Library(DEPLOYMENT, data_dir=folder / "library")
+    for tenant in (TENANT, NEIGHBOUR):
+        for result in library.ingest([book], tenant_id=tenant):
+            if not result.parents:
+                raise RefusedError(f"{result.file} gave no passage: {result.skipped or result.warnings}. Check it.")
     return folder / "library"
+
+
+def measured(questions: "QuestionSet", mode: str | Path, library: Path) -> "Results":
+    """Ask a mode every question once, of the library that `prepare` made."""
+    from shiguan.evaluation.measurement import Plan, measure
+    from shiguan.evaluation.provenance import TENANT
+
+    folder = library.parent / "runs" / Path(mode).stem
+    plan = Plan(
+        "golden", questions, deployment=DEPLOYMENT, mode=mode, tenant_id=TENANT, output=folder, data_dir=library
+    )
+    results, _ = measure(plan)
+    return results
 
 
 def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
     """Measure one mode; write its baseline, or say what changed."""
-    from shiguan.evaluation.comparison import compare_results
-    from shiguan.evaluation.comparison_report import COLUMNS, comparison_rows, conclusion, write_comparison
-    from shiguan.evaluation.gates import GATES
-    from shiguan.evaluation.golden_run import measure_golden
-    from shiguan.evaluation.golden_set import read_golden_set
-    from shiguan.evaluation.report import write_reports
+    from shiguan.evaluation.comparison import compare_results, comparison_report, comparison_table, write_comparison
+    from shiguan.evaluation.metrics import GATES
+    from shiguan.evaluation.questions import read_golden_set
+    from shiguan.evaluation.report import run_report, write_report
     from shiguan.evaluation.results import Results, read_results
-    from shiguan.evaluation.tables import print_table
+    from shiguan.evaluation.tables import Section, print_report
 
-    now = measure_golden(read_golden_set(GOLDEN), deployment=DEPLOYMENT, mode=mode, data_dir=library)
+    now = measured(read_golden_set(GOLDEN), mode, library)
     if options.output is not None:
         (options.output / mode).mkdir(parents=True, exist_ok=True)
-        write_reports(now, options.output / mode)
+        write_report(run_report(now), options.output / mode / "report")
     path = BASELINE / f"{mode}.json"
     if options.update:
         write_baseline(now, path)
@@ -100,32 +121,28 @@ def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
     # Latency is the machine's: another machine's baseline says nothing about this one's.
     before, after = (Results(run.kind, run.run, untimed(run)) for run in (read_results(path), now))
     comparison = compare_results(before, after, GATES)
-    print_table(f"{mode} against the baseline of {before.run.get('commit')}", COLUMNS, comparison_rows(comparison))
-    for line in [*conclusion(comparison), *(f"Note: {note}" for note in comparison.notes)]:
-        print(line)
+    report = comparison_report(comparison, before, after)
+    table = Section(f"{mode} against the baseline of {before.run.get('commit')}", table=comparison_table(comparison))
+    print_report(replace(report, title="", subtitle="", sections=[table]))
     print(flush=True)
     if options.output is not None:
-        write_comparison(comparison, before, after, options.output / mode)
+        write_comparison(comparison, report, before, after, options.output / mode)
     return 1 if comparison.breaches else 0
 
 
 def untimed(run: "Results") -> "list[QuestionResult]":
     """Leave the times out of a run."""
-    from dataclasses import replace
-
     return [replace(question, timings_ms={}) for question in run.questions]
 
 
 def write_baseline(run: "Results", path: Path) -> None:
     """Keep what a later run is compared with, a line per question so that a merge request shows which ones moved."""
     whole = run.to_json()
-    questions = [
-        json.dumps(
-            {key: row[key] for key in ("id", "metrics", "stratum", "language", "details") if key in row},
-            ensure_ascii=False,
-        )
-        for row in whole.pop("questions")
-    ]
+    questions = []
+    for row in whole.pop("questions"):
+        row["details"] = {key: row["details"][key] for key in ("question", "answer")}
+        kept = {key: row[key] for key in ("id", "metrics", "stratum", "language", "details") if key in row}
+        questions.append(json.dumps(kept, ensure_ascii=False))
     whole = {key: whole[key] for key in ("format", "kind", "run", "metrics")}
     head = json.dumps(whole, ensure_ascii=False, indent=1)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -37,11 +37,10 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 from haystack import Document
 
-from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus
-from shiguan.evaluation.paired import Difference, compare_metric
-from shiguan.evaluation.passage import passages_of
-from shiguan.evaluation.question import Question
-from shiguan.evaluation.retrieval_metrics import ndcg, recall
+from shiguan.evaluation.intervals import Difference, compare_metric
+from shiguan.evaluation.provenance import TENANT, ingest_corpus
+from shiguan.evaluation.questions import Question
+from shiguan.evaluation.retrieval_metrics import ndcg, passages_of, recall
 from shiguan.evaluation.retrieval_set import read_retrieval_set
 from shiguan.loading import load_pipeline
 from shiguan.retrieval.late_interaction_ranker import LateInteractionRanker

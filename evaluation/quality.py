@@ -38,13 +38,12 @@ from evaluation.quality_orders import Order, only, reciprocal_rank, weighted_sum
 from haystack import Document
 
 from shiguan.context.context_builder import ContextBuilder
-from shiguan.evaluation.golden_set import GoldenQuestion, read_golden_set
-from shiguan.evaluation.ingested_corpus import TENANT
+from shiguan.evaluation.intervals import Difference, compare_metric
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.evaluation.paired import Difference, compare_metric
-from shiguan.evaluation.passage import passages_of
-from shiguan.evaluation.question import Question
-from shiguan.evaluation.retrieval_metrics import context_metrics, ndcg
+from shiguan.evaluation.provenance import TENANT
+from shiguan.evaluation.questions import Question, read_golden_set
+from shiguan.evaluation.questions import Question as GoldenQuestion
+from shiguan.evaluation.retrieval_metrics import context_metrics, ndcg, passages_of
 from shiguan.evaluation.retrieval_set import read_retrieval_set
 from shiguan.loading import load_pipeline
 

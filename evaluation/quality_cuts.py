@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from shiguan.evaluation.ingested_corpus import TENANT, stamped_folder
+from shiguan.evaluation.provenance import TENANT, stamped_folder
 from shiguan.library import Library
 from shiguan.loading import read_definition
 

@@ -38,10 +38,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from evaluation.book_questions import ACROSS, FOLLOW_UPS, OWN, BookQuestion, read_book_questions, share_within
 from haystack import Document
 
-from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus, stamped_folder
-from shiguan.evaluation.passage import Passage, passages_of
-from shiguan.evaluation.question import Question
-from shiguan.evaluation.retrieval_metrics import ndcg, recall
+from shiguan.evaluation.provenance import TENANT, ingest_corpus, stamped_folder
+from shiguan.evaluation.questions import Question
+from shiguan.evaluation.retrieval_metrics import Passage, ndcg, passages_of, recall
 from shiguan.evaluation.retrieval_set import read_retrieval_set
 from shiguan.runner import Runner
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +12,7 @@ from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import StreamingChunk
 
 from shiguan.answer_events import AnswerEvent
-from shiguan.answer_object import answer_object, value_at, warnings_of
+from shiguan.answer_object import Results, answer_object, value_at, warnings_of
 from shiguan.answer_stream import AnswerStream
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.loading import load_pipeline
@@ -168,8 +168,9 @@ class Runner:
         :param tenant_id: Whose documents may be seen.
         :param outputs: Names of the file's `outputs` that this runner was built with, or `component.socket`.
         :param options: What else the question comes with.
-        :returns: `outputs`, name to value, None where the run did not come by; `timings_ms`, stage to milliseconds
-            with `total`; `llm_calls`; `usage`, tokens by kind; and `warnings`.
+        :returns: `outputs`, name to value, None where the run did not come by, and `first`, the same of each stage's
+            first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
+            tokens by kind; and `warnings`.
         :raises ConfigurationError: If the file has no such output.
         :raises RefusedError: If the question is empty or too long, or the filters are malformed.
         :raises AnswerError: If a stage fails; the message names it.
@@ -181,11 +182,13 @@ class Runner:
                     "of these, or add it to the file."
                 )
         targets = {name: self._outputs.get(name, name) for name in outputs}
-        run = self._new_run(query, tenant_id, options, wanted=targets.values())
+        first: Results = {}
+        run = self._new_run(query, tenant_id, options, wanted=targets.values(), on_outputs=first.setdefault)
         with self._turn:
             results = self._loop.run(run.results())
         return {
             "outputs": {name: value_at(results, target) for name, target in targets.items()},
+            "first": {name: value_at(first, target) for name, target in targets.items()},
             "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
             "llm_calls": run.tally.calls,
             "usage": run.tally.usage,
@@ -228,6 +231,7 @@ class Runner:
         *,
         wanted: Collection[str],
         telling: AnswerStream | None = None,
+        on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
     ) -> PipelineRun:
         values: dict[str, Any] = {**options, "query": checked_question(query), "tenant_id": tenant_id}
         data: dict[str, dict[str, Any]] = {}
@@ -254,7 +258,7 @@ class Runner:
             limits=options.get("limits"),
             limited=self._map.reading,
             on_begin=telling.on_begin if telling else None,
-            on_outputs=telling.on_outputs if telling else None,
+            on_outputs=telling.on_outputs if telling else on_outputs,
         )
 
     def _unheard(self, options: AskOptions) -> list[str]:

@@ -6,13 +6,13 @@ from functools import wraps
 from pathlib import Path
 
 import pytest
-from evaluation.gate import BASELINE, DEPLOYMENT, GOLDEN, MODES, prepare
+from evaluation.gate import BASELINE, DEPLOYMENT, GOLDEN, MODES, NEIGHBOUR, prepare
+from evaluation.gate import measured as measured_by_the_gate
 
 from shiguan.evaluation.comparison import compare_results
-from shiguan.evaluation.gates import GATES
-from shiguan.evaluation.golden_run import NEIGHBOUR, measure_golden
-from shiguan.evaluation.golden_set import read_golden_set
-from shiguan.evaluation.ingested_corpus import TENANT
+from shiguan.evaluation.metrics import GATES
+from shiguan.evaluation.provenance import TENANT
+from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.results import read_results
 from shiguan.loading import pipeline_path
 from shiguan.retrieval.tenant_filter import TenantFilter
@@ -40,7 +40,7 @@ def measured(tmp_path_factory):
             text = text.replace(old, new)
         path = folder / f"{name}.yml"
         path.write_text(text, encoding="utf-8")
-        return measure_golden(golden, deployment=DEPLOYMENT, mode=path, data_dir=library)
+        return measured_by_the_gate(golden, path, library)
 
     found = {
         "simple": variant("simple"),
@@ -98,7 +98,7 @@ def test_a_harmless_change_is_not_caught(measured):
 
 
 def test_the_committed_baseline_fits_the_questions_of_the_gate():
-    questions = {one.question.id: one.question.text for one in read_golden_set(GOLDEN).questions}
+    questions = {one.id: one.text for one in read_golden_set(GOLDEN).questions}
     for mode in MODES:
         run = read_results(BASELINE / f"{mode}.json")
         assert {question.id: question.details["question"] for question in run.questions} == questions

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from evaluation.late_interaction import Row, main, misses, table_line
 
-from shiguan.evaluation.paired import compare_metric
+from shiguan.evaluation.intervals import compare_metric
 
 pytestmark = pytest.mark.transformers
 

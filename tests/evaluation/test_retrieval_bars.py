@@ -9,8 +9,8 @@ from evaluation.retrieval_bars import BM25, FUSED, NDCG, R5, R10, VECTORS, Bar, 
 from haystack import Document
 
 from evaluation import retrieval_bars
-from shiguan.evaluation.passage import Passage
-from shiguan.evaluation.question import Question
+from shiguan.evaluation.questions import Question
+from shiguan.evaluation.retrieval_metrics import Passage
 
 GOLD = Question("q", "?", {"a": 1}, {"a": [(10, 20), (50, 60)]})
 

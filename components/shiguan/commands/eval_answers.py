@@ -9,15 +9,11 @@ from shiguan.commands.eval_options import add_mode_option, ingest_with_progress,
 from shiguan.commands.options import tenant
 
 if TYPE_CHECKING:
-    from shiguan.evaluation.answer_judge import AnswerJudge
+    from shiguan.evaluation.judges import AnswerJudge
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("eval answers", _eval_answers, "measure how well a mode answers a golden set")
     parser.add_argument(
         "--golden",
@@ -50,14 +46,15 @@ def register(add: AddCommand) -> None:
 
 
 def _eval_answers(options: argparse.Namespace) -> int:
-    from shiguan.evaluation.golden_set import read_golden_set
-    from shiguan.evaluation.measure_answers import AnswersPlan, measure_answers
-    from shiguan.evaluation.prices import read_prices
+    from shiguan.evaluation.measurement import Plan, measure
+    from shiguan.evaluation.questions import read_golden_set
+    from shiguan.evaluation.scoring import read_prices
 
     judge = _judge(options.judge)
-    plan = AnswersPlan(
+    plan = Plan(
+        "answers",
         read_golden_set(options.golden),
-        corpus=options.corpus,
+        options.corpus,
         deployment=options.deployment,
         mode=options.mode,
         tenant_id=tenant(options),
@@ -66,18 +63,12 @@ def _eval_answers(options: argparse.Namespace) -> int:
         prices=read_prices(options.prices) if options.prices else None,
         seed=options.seed,
     )
-    results, output = measure_answers(plan, track=tracker("Asking"), ingest=ingest_with_progress, judge=judge)
+    results, output = measure(plan, track=tracker("Asking"), ingest=ingest_with_progress, judge=judge)
     report_run(results, output, as_json=options.json)
     return 0
 
 
 def _judge(name: str | None) -> "AnswerJudge | None":
-    if name == "haystack":
-        from shiguan.evaluation.haystack_judge import HaystackJudge
+    from shiguan.evaluation.judges import HaystackJudge, RagasJudge
 
-        return HaystackJudge()
-    if name == "ragas":
-        from shiguan.evaluation.ragas_judge import RagasJudge
-
-        return RagasJudge()
-    return None
+    return {"haystack": HaystackJudge, "ragas": RagasJudge}[name]() if name else None

@@ -1,6 +1,7 @@
 """`shiguan eval compare`: say what a change did, and stop one that made things worse."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,16 +18,12 @@ from shiguan.commands.printing import print_json, say
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
+    from shiguan.evaluation.questions import QuestionSet
     from shiguan.evaluation.results import Results
-    from shiguan.evaluation.retrieval_set import RetrievalSet
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("eval compare", _eval_compare, "say what a change did to the same questions", library=False)
     for name in "ab":
         parser.add_argument(
@@ -44,29 +41,20 @@ def register(add: AddCommand) -> None:
 
 
 def _eval_compare(options: argparse.Namespace) -> int:
-    from shiguan.evaluation.comparison import compare_results
-    from shiguan.evaluation.comparison_report import (
-        COLUMNS,
-        comparison_rows,
-        conclusion,
-        explain,
-        write_comparison,
-    )
-    from shiguan.evaluation.gates import read_gates
-    from shiguan.evaluation.tables import print_table
+    from shiguan.evaluation.comparison import compare_results, comparison_report, write_comparison
+    from shiguan.evaluation.metrics import read_gates
+    from shiguan.evaluation.tables import print_report
 
     gates = read_gates(options.gate)
     before, after = _both(options)
     comparison = compare_results(before, after, gates, seed=options.seed)
+    report = comparison_report(comparison, before, after)
     if options.output is not None:
-        write_comparison(comparison, before, after, options.output)
+        write_comparison(comparison, report, before, after, options.output)
     if options.json:
         print_json(comparison.to_json())
     else:
-        print_table(f"B {options.b} against A {options.a}", COLUMNS, comparison_rows(comparison))
-        say(explain(comparison))
-        for line in [*(f"Note: {note}" for note in comparison.notes), *conclusion(comparison)]:
-            say(line)
+        print_report(replace(report, title=f"B {options.b} against A {options.a}"))
         if options.output is not None:
             say(f"comparison.html, .md and .json are in {options.output}")
     return 1 if comparison.breaches else 0
@@ -89,15 +77,17 @@ def _is_results(name: str) -> bool:
     return Path(name).is_dir() or name.endswith(".json")
 
 
-def _results(name: str, label: str, questions: "RetrievalSet | None", options: argparse.Namespace) -> "Results":
-    from shiguan.evaluation.measure_retrieval import RetrievalPlan, measure_retrieval
-    from shiguan.evaluation.report import write_reports
+def _results(name: str, label: str, questions: "QuestionSet | None", options: argparse.Namespace) -> "Results":
+    from shiguan.evaluation.measurement import Plan, measure
+    from shiguan.evaluation.report import run_report, write_report
     from shiguan.evaluation.results import read_results
 
     if questions is None or _is_results(name):
         return read_results(Path(name))
-    plan = RetrievalPlan(
+    plan = Plan(
+        "retrieval",
         questions,
+        [options.corpus],
         deployment=options.deployment,
         mode=mode_or_file(name),
         output=options.output / label if options.output is not None else None,
@@ -105,6 +95,6 @@ def _results(name: str, label: str, questions: "RetrievalSet | None", options: a
         context=not options.no_context,
         seed=options.seed,
     )
-    results, output = measure_retrieval(plan, track=tracker(f"Searching {label.upper()}"), ingest=ingest_with_progress)
-    write_reports(results, output)
+    results, output = measure(plan, track=tracker(f"Searching {label.upper()}"), ingest=ingest_with_progress)
+    write_report(run_report(results), output / "report")
     return results

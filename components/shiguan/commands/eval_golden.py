@@ -13,15 +13,11 @@ from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
     from shiguan.evaluation.golden_maker import MadeSet
-    from shiguan.evaluation.golden_review import JudgeAgreement
+    from shiguan.evaluation.golden_replies import JudgeAgreement
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("eval golden", _eval_golden, "make questions with known answers from the library")
     parser.add_argument("--count", type=positive, default=50, metavar="N", help="how many questions (default: 50)")
     parser.add_argument(
@@ -37,9 +33,10 @@ def register(add: AddCommand) -> None:
 def _eval_golden(options: argparse.Namespace) -> int:
     from shiguan.answer.optional_chat_generator import OptionalChatGenerator
     from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, write_made_set
-    from shiguan.evaluation.golden_review import judge_agreement
+    from shiguan.evaluation.golden_replies import judge_agreement
+    from shiguan.evaluation.json_lines import fingerprint
     from shiguan.evaluation.provenance import prompt_hashes
-    from shiguan.evaluation.run_store import RunStore, fingerprint
+    from shiguan.evaluation.run_store import RunStore
     from shiguan.library import Library
 
     generator = OptionalChatGenerator(timeout=120.0, generation_kwargs={"temperature": 0.2})

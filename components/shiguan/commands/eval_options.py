@@ -15,12 +15,7 @@ Item = TypeVar("Item")
 
 
 def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """
-    Let a command read a set of judged questions.
-
-    :param parser: The command's parser.
-    :param required: Whether the command needs one.
-    """
+    """Let a command read a set of judged questions."""
     for name, text in (
         ("corpus", 'JSONL (.gz too) of {"id", "title", "text"}: what is searched'),
         ("queries", 'JSONL of {"id", "text", "gold"?}: what is asked'),
@@ -36,15 +31,11 @@ def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
         action="store_true",
         help="leave out questions without a relevant document, instead of stopping",
     )
-    parser.add_argument("--no-context", action="store_true", help="score the ranking alone; twice as fast")
+    parser.add_argument("--no-context", action="store_true", help="score the ranking alone")
 
 
 def add_mode_option(parser: argparse.ArgumentParser) -> None:
-    """
-    Let a command measure a mode, or a pipeline file of one's own.
-
-    :param parser: The command's parser.
-    """
+    """Let a command measure a mode, or a pipeline file of one's own."""
     parser.add_argument(
         "--mode",
         type=mode_or_file,
@@ -54,11 +45,7 @@ def add_mode_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """
-    Let a command say where a run is kept.
-
-    :param parser: The command's parser.
-    """
+    """Let a command say where a run is kept."""
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
     )
@@ -69,35 +56,19 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def mode_or_file(text: str) -> str | Path:
-    """
-    Tell a mode's name from a pipeline file.
-
-    :param text: What was typed.
-    :returns: A `Path` for what ends in .yml or .yaml, else the name.
-    """
+    """Tell a mode's name from a pipeline file."""
     return Path(text) if text.endswith((".yml", ".yaml")) else text
 
 
 def positive(text: str) -> int:
-    """
-    Read a positive number.
-
-    :param text: What was typed.
-    :returns: The number.
-    :raises ArgumentTypeError: If it is none.
-    """
+    """Read a positive number."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
     return int(text)
 
 
 def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
-    """
-    Make a progress bar for a loop.
-
-    :param description: What the loop does.
-    :returns: A function that goes through a list and shows how far it is.
-    """
+    """Make a progress bar for a loop."""
 
     def through(items: "list[Item]") -> "Iterable[Item]":
         from shiguan.terminal import track
@@ -108,15 +79,8 @@ def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
 
 
 def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
-    """
-    Ingest the corpus and show how far it is.
-
-    :param files: The corpus.
-    :param deployment: A folder of `pipelines/`.
-    :param data_dir: Where it goes.
-    :returns: What went in with a reservation.
-    """
-    from shiguan.evaluation.ingested_corpus import ingest_corpus
+    """Ingest the corpus and show how far it is."""
+    from shiguan.evaluation.provenance import ingest_corpus
     from shiguan.terminal import IngestProgress
 
     with IngestProgress(files) as progress:
@@ -124,12 +88,7 @@ def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> 
 
 
 def read_set(options: argparse.Namespace) -> "Any":
-    """
-    Read the set that the options name.
-
-    :param options: The parsed options of `add_set_options`.
-    :returns: The `RetrievalSet`.
-    """
+    """Read the set that the options name."""
     from shiguan.evaluation.retrieval_set import read_retrieval_set
 
     return read_retrieval_set(
@@ -143,20 +102,15 @@ def read_set(options: argparse.Namespace) -> "Any":
 
 
 def report_run(results: "Results", output: Path, *, as_json: bool) -> None:
-    """
-    Write a run's reports, and print what it gave.
+    """Write a run's reports, and print what it gave."""
+    from shiguan.evaluation.report import run_report, write_report
+    from shiguan.evaluation.tables import print_report
 
-    :param results: The run.
-    :param output: The run's folder.
-    :param as_json: Whether programs read what is printed.
-    """
-    from shiguan.evaluation.report import write_reports
-    from shiguan.evaluation.tables import print_results
-
-    report = write_reports(results, output)
+    report = run_report(results)
+    write_report(report, output / "report")
     if as_json:
         summary = {key: value for key, value in results.to_json().items() if key != "questions"}
         print_json({**summary, "output": str(output)})
     else:
-        print_results(results)
-        say(f"\nResults, report.md and report.html are in {report.parent}")
+        print_report(report)
+        say(f"\nResults, report.md and report.html are in {output}")

@@ -15,11 +15,7 @@ from shiguan.commands.eval_options import (
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("eval retrieval", _eval_retrieval, "measure how well a mode finds passages", library=False)
     add_set_options(parser, required=True)
     add_mode_option(parser)
@@ -27,10 +23,13 @@ def register(add: AddCommand) -> None:
 
 
 def _eval_retrieval(options: argparse.Namespace) -> int:
-    from shiguan.evaluation.measure_retrieval import RetrievalPlan, measure_retrieval
+    from shiguan.evaluation.measurement import Plan, measure
 
-    plan = RetrievalPlan(
-        read_set(options),
+    questions = read_set(options)
+    plan = Plan(
+        "retrieval",
+        questions,
+        [options.corpus],
         deployment=options.deployment,
         mode=options.mode,
         output=options.output,
@@ -38,6 +37,6 @@ def _eval_retrieval(options: argparse.Namespace) -> int:
         context=not options.no_context,
         seed=options.seed,
     )
-    results, output = measure_retrieval(plan, track=tracker("Searching"), ingest=ingest_with_progress)
+    results, output = measure(plan, track=tracker("Searching"), ingest=ingest_with_progress)
     report_run(results, output, as_json=options.json)
     return 0

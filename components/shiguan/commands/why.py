@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from shiguan.evaluation.attribution import Attribution
     from shiguan.evaluation.expected_passage import ExpectedPassage
 
+_SHOWN = 3
+
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("why", _why, "say where the passage that you expected was lost")
     parser.add_argument("question")
     parser.add_argument(
@@ -45,7 +43,8 @@ def _why(options: argparse.Namespace) -> int:
     with open_runner(options) as runner:
         library = ExpectedPassages(Library(options.deployment, data_dir=options.data_dir).stores, tenant(options))
         expected = library.find(options.expected)
-        trace, _ = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+        run = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+        trace = run.trace()
     found = attribute(trace, expected)
     if options.json:
         passages = [_place(parent) for parent in expected.parents]
@@ -74,9 +73,12 @@ def _print(question: str, found: "Attribution", expected: "ExpectedPassage", ask
         if query != question:
             console.print(Text(f"  searched as: {query}", style="dim"))
     console.print()
-    for parent in expected.parents:
+    for parent in expected.parents[:_SHOWN]:
         where = " · ".join([str(parent.meta.get("source")), *map(str, parent.meta.get("section") or [])])
         console.print(Text.assemble(("  expected  ", "dim"), where, (f"  {parent.id}", "dim")), soft_wrap=True)
+    more = len(expected.parents) - _SHOWN
+    if more > 0:
+        console.print(Text(f"  and {more:,} more with these words; give more of them to mean one passage", style="dim"))
     names = {
         "bm25": "found by words", "vectors": "found by vectors", "fused": "after the fusion",
         "fetched": "passages fetched", "ranked": "passages chosen", "context": "in the context",

@@ -1,30 +1,38 @@
-"""Scores one answer against its golden question: right, cited, supported, or rightly refused."""
+"""
+Scores one answer, as it was recorded, against its question: right, cited, supported, or rightly refused.
 
+How near an answer comes to a right one follows SQuAD (Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine
+Comprehension of Text", 2016, section 6.1): case, punctuation and English articles do not count, and the best of several
+right answers does. Chinese is compared by characters, as CMRC 2018 does (Cui et al., "A Span-Extraction Dataset for
+Chinese Machine Reading Comprehension", 2019, section 4); traditional characters count as simplified ones. Citation
+marks are no words.
+"""
+
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from haystack import Document, GeneratedAnswer
+from haystack.components.evaluators import AnswerExactMatchEvaluator
 
-from shiguan.evaluation.answer_matching import contains_answer, exact_match, spoken_answer, token_f1
 from shiguan.evaluation.citation_metrics import CitationScores, score_citations
-from shiguan.evaluation.golden_set import GoldenQuestion
+from shiguan.evaluation.metrics import KNOWN
+from shiguan.evaluation.questions import Question
+from shiguan.support.claims import split_claims
+from shiguan.support.han_folding import fold_han
 from shiguan.support.relevance import relevance_by_words
 
-ANSWER_METRICS = (
-    "correct",
-    "exact_match",
-    "token_f1",
-    "contains_answer",
-    "gold_read",
-    "gold_cited",
-    "citation_precision",
-    "citation_recall",
-    "claims_supported",
-    "correct_refusal",
-    "false_refusal",
-)
-"""What `score_answer` may give; a metric that does not apply to a question is left out."""
+_ARTICLES = frozenset(("a", "an", "the"))
+_TOKEN = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]|[^\W_\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]+")
+_EXACT = AnswerExactMatchEvaluator()
+
+_META = ("source", "source_id", "record_id", "start", "end", "title", "section")
+"""What of a passage's metadata is recorded: where it stands, and what the confidence reads."""
+
+Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,12 +40,10 @@ class ScoredAnswer:
     """
     One answer, scored.
 
-    :param metrics: Metric to value, 0 to 1.
-    :param confidence: How sure the answer is, 0 to 1: the support of its weakest claim by what it cites, times the
-        share of the question's words, weighted by rarity, that the cited passages have. A quotation is always
-        supported; whether it is about the question at all, only the second factor tells. 0 for a refusal.
-    :param right: Whether the answer is right: it holds a right answer, or, where none is written down, cites a gold
-        passage. None for a refusal.
+    `confidence`, 0 to 1, is the support of the weakest claim by what it cites, times the share of the question's words,
+    weighted by rarity, that the cited passages have: a quotation is always supported, and whether it is about the
+    question at all only the second factor tells. `right` is whether the answer holds a right one or, where none is
+    written down, cites a gold passage; None for a refusal.
     """
 
     metrics: dict[str, float]
@@ -45,71 +51,127 @@ class ScoredAnswer:
     right: bool | None
 
 
-def score_answer(golden: GoldenQuestion, answer: GeneratedAnswer) -> ScoredAnswer:
+def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
+    """Write an answer as JSON knows it: `status`, `answer`, `documents`, and numbers `cited`, `verdicts`, `model`."""
+    meta = answer.meta
+    documents = []
+    for place, document in enumerate(answer.documents, start=1):
+        number = document.meta.get("number")
+        number = number if isinstance(number, int) and number > 0 else place
+        kept = {name: document.meta[name] for name in _META if document.meta.get(name) is not None}
+        documents.append({"number": number, "id": document.id, "content": document.content or "", "meta": kept})
+    return {
+        "status": meta.get("status", "answered"),
+        "answer": answer.data,
+        "documents": documents,
+        "cited": sorted({citation["number"] for citation in meta.get("citations", [])}),
+        "verdicts": [claim["verdict"] for claim in meta.get("claims", [])],
+        "model": str(meta.get("model") or ""),
+    }
+
+
+def is_right(question: Question, record: Record) -> bool | None:
+    """Tell whether a recorded answer is right, without looking at its claims; None for a refusal."""
+    if record["status"] == "not_found":
+        return None
+    if not question.answerable:
+        return False
+    if question.answers:
+        return contains_answer(spoken_answer(record["answer"]), question.answers) > 0
+    return _gold_share(question, _cited(record)) > 0
+
+
+def score_answer(question: Question, record: Record) -> ScoredAnswer:
     """
-    Score an answer.
+    Score a recorded answer.
 
     What was refused has no citations and no claims to score; its exact match, F1 and cited passages are 0, for nothing
     right was said. For a question that nothing answers only the refusal counts, and the citations of an answer that
     should not have been given.
-
-    :param golden: The question with its answers and passages.
-    :param answer: What a mode answered, with the passages that it read.
-    :returns: The scores.
     """
-    question = golden.question
-    refused = answer.meta.get("status") == "not_found"
-    said = "" if refused else spoken_answer(answer.data)
+    refused = record["status"] == "not_found"
+    said = "" if refused else spoken_answer(record["answer"])
     metrics: dict[str, float] = {}
     confidence = 0.0
     if question.answerable:
+        metrics["false_refusal"] = float(refused)
         if question.answers:
             metrics["exact_match"] = exact_match(said, question.answers)
             metrics["token_f1"] = token_f1(said, question.answers) if said else 0.0
             metrics["contains_answer"] = contains_answer(said, question.answers)
-        if golden.gold:
-            metrics["gold_read"] = _gold_share(golden, answer.documents)
-            metrics["gold_cited"] = 0.0 if refused else _gold_share(golden, _cited(answer))
+        if question.gold:
+            metrics["gold_read"] = _gold_share(question, _documents(record))
+            metrics["gold_cited"] = 0.0 if refused else _gold_share(question, _cited(record))
+    else:
+        metrics["correct_refusal"] = float(refused)
     if not refused:
-        scores = score_citations(answer.data, _texts(answer))
+        scores = score_citations(record["answer"], {one["number"]: one["content"] for one in record["documents"]})
         if scores.claims:
             metrics["citation_precision"] = scores.precision
             metrics["citation_recall"] = scores.recall
-        metrics |= _supported(answer.meta)
-        confidence = _confidence(question.text, scores, _cited(answer))
-    if question.answerable:
-        metrics["false_refusal"] = float(refused)
-    else:
-        metrics["correct_refusal"] = float(refused)
-    right = question.answerable and metrics.get("contains_answer", metrics.get("gold_cited", 0.0)) > 0
-    metrics["correct"] = float(right or (refused and not question.answerable))
-    metrics = {name: metrics[name] for name in ANSWER_METRICS if name in metrics}
-    return ScoredAnswer(metrics, confidence, None if refused else right)
+        if record["verdicts"]:
+            # The verdicts that the mode itself gave, which knew more than the cited passages.
+            metrics["claims_supported"] = record["verdicts"].count("supported") / len(record["verdicts"])
+        confidence = _confidence(question.text, scores, _cited(record))
+    right = is_right(question, record)
+    metrics["correct"] = float(bool(right) or (refused and not question.answerable))
+    return ScoredAnswer({name: metrics[name] for name in KNOWN if name in metrics}, confidence, right)
 
 
-def _number(document: Document, place: int) -> int:
-    number = document.meta.get("number")
-    return number if isinstance(number, int) and number > 0 else place
+def answer_tokens(text: str) -> list[str]:
+    """Cut a text into what is compared: Han characters, and words of other scripts without articles."""
+    folded = fold_han(unicodedata.normalize("NFKC", text)).lower().replace("'", "").replace("’", "")
+    return [token for token in _TOKEN.findall(folded) if token not in _ARTICLES]
 
 
-def _texts(answer: GeneratedAnswer) -> dict[int, str]:
-    return {_number(document, at): document.content or "" for at, document in enumerate(answer.documents, start=1)}
+def spoken_answer(answer: str) -> str:
+    """Take the citation marks off an answer."""
+    return split_claims(answer).text
 
 
-def _cited(answer: GeneratedAnswer) -> list[Document]:
-    numbers = {citation["number"] for citation in answer.meta.get("citations", [])}
-    return [document for at, document in enumerate(answer.documents, start=1) if _number(document, at) in numbers]
+def exact_match(answer: str, right: Sequence[str]) -> float:
+    """Tell whether an answer is one of the right ones, word for word."""
+    said = " ".join(answer_tokens(answer))
+    wanted = [" ".join(answer_tokens(one)) for one in right]
+    found = _EXACT.run(ground_truth_answers=wanted, predicted_answers=[said] * len(wanted))
+    return float(max(found["individual_scores"]))
 
 
-def _gold_share(golden: GoldenQuestion, documents: Sequence[Document]) -> float:
-    held = sum(any(gold.stands_in(document) for document in documents) for gold in golden.gold)
-    return held / len(golden.gold)
+def token_f1(answer: str, right: Sequence[str]) -> float:
+    """Give the harmonic mean of precision and recall of an answer's tokens, for the nearest right answer."""
+    said = Counter(answer_tokens(answer))
+    return max(_f1(said, Counter(answer_tokens(one))) for one in right)
 
 
-def _supported(meta: Mapping[str, Any]) -> dict[str, float]:
-    """Take the verdicts that the mode itself gave, which knew more than the cited passages."""
-    verdicts = [claim["verdict"] for claim in meta.get("claims", [])]
-    return {"claims_supported": verdicts.count("supported") / len(verdicts)} if verdicts else {}
+def contains_answer(answer: str, right: Sequence[str]) -> float:
+    """Tell whether an answer holds a right one as a run of tokens: the measure for answers in whole sentences."""
+    said = f" {' '.join(answer_tokens(answer))} "
+    wanted = (" ".join(answer_tokens(one)) for one in right)
+    return float(any(one and f" {one} " in said for one in wanted))
+
+
+def _f1(said: Counter[str], wanted: Counter[str]) -> float:
+    if not said or not wanted:
+        return float(said == wanted)
+    shared = sum((said & wanted).values())
+    if not shared:
+        return 0.0
+    precision, recall = shared / sum(said.values()), shared / sum(wanted.values())
+    return 2 * precision * recall / (precision + recall)
+
+
+def _documents(record: Record) -> list[Document]:
+    return [Document(id=one["id"], content=one["content"], meta=one["meta"]) for one in record["documents"]]
+
+
+def _cited(record: Record) -> list[Document]:
+    numbers = [one["number"] for one in record["documents"]]
+    return [document for at, document in zip(numbers, _documents(record), strict=True) if at in record["cited"]]
+
+
+def _gold_share(question: Question, documents: Sequence[Document]) -> float:
+    held = sum(any(gold.stands_in(document) for document in documents) for gold in question.gold)
+    return held / len(question.gold) if question.gold else 0.0
 
 
 def _confidence(question: str, scores: CitationScores, cited: Sequence[Document]) -> float:

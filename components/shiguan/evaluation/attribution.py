@@ -1,33 +1,17 @@
-"""Names the stage that lost an expected passage, with its rank at each."""
+"""Names the stage that lost an expected passage, with its rank at each, and sums the losses of a run up."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from haystack import Document, GeneratedAnswer
 
 from shiguan.evaluation.expected_passage import ExpectedPassage, folded
-from shiguan.evaluation.stage_trace import StageTrace
 from shiguan.support.answer_check import check_answer
 from shiguan.support.claims import split_claims
 
-Stage = Literal[
-    "never_ingested",
-    "split_across_children",
-    "not_found_by_bm25",
-    "not_found_by_vectors",
-    "not_found_by_either",
-    "fused_out",
-    "parent_not_fetched",
-    "ranked_out",
-    "cut_by_budget",
-    "refused",
-    "not_used",
-    "not_cited",
-    "nothing_lost",
-]
-
-LABELS: dict[Stage, str] = {
+LABELS: dict[str, str] = {
     "never_ingested": "never ingested",
     "split_across_children": "split across retrieval units",
     "not_found_by_bm25": "not found by BM25",
@@ -44,37 +28,35 @@ LABELS: dict[Stage, str] = {
 }
 """Each stage in words, in the order in which a passage goes through them."""
 
+LOST = "Where it was lost"  # the heading under which reports sum it up
+
+
+@dataclass(frozen=True)
+class StageTrace:
+    """The lists of one run, each best first; None for a stage that the mode does not have."""
+
+    bm25: list[Document] | None
+    vectors: list[Document] | None
+    fused: list[Document]
+    fetched: list[Document]
+    ranked: list[Document]
+    read: list[Document] | None = None
+    answer: GeneratedAnswer | None = None
+    asked: list[str] = field(default_factory=list)
+
 
 @dataclass(frozen=True)
 class Attribution:
-    """
-    Where a passage was lost.
+    """Where a passage was lost."""
 
-    :param stage: The first stage behind which it is missing; `nothing_lost` where the answer cites it.
-    :param reason: Why, in a sentence.
-    :param ranks: Its rank at each list, from 1: `bm25`, `vectors`, `fused`, `fetched`, `ranked`, `context`; None where
-        it is not there; a stage that the mode does not have, or did not ask, is left out.
-    :param sizes: How long each of these lists was.
-    """
-
-    stage: Stage
+    stage: str
     reason: str
     ranks: dict[str, int | None]
     sizes: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """
-        Write the attribution as JSON knows it.
-
-        :returns: `stage`, `label`, `reason`, `ranks` and `sizes`.
-        """
-        return {
-            "stage": self.stage,
-            "label": LABELS[self.stage],
-            "reason": self.reason,
-            "ranks": self.ranks,
-            "sizes": self.sizes,
-        }
+        """Write the attribution as JSON knows it."""
+        return {"stage": self.stage, "label": LABELS[self.stage], **asdict(self)}
 
 
 def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
@@ -83,10 +65,6 @@ def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
 
     A child counts as found if it is of one of the expected parents: whichever child of a parent was matched, the whole
     parent is read.
-
-    :param trace: What every stage had.
-    :param expected: The passage.
-    :returns: Where it was lost.
     """
     ids = expected.parent_ids
     children = {"bm25": trace.bm25, "vectors": trace.vectors, "fused": trace.fused}
@@ -101,27 +79,38 @@ def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
     return Attribution(stage, reason, ranks, sizes)
 
 
-def first_loss(found: Sequence[Attribution]) -> Attribution | None:
-    """
-    Of several expected passages, take the one that was lost first.
-
-    :param found: One attribution per passage.
-    :returns: The earliest loss; None where nothing was expected.
-    """
+def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attribution | None:
+    """Say where a question lost the first of its passages."""
     order = list(LABELS)
+    found = [attribute(trace, passage) for passage in expected]
     return min(found, key=lambda one: order.index(one.stage), default=None)
+
+
+def lost_section(stages: Iterable[str]) -> dict[str, Any]:
+    """Sum up the losses of a run."""
+    counts = Counter(stages)
+    total = counts.total()
+    if not total:
+        return {}
+    seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
+    told = ", ".join(f"{count} {label}" for label, count in seen)
+    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}."
+    rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
+    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
 
 
 def _lost(
     trace: StageTrace, expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]
-) -> tuple[Stage, str]:
+) -> tuple[str, str]:
     if not expected.parents:
         return "never_ingested", "No passage of the library has these words."
     retrieved = _retrieval(expected, ranks, sizes)
     if retrieved is not None:
         return retrieved
     if ranks["fetched"] is None:
-        place = _family_rank(trace.fused, expected.parent_ids)
+        families = list(dict.fromkeys(child.meta.get("parent_id") or child.id for child in trace.fused))
+        ranks_of = (rank for rank, family in enumerate(families, start=1) if family in expected.parent_ids)
+        place = next(ranks_of, len(families) + 1)
         if place > sizes["fetched"]:
             return "ranked_out", f"It came {place}. among the passages, and {sizes['fetched']} were read."
         return "parent_not_fetched", "Its retrieval unit was found and the stored passage could not be read."
@@ -139,31 +128,26 @@ def _lost(
 
 def _retrieval(
     expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]
-) -> tuple[Stage, str] | None:
+) -> tuple[str, str] | None:
     searched = [name for name in ("bm25", "vectors") if name in ranks]
     if ranks["fused"] is not None:
         return None
     if all(ranks[name] is None for name in searched):
         if expected.split:
-            return (
-                "split_across_children",
-                "The expected words stand in no single retrieval unit, and no part was found.",
-            )
+            return "split_across_children", "The expected words stand in no single unit, and no part was found."
         if not searched:
             return "not_found_by_either", "No retriever of this mode was asked."
         if searched == ["bm25"]:
             return "not_found_by_bm25", f"It is not among the {sizes['bm25']} found by words; vectors were not asked."
         if searched == ["vectors"]:
             return "not_found_by_vectors", f"It is not among the {sizes['vectors']} found by vectors."
-        return (
-            "not_found_by_either",
-            f"It is neither among the {sizes['bm25']} found by words nor the {sizes['vectors']} found by vectors.",
-        )
+        neither = f"It is neither among the {sizes['bm25']} found by words nor the {sizes['vectors']} found by vectors."
+        return "not_found_by_either", neither
     at = ", ".join(f"{ranks[name]}. by {name}" for name in searched if ranks[name] is not None)
     return "fused_out", f"It was found ({at}) and is not among the {sizes['fused']} that the fusion kept."
 
 
-def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[Stage, str]:
+def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, str]:
     if answer.meta.get("status") == "not_found":
         return "refused", "It stands in the context, and the answer is that the sources do not say this."
     if any(citation["parent_id"] in expected.parent_ids for citation in answer.meta.get("citations", [])):
@@ -177,12 +161,5 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[Stage
 
 
 def _rank(documents: Sequence[Document], ids: frozenset[str]) -> int | None:
-    for rank, document in enumerate(documents, start=1):
-        if document.id in ids or document.meta.get("parent_id") in ids:
-            return rank
-    return None
-
-
-def _family_rank(children: Sequence[Document], ids: frozenset[str]) -> int:
-    families = list(dict.fromkeys(child.meta.get("parent_id") or child.id for child in children))
-    return next((rank for rank, family in enumerate(families, start=1) if family in ids), len(families) + 1)
+    held = (document.id in ids or document.meta.get("parent_id") in ids for document in documents)
+    return next((rank for rank, right in enumerate(held, start=1) if right), None)

@@ -10,114 +10,62 @@ from markupsafe import Markup
 
 from shiguan.evaluation.intervals import Estimate
 
-WIDTH = 720
-"""Of the drawing, in its own units; the page scales it."""
-
+_WIDTH = 720  # of the drawing, in its own units; the page scales it
 _LABEL = 170
-_VALUE = 150
+_SPAN = _WIDTH - _LABEL - 150
 _ROW = 30
-_SERIES = 5
+_QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 
 def interval_bars(estimates: Mapping[str, Estimate]) -> Markup:
-    """
-    Draw shares as bars with their intervals.
-
-    :param estimates: Label to mean and interval, all from 0 to 1.
-    :returns: The drawing.
-    """
-    span = WIDTH - _LABEL - _VALUE
+    """Draw shares, by label, as bars with their intervals."""
     height = _ROW * len(estimates) + 26
-    parts = [_grid(span, height)]
+    parts = [
+        Markup(
+            '<path class="grid" d="M{0:.1f} 0V{1}"/>'
+            '<text class="tick" x="{0:.1f}" y="{2}" text-anchor="middle">{3}</text>'
+        ).format(_LABEL + _SPAN * x, height - 20, height - 6, f"{x:g}")
+        for x in _QUARTERS
+    ]
     for row, (label, estimate) in enumerate(estimates.items()):
         middle = _ROW * row + _ROW / 2
-        low, value, high = (
-            _LABEL + span * min(1.0, max(0.0, x)) for x in (estimate.low, estimate.value, estimate.high)
-        )
+        low, value, high = (min(1.0, max(0.0, x)) for x in (estimate.low, estimate.value, estimate.high))
         parts.append(
-            Markup(
-                '<text class="label" x="{x}" y="{y}" text-anchor="end">{label}</text>'
-                '<rect class="bar" x="{left}" y="{top}" width="{width:.1f}" height="14" rx="3"/>'
-                '<path class="whisker" d="M{low:.1f} {y0}V{y1}M{low:.1f} {m}H{high:.1f}M{high:.1f} {y0}V{y1}"/>'
-                '<text class="value" x="{right}" y="{y}">{value} <tspan class="muted">[{from_}, {to}]</tspan></text>'
-            ).format(
-                x=_LABEL - 12,
-                y=middle + 4,
-                label=label,
-                left=_LABEL,
-                top=middle - 7,
-                width=max(0.5, value - _LABEL),
-                low=low,
-                high=high,
-                m=middle,
-                y0=middle - 5,
-                y1=middle + 5,
-                right=_LABEL + span + 10,
-                value=f"{estimate.value:.3f}",
-                from_=f"{estimate.low:.3f}",
-                to=f"{estimate.high:.3f}",
+            _bar(middle, value)
+            + Markup('<path class="whisker" d="M{0:.1f} {2}V{4}M{0:.1f} {3}H{1:.1f}M{1:.1f} {2}V{4}"/>').format(
+                _LABEL + _SPAN * low, _LABEL + _SPAN * high, middle - 5, middle, middle + 5
             )
+            + _words(middle, label, f"{estimate.value:.3f}", f"[{estimate.low:.3f}, {estimate.high:.3f}]")
         )
     return _svg(height, parts, "Shares with their 95 % intervals")
 
 
 def amount_bars(amounts: Mapping[str, tuple[float, float]], unit: str) -> Markup:
-    """
-    Draw amounts as bars with a thin bar behind each.
-
-    :param amounts: Label to the usual amount and the one that one in twenty exceeds.
-    :param unit: What is counted.
-    :returns: The drawing.
-    """
-    span = WIDTH - _LABEL - _VALUE
+    """Draw usual amounts, by label, as bars with a thin bar behind each: the amount that one in twenty exceeds."""
     most = max((high for _, high in amounts.values()), default=0) or 1
-    height = _ROW * len(amounts) + 6
     parts = []
     for row, (label, (usual, high)) in enumerate(amounts.items()):
         middle = _ROW * row + _ROW / 2
         parts.append(
-            Markup(
-                '<text class="label" x="{x}" y="{y}" text-anchor="end">{label}</text>'
-                '<rect class="faint" x="{left}" y="{thin}" width="{high:.1f}" height="6" rx="3"/>'
-                '<rect class="bar" x="{left}" y="{top}" width="{usual:.1f}" height="14" rx="3"/>'
-                '<text class="value" x="{right}" y="{y}">{value} <tspan class="muted">p95 {p95} {unit}</tspan></text>'
-            ).format(
-                x=_LABEL - 12,
-                y=middle + 4,
-                label=label,
-                left=_LABEL,
-                thin=middle - 3,
-                top=middle - 7,
-                usual=max(0.5, span * usual / most),
-                high=max(0.5, span * high / most),
-                right=_LABEL + span + 10,
-                value=f"{usual:,.1f}",
-                p95=f"{high:,.1f}",
-                unit=unit,
+            Markup('<rect class="faint" x="{}" y="{}" width="{:.1f}" height="6" rx="3"/>').format(
+                _LABEL, middle - 3, max(0.5, _SPAN * high / most)
             )
+            + _bar(middle, usual / most)
+            + _words(middle, label, f"{usual:,.1f}", f"p95 {high:,.1f} {unit}")
         )
-    return _svg(height, parts, f"Usual amounts and those that one in twenty exceeds, in {unit}")
+    return _svg(_ROW * len(amounts) + 6, parts, f"Usual amounts and those that one in twenty exceeds, in {unit}")
 
 
-def lines(
-    series: Mapping[str, Sequence[tuple[float, float]]],
+def line(
+    points: Sequence[tuple[float, float]],
     *,
     x_label: str,
     y_label: str,
-    ticks: Sequence[float] = (0, 0.25, 0.5, 0.75, 1),
+    ticks: Sequence[float] = _QUARTERS,
     band: Sequence[tuple[float, float, float]] = (),
 ) -> Markup:
-    """
-    Draw curves over a common axis.
-
-    :param series: Label to points, both coordinates as the axes count them; y from 0 to 1.
-    :param x_label: What runs to the right.
-    :param y_label: What runs upwards.
-    :param ticks: The marks on the axis to the right; the first and the last are its ends.
-    :param band: x, low and high of an interval behind the first curve.
-    :returns: The drawing.
-    """
-    left, top, right, bottom = 60, 14, WIDTH - 30, 262
+    """Draw a curve, y from 0 to 1, with x, low and high of an interval behind it."""
+    left, top, right, bottom = 60, 14, _WIDTH - 30, 262
     begin, end = ticks[0], ticks[-1]
 
     def across(x: float) -> float:
@@ -131,7 +79,7 @@ def lines(
             '<path class="grid" d="M{0} {1:.1f}H{2}"/>'
             '<text class="tick" x="{3}" y="{4:.1f}" text-anchor="end">{5}</text>'
         ).format(left, up(y), right, left - 8, up(y) + 4, f"{y:g}")
-        for y in (0, 0.25, 0.5, 0.75, 1)
+        for y in _QUARTERS
     ]
     parts += [
         Markup('<text class="tick" x="{0:.1f}" y="{1}" text-anchor="middle">{2}</text>').format(
@@ -148,22 +96,26 @@ def lines(
     if band:
         outline = [(x, high) for x, _, high in band] + [(x, low) for x, low, _ in reversed(band)]
         parts.append(Markup('<polygon class="band" points="{0}"/>').format(_points(outline, across, up)))
-    for number, (label, points) in enumerate(series.items()):
-        style = f"s{number % _SERIES}"
-        parts.append(Markup('<polyline class="line {0}" points="{1}"/>').format(style, _points(points, across, up)))
-        if len(points) <= 25:
-            parts += [
-                Markup('<circle class="dot {0}" cx="{1:.1f}" cy="{2:.1f}" r="3.5"/>').format(style, across(x), up(y))
-                for x, y in points
-            ]
-        if len(series) > 1:
-            parts.append(
-                Markup(
-                    '<rect class="key {0}" x="{1}" y="{2}" width="12" height="12" rx="2"/>'
-                    '<text class="label" x="{3}" y="{4}">{5}</text>'
-                ).format(style, left + 14, top + 8 + 20 * number, left + 32, top + 18 + 20 * number, label)
-            )
+    parts.append(Markup('<polyline class="line" points="{0}"/>').format(_points(points, across, up)))
+    if len(points) <= 25:
+        parts += [
+            Markup('<circle class="dot" cx="{0:.1f}" cy="{1:.1f}" r="3.5"/>').format(across(x), up(y))
+            for x, y in points
+        ]
     return _svg(bottom + 46, parts, f"{y_label} over {x_label}")
+
+
+def _bar(middle: float, share: float) -> Markup:
+    return Markup('<rect class="bar" x="{}" y="{}" width="{:.1f}" height="14" rx="3"/>').format(
+        _LABEL, middle - 7, max(0.5, _SPAN * share)
+    )
+
+
+def _words(middle: float, label: str, value: str, note: str) -> Markup:
+    return Markup(
+        '<text class="label" x="{}" y="{}" text-anchor="end">{}</text>'
+        '<text class="value" x="{}" y="{}">{} <tspan class="muted">{}</tspan></text>'
+    ).format(_LABEL - 12, middle + 4, label, _LABEL + _SPAN + 10, middle + 4, value, note)
 
 
 def _points(
@@ -172,17 +124,7 @@ def _points(
     return " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in points)
 
 
-def _grid(span: int, height: int) -> Markup:
-    return Markup("").join(
-        Markup(
-            '<path class="grid" d="M{0:.1f} 0V{1}"/>'
-            '<text class="tick" x="{0:.1f}" y="{2}" text-anchor="middle">{3}</text>'
-        ).format(_LABEL + span * x, height - 20, height - 6, f"{x:g}")
-        for x in (0, 0.25, 0.5, 0.75, 1)
-    )
-
-
 def _svg(height: float, parts: Sequence[Markup], title: str) -> Markup:
     return Markup('<svg viewBox="0 0 {0} {1:.0f}" role="img" aria-label="{2}">{3}</svg>').format(
-        WIDTH, height, title, Markup("").join(parts)
+        _WIDTH, height, title, Markup("").join(parts)
     )

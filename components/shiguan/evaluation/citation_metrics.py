@@ -21,15 +21,7 @@ from shiguan.support.claims import Claim, ClaimedText, split_claims
 
 @dataclass(frozen=True)
 class CitationScores:
-    """
-    How the citations of one answer stand.
-
-    :param claims: How many sentences state something.
-    :param recalled: How many of them the cited passages support.
-    :param citations: How many citations there are: one claim with two marks has two.
-    :param precise: How many of them are precise.
-    :param lowest: The lowest support score of a claim by what it cites, 0 to 1; 0 without claims.
-    """
+    """How the citations of one answer stand."""
 
     claims: int
     recalled: int
@@ -49,13 +41,7 @@ class CitationScores:
 
 
 def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
-    """
-    Check every claim of an answer against exactly the passages that it cites.
-
-    :param answer: The answer with its marks, `[1]`.
-    :param passages: Number to text of every passage that could be cited, whole.
-    :returns: The counts.
-    """
+    """Check every claim of an answer against exactly the passages that it cites."""
     parts = split_claims(answer)
     stated = {one.index for one in check_answer(parts, list(passages.values()))}
     recalled = citations = precise = 0
@@ -64,35 +50,28 @@ def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
         claim = parts.claims[index]
         cited = [number for number in claim.numbers if number in passages]
         citations += len(claim.numbers)
-        score = _support(claim, [passages[number] for number in cited])
-        lowest = min(lowest, score.score)
-        if not score.supported:
+        supported, score = _support(claim, [passages[number] for number in cited])
+        lowest = min(lowest, score)
+        if not supported:
             continue
         recalled += 1
         for number in cited:
             others = [passages[other] for other in cited if other != number]
-            alone = len(cited) == 1 or _support(claim, [passages[number]]).supported
-            precise += alone or not _support(claim, others).supported
+            alone = len(cited) == 1 or _support(claim, [passages[number]])[0]
+            precise += alone or not _support(claim, others)[0]
     return CitationScores(len(stated), recalled, citations, precise, lowest if stated else 0.0)
 
 
-@dataclass(frozen=True)
-class _Support:
-    supported: bool
-    score: float
-
-
-def _support(claim: Claim, passages: Sequence[str]) -> _Support:
+def _support(claim: Claim, passages: Sequence[str]) -> tuple[bool, float]:
+    """Tell whether passages support a claim together, and how well the best of them does, 0 to 1."""
     if not passages:
-        return _Support(supported=False, score=0.0)
+        return False, 0.0
     found = [_checked(claim, [passage]) for passage in passages]
     if len(found) > 1 and not any(one.support.verdict == "supported" for one in found if one):
         # Support that is spread over passages: what each of them has, read in one piece.
         found.append(_checked(claim, ["\n".join(one.quote for one in found if one)]))
     known = [one.support for one in found if one]
-    return _Support(
-        any(support.verdict == "supported" for support in known), max((support.score for support in known), default=0.0)
-    )
+    return any(one.verdict == "supported" for one in known), max((one.score for one in known), default=0.0)
 
 
 def _checked(claim: Claim, passages: Sequence[str]) -> CheckedClaim | None:

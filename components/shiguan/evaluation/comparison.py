@@ -1,28 +1,24 @@
-"""Compares two runs on the same questions, metric by metric."""
+"""Compares two runs on the same questions, metric by metric, and says what came of it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.gates import breach
-from shiguan.evaluation.metric import metric
-from shiguan.evaluation.paired import Difference, compare_metric
+from shiguan.evaluation.intervals import Difference, compare_metric
+from shiguan.evaluation.json_lines import write_json
+from shiguan.evaluation.metrics import breach, metric
+from shiguan.evaluation.report import SHOWN, facts_of, subtitle_of, title_of, worst, write_report
 from shiguan.evaluation.results import Results
+from shiguan.evaluation.tables import Report, Section, Table
 
 _SHOWN = 3
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """
-    What run B does to run A.
-
-    :param differences: One per metric that both have; latency and calls last.
-    :param gates: Metric to tolerance, of those that decide.
-    :param breaches: Why the gate is shut, one clause each; empty where it holds.
-    :param notes: What keeps the numbers from being compared without a second thought.
-    """
+    """What run B does to run A."""
 
     differences: list[Difference]
     gates: dict[str, float]
@@ -30,37 +26,16 @@ class Comparison:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """
-        Write the comparison as JSON knows it.
-
-        :returns: Differences with their verdicts, gates, breaches and notes.
-        """
-        return {
-            "differences": [
-                {
-                    **{k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(difference).items()},
-                    "verdict": difference.verdict,
-                    "gated": difference.metric in self.gates,
-                }
-                for difference in self.differences
-            ],
-            "gates": self.gates,
-            "breaches": self.breaches,
-            "notes": self.notes,
-        }
+        """Write the comparison as JSON knows it."""
+        rows = []
+        for one in self.differences:
+            rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(one).items()}
+            rows.append({**rounded, "verdict": one.verdict, "gated": one.metric in self.gates})
+        return {"differences": rows, "gates": self.gates, "breaches": self.breaches, "notes": self.notes}
 
 
 def compare_results(before: Results, after: Results, gates: Mapping[str, float], *, seed: int = 0) -> Comparison:
-    """
-    Compare two runs question by question.
-
-    :param before: Run A.
-    :param after: Run B.
-    :param gates: Metric to tolerance; a gated metric that A has and B lacks breaks its gate.
-    :param seed: For the draws of the intervals.
-    :returns: The comparison.
-    :raises RefusedError: If the runs are of different kinds or on different questions, or have no metric in common.
-    """
+    """Compare two runs question by question."""
     _check_same_questions(before, after)
     notes = _notes(before, after)
     differences, breaches = [], []
@@ -76,20 +51,14 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float],
                 f"{metric(name).label} is compared on the {len(both):,} questions where both runs have it "
                 f"(A {len(old):,}, B {len(new):,})."
             )
-        difference = compare_metric(
-            name,
-            [old[question_id] for question_id in both],
-            [new[question_id] for question_id in both],
-            higher_is_better=metric(name).higher_is_better,
-            seed=seed,
-        )
+        difference = _difference(name, [(old[key], new[key]) for key in both], seed)
         differences.append(difference)
         why = breach(difference, gates[name]) if name in gates else None
         if why:
             breaches.append(why)
     if not differences and not breaches:
         raise RefusedError("The two runs have no metric in common. Measure both with the same version.")
-    differences += _costs(before, after, seed)
+    differences += _costs(before, after, {difference.metric for difference in differences}, seed)
     return Comparison(differences, {name: t for name, t in gates.items() if name in before.metrics}, breaches, notes)
 
 
@@ -126,13 +95,109 @@ def _notes(before: Results, after: Results) -> list[str]:
     return notes
 
 
-def _costs(before: Results, after: Results, seed: int) -> list[Difference]:
-    old, new = ({question.id: question for question in run.questions} for run in (before, after))
-    timed = [key for key in old if "total" in old[key].timings_ms and "total" in new[key].timings_ms]
-    costs = []
-    if timed:
-        latencies = ([run[key].timings_ms["total"] for key in timed] for run in (old, new))
-        costs.append(compare_metric("latency_ms", *latencies, higher_is_better=False, seed=seed))
-    calls = ([float(run[key].llm_calls) for key in old] for run in (old, new))
-    costs.append(compare_metric("llm_calls", *calls, higher_is_better=False, seed=seed))
-    return costs
+def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[Difference]:
+    """Compare latency and calls where they are no metrics already."""
+    later = {question.id: question for question in after.questions}
+    pairs = [(question, later[question.id]) for question in before.questions]
+    timed = [(a, b) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
+    values = {
+        "latency_ms": [(a.timings_ms["total"], b.timings_ms["total"]) for a, b in timed],
+        "llm_calls": [(float(a.llm_calls), float(b.llm_calls)) for a, b in pairs],
+    }
+    return [_difference(name, found, seed) for name, found in values.items() if found and name not in known]
+
+
+def _difference(name: str, pairs: list[tuple[float, float]], seed: int) -> Difference:
+    # The second run finds a warm machine and other neighbours: a verdict on its latency would be about these.
+    old, new = [a for a, _ in pairs], [b for _, b in pairs]
+    better = metric(name).higher_is_better
+    return compare_metric(name, old, new, higher_is_better=better, paired=name != "latency_ms", seed=seed)
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Tabulate a comparison, a row per metric."""
+    columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", ">p", "verdict", "gate"]
+    return Table(columns, [_row(one, comparison.gates.get(one.metric)) for one in comparison.differences])
+
+
+def conclusion(comparison: Comparison) -> list[str]:
+    """Say how the gate stands: one line per breach, or one that says that it holds."""
+    if comparison.breaches:
+        return [f"Gate: {why}." for why in comparison.breaches]
+    if not comparison.gates:
+        return ["Gate: no metric is gated."]
+    return ["Gate: it holds, no gated metric got worse by more than its tolerance."]
+
+
+def comparison_report(comparison: Comparison, before: Results, after: Results) -> Report:
+    """Say what run B does to run A."""
+    a, b = dict(facts_of(before)), dict(facts_of(after))
+    facts = [
+        (name, f"A {a.get(name) or 'none'} · B {b.get(name) or 'none'}" if a.get(name) != b.get(name) else a[name])
+        for name in dict.fromkeys([*a, *b])
+    ]
+    difference = Section("Difference", _explanation(comparison), comparison_table(comparison))
+    changed = _changed(before, after)
+    return Report(
+        title=f"{title_of(after)} against {title_of(before)}",
+        subtitle=f"A: {subtitle_of(before)} / B: {subtitle_of(after)}",
+        sections=[difference, *([changed] if changed else [])],
+        lines=conclusion(comparison),
+        notes=comparison.notes,
+        facts=facts,
+    )
+
+
+def write_comparison(comparison: Comparison, report: Report, before: Results, after: Results, folder: Path) -> None:
+    """Write `comparison.json`, `comparison.md` and `comparison.html`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "comparison.json", {**comparison.to_json(), "a": before.run, "b": after.run})
+    write_report(report, folder / "comparison")
+
+
+def _explanation(comparison: Comparison) -> str:
+    count = len(comparison.differences)
+    gated = ", ".join(metric(name).label for name in comparison.gates) or "none"
+    return (
+        "B against A, paired by question, with the 95 % interval of the difference. A metric is called better or worse "
+        "only where that interval excludes zero; `detectable` is the smallest difference that this set would show in "
+        "80 % of the cases, and `p` is McNemar's exact test of the questions gained and lost. Latency gets no verdict: "
+        "the runs came one after the other. "
+        f"{count} metrics are compared, so about {count * 0.05:.1f} would be called different by chance: gated are "
+        f"only {gated}."
+    )
+
+
+def _changed(before: Results, after: Results) -> Section | None:
+    name, _ = worst(before)
+    if not name:
+        return None
+    old, new = before.values(name), after.values(name)
+    texts = {question.id: str(question.details.get("question", "")) for question in after.questions}
+    moved = sorted((new[key] - old[key], key) for key in old if key in new and abs(new[key] - old[key]) > 1e-9)
+    if not moved:
+        return None
+    shown = moved if len(moved) <= SHOWN else [*moved[: SHOWN // 2], *moved[-SHOWN // 2 :]]
+    rows = [[key, texts.get(key, ""), f"{old[key]:.2f}", f"{new[key]:.2f}"] for _, key in shown]
+    return Section(
+        "What changed",
+        f"{metric(name).label} differs for {len(moved):,} questions; the largest losses and gains are shown.",
+        Table(["question", "text", ">A", ">B"], rows),
+        whole=True,
+    )
+
+
+def _row(difference: Difference, tolerance: float | None) -> list[Any]:
+    shown = metric(difference.metric)
+    interval = f"{shown.format(difference.low, signed=True)} to {shown.format(difference.high, signed=True)}"
+    return [
+        shown.label,
+        shown.format(difference.before),
+        shown.format(difference.after),
+        (shown.format(difference.difference, signed=True), interval),
+        shown.format(difference.detectable),
+        f"{difference.gained:,} / {difference.lost:,}",
+        f"{difference.p_value:.3f}",
+        difference.verdict,
+        "" if tolerance is None else f"{tolerance:g}",
+    ]

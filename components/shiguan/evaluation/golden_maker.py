@@ -11,7 +11,7 @@ from haystack import Document
 from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.evaluation.golden_replies import TYPES, UNANSWERABLE, read_judgements, read_questions
-from shiguan.evaluation.golden_set import write_golden_set
+from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.run_store import RunStore
 from shiguan.support.languages import detect_language
 from shiguan.support.llm_calls import ask_llm
@@ -23,6 +23,7 @@ GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "rev
 REVIEW_SHARE = 0.1
 """How much of what was judged a person looks at."""
 
+_UNANSWERABLE_SHARE = 0.5
 _SAME = 0.6
 _SHORTEST_PASSAGE = 80
 
@@ -32,16 +33,7 @@ Track = Callable[[list[Document]], Iterable[Document]]
 
 @dataclass(frozen=True)
 class MadeSet:
-    """
-    What came of a run.
-
-    :param accepted: The golden set's rows.
-    :param rejected: The rows that the judge rejected, or said nothing about.
-    :param faults: What was thrown out, by kind, and how often.
-    :param passages: How many passages were read.
-    :param llm_calls: How many calls it took.
-    :param verdicts: Question id to the judge's verdict, of every question that was judged.
-    """
+    """What came of a run."""
 
     accepted: list[dict[str, Any]]
     rejected: list[dict[str, Any]]
@@ -57,35 +49,17 @@ class GoldenMaker:
 
     Two calls per passage: one writes a question of each of a few types, one judges them. What the first wrote is held
     against the passage before the second sees it. What a passage gave is on the disk before the next one is read.
-
-    :param chat_generator: The model.
-    :param per_passage: How many questions are asked for per passage, one of them at times an unanswerable one.
-    :param unanswerable: The share of passages that are asked for an unanswerable question too, 0 to 1.
-    :param seed: For the choice of passages and types.
     """
 
-    def __init__(
-        self, chat_generator: ChatGenerator, *, per_passage: int = 3, unanswerable: float = 0.5, seed: int = 0
-    ) -> None:
+    def __init__(self, chat_generator: ChatGenerator, *, per_passage: int = 3, seed: int = 0) -> None:
         if not 1 <= per_passage < len(TYPES):
             raise ValueError(f"`per_passage` must be 1 to {len(TYPES) - 1}, got {per_passage}.")
-        if not 0 <= unanswerable <= 1:
-            raise ValueError(f"`unanswerable` must be 0 to 1, got {unanswerable}.")
         self.chat_generator = chat_generator
         self.per_passage = per_passage
-        self.unanswerable = unanswerable
         self.seed = seed
 
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
-        """
-        Make questions until there are enough, or no passages are left.
-
-        :param parents: The library's passages.
-        :param count: How many accepted questions are wanted.
-        :param store: Keeps what each passage gave.
-        :param track: Shows the progress.
-        :returns: The questions; those that say nearly the same as an earlier one are left out.
-        """
+        """Make questions until there are enough, or no passages are left."""
         chosen = self.choose(parents)
         made = collected(chosen, store.records, count)
         for parent in track(chosen):
@@ -97,25 +71,14 @@ class GoldenMaker:
         return made
 
     def choose(self, parents: Sequence[Document]) -> list[Document]:
-        """
-        Put the passages into the order in which they are read.
-
-        :param parents: The library's passages.
-        :returns: Those with enough text, shuffled; the same for the same library and seed.
-        """
-        long = sorted(
-            (parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE), key=lambda one: one.id
-        )
+        """Put the passages into the order in which they are read."""
+        long = [parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE]
+        long.sort(key=lambda one: one.id)
         random.Random(self.seed).shuffle(long)  # noqa: S311
         return long
 
     def ask(self, parent: Document) -> dict[str, Any]:
-        """
-        Make and judge the questions of one passage.
-
-        :param parent: The passage.
-        :returns: JSON: `rows`, with the judge's verdict as `judge`; `faults`, kind to number; `llm_calls`.
-        """
+        """Make and judge the questions of one passage."""
         passage = parent.content or ""
         language = detect_language(passage)
         context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
@@ -143,28 +106,16 @@ class GoldenMaker:
         return {"rows": rows, "faults": {kind: n for kind, n in made.faults.items() if n}, "llm_calls": calls}
 
     def types_for(self, parent: Document) -> list[str]:
-        """
-        Choose the kinds of question for a passage.
-
-        :param parent: The passage.
-        :returns: Different types, `unanswerable` last where it is among them.
-        """
+        """Choose the kinds of question for a passage."""
         draw = random.Random(f"{self.seed} {parent.id}")  # noqa: S311
         types = draw.sample([kind for kind in TYPES if kind != UNANSWERABLE], self.per_passage)
-        if draw.random() < self.unanswerable:
+        if draw.random() < _UNANSWERABLE_SHARE:
             types[-1] = UNANSWERABLE
         return types
 
 
 def collected(chosen: Sequence[Document], records: dict[str, dict[str, Any]], count: int) -> MadeSet:
-    """
-    Bring together what the passages gave.
-
-    :param chosen: The passages in their order.
-    :param records: Parent id to what `GoldenMaker.ask` gave.
-    :param count: How many accepted questions are kept.
-    :returns: The set, each question with an id.
-    """
+    """Bring together what the passages gave."""
     made = MadeSet([], [], Counter(), 0, 0, {})
     seen: list[frozenset[tuple[str, ...]]] = []
     passages = calls = 0
@@ -193,13 +144,9 @@ def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
 
     The review file keeps what a person has already written into it. The judge's verdict is not in it, so that it
     does not lead the person.
-
-    :param made: The questions.
-    :param folder: The run's folder.
-    :param seed: For drawing one question in ten, accepted and rejected ones alike.
     """
-    write_golden_set(folder / GOLDEN_FILE, [_without_judge(row) for row in made.accepted])
-    write_golden_set(folder / REJECTED_FILE, made.rejected)
+    write_json_lines(folder / GOLDEN_FILE, [{k: v for k, v in row.items() if k != "judge"} for row in made.accepted])
+    write_json_lines(folder / REJECTED_FILE, made.rejected)
     review = folder / REVIEW_FILE
     if review.exists():
         return
@@ -208,24 +155,14 @@ def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
     shown = [
         {"id": row["id"], "person": "", **{k: v for k, v in row.items() if k not in ("id", "judge")}} for row in drawn
     ]
-    write_golden_set(review, shown)
+    write_json_lines(review, shown)
 
 
 def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
     answerable = row["type"] != UNANSWERABLE
-    whole: dict[str, Any] = {
-        "id": name,
-        "question": row["question"],
-        "language": row["language"],
-        "type": row["type"],
-        "answerable": answerable,
-        "judge": row["judge"],
-    }
+    copied = {key: row[key] for key in ("question", "language", "type", "judge")}
+    whole: dict[str, Any] = {"id": name, **copied, "answerable": answerable}
     if answerable:
         whole["answers"] = [row["answer"]]
         whole["gold"] = [{"source": row["source"], "quote": row["quote"]}]
     return whole
-
-
-def _without_judge(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "judge"}

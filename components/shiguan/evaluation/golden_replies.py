@@ -1,13 +1,16 @@
-"""Reads what a language model wrote for a golden set, and throws out what cannot be right."""
+"""Reads what a model wrote for a golden set, throws out what cannot be right, and what a person says of the rest."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from shiguan.evaluation.answer_matching import contains_answer
+from shiguan.errors import RefusedError
+from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.expected_passage import folded
+from shiguan.evaluation.json_lines import field_of, read_json_lines
 from shiguan.support.json_replies import json_object
 
 UNANSWERABLE = "unanswerable"
@@ -17,6 +20,8 @@ TYPES = (
 )  # fmt: skip
 """The kinds of question that are asked for."""
 
+VERDICTS = ("accept", "reject")
+
 _SHORTEST, _LONGEST, _LONGEST_ANSWER = 4, 300, 300
 _QUOTES = "“”\"'… "
 _EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
@@ -24,12 +29,7 @@ _EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 
 @dataclass(frozen=True)
 class MadeQuestions:
-    """
-    The questions that a reply gave.
-
-    :param rows: `type`, `question`, `answer` and `quote` of those that hold; answer and quote as the passage has them.
-    :param faults: What was wrong with the others, by kind, and how often.
-    """
+    """The questions that a reply gave."""
 
     rows: list[dict[str, str]] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
@@ -42,11 +42,6 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
     An answerable question must have an answer that stands in the passage and not in the question. Its quote is the
     passage's sentence; where the model quoted badly, the answer itself stands for it. One that nothing answers must
     come without an answer.
-
-    :param reply: The model's text.
-    :param passage: The passage that it was given.
-    :returns: What holds, and the faults: `nonsense` (no questions in the reply at all), `malformed`, `unknown type`,
-        `answer not in the passage`, `answer in the question`, `unanswerable with an answer`.
     """
     made = MadeQuestions()
     found = json_object(reply, "questions")
@@ -69,13 +64,7 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
 
 
 def read_judgements(reply: str, count: int) -> list[str | None]:
-    """
-    Read the verdicts of a judge.
-
-    :param reply: The model's text.
-    :param count: How many questions it was given.
-    :returns: For each question `accept` or `reject`, None where the judge said neither.
-    """
+    """Read the verdicts of a judge."""
     verdicts: list[str | None] = [None] * count
     found = json_object(reply, "verdicts")
     items = found.get("verdicts") if found else None
@@ -83,19 +72,13 @@ def read_judgements(reply: str, count: int) -> list[str | None]:
         if not isinstance(item, dict):
             continue
         number, verdict = item.get("id"), str(item.get("verdict", "")).strip().lower()
-        if isinstance(number, int) and 1 <= number <= count and verdict in ("accept", "reject"):
+        if isinstance(number, int) and 1 <= number <= count and verdict in VERDICTS:
             verdicts[number - 1] = verdict
     return verdicts
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """
-    Give the agreement of two judges beyond chance (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960).
-
-    :param pairs: The two verdicts on each case.
-    :returns: 1 for full agreement, 0 for no more than chance; None without cases, or where both gave one and the same
-        verdict throughout, for then chance alone explains everything.
-    """
+    """Give agreement beyond chance (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960); or None."""
     if not pairs:
         return None
     total = len(pairs)
@@ -103,6 +86,44 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     firsts, seconds = Counter(first for first, _ in pairs), Counter(second for _, second in pairs)
     chance = sum(firsts[name] * seconds[name] for name in firsts) / total**2
     return None if chance == 1 else (observed - chance) / (1 - chance)
+
+
+@dataclass(frozen=True)
+class JudgeAgreement:
+    """How far a judge and a person agree."""
+
+    reviewed: int
+    open: int
+    silent: int
+    agreement: float | None
+    kappa: float | None
+    disagreements: list[str]
+
+
+def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
+    """Read a review file that a person has edited."""
+    pairs: list[tuple[str, str]] = []
+    different, left, silent = [], 0, 0
+    for number, row in read_json_lines(review):
+        place = f"{review}, line {number}"
+        name = str(field_of(row, ("id",), place))
+        if name not in judged:
+            raise RefusedError(
+                f"{place}: the question `{name}` is not of this run. Remove the line, or name its folder."
+            )
+        person = str(row.get("person") or "").strip().lower()
+        if person and person not in VERDICTS:
+            raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
+        if not person:
+            left += 1
+        elif judged[name] not in VERDICTS:
+            silent += 1
+        else:
+            pairs.append((judged[name], person))
+            if judged[name] != person:
+                different.append(name)
+    agreement = sum(first == second for first, second in pairs) / len(pairs) if pairs else None
+    return JudgeAgreement(len(pairs) + silent, left, silent, agreement, cohens_kappa(pairs), different)
 
 
 def _row(item: Any) -> dict[str, str] | None:

@@ -1,10 +1,10 @@
-"""Reads files of one JSON object a line, and says exactly which line is wrong."""
+"""Reads and writes JSON so that nothing is half done, and names files and values by what is in them."""
 
 import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,7 @@ from shiguan.errors import RefusedError
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """
-    Read a JSONL file, compressed by gzip or not.
-
-    :param path: The file; a name that ends in `.gz` is unpacked.
-    :yields: The line's number from 1, and its object. Empty lines are left out.
-    :raises RefusedError: If the file is missing, or a line is no JSON object; the message names the line.
-    """
+    """Yield each line's number from 1 and its object, of a file that may be gzipped; what is broken names its line."""
     if not path.is_file():
         raise RefusedError(f"{path} does not exist. Check the path.")
     number = 0
@@ -32,15 +26,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
-    """
-    Take the first of several fields that a row has.
-
-    :param row: One line's object.
-    :param names: The names that the field may have.
-    :param place: File and line, for the error.
-    :returns: The value of the first name that is there and not null.
-    :raises RefusedError: If none is there.
-    """
+    """Take the first of several fields that a row has and that is not null; a row without any is refused."""
     for name in names:
         if row.get(name) is not None:
             return row[name]
@@ -48,15 +34,46 @@ def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
     raise RefusedError(f"{place} has no {wanted}; its fields are {', '.join(row) or 'none'}. Add it to the line.")
 
 
-def file_hash(path: Path) -> str:
-    """
-    Fingerprint a file, so that a result says what it was measured on.
+def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield place, id and object of every line of a set; an id that stands twice, and no line at all, are refused."""
+    seen: set[str] = set()
+    for number, row in read_json_lines(path):
+        place = f"{path}, line {number}"
+        name = str(field_of(row, ("id",), place))
+        if name in seen:
+            raise RefusedError(f"{place} repeats the id `{name}`. Give every {what} an id of its own.")
+        seen.add(name)
+        yield place, name, row
+    if not seen:
+        raise RefusedError(f"{path} has no {what}s. Give a file with at least one.")
 
-    :param path: The file.
-    :returns: The SHA-256 of its bytes, in hexadecimal.
-    """
+
+def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write one object a line, whole or not at all."""
+    _write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file, whole or not at all."""
+    _write_whole(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def file_hash(path: Path) -> str:
+    """Give the SHA-256 of a file, so that a result says what it was measured on."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(value: Any) -> str:
+    """Give a JSON value a short name; equal values have the same one."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _write_whole(path: Path, text: str) -> None:
+    draft = path.with_name(path.name + ".part")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
 
 
 def _object(line: str, place: str) -> dict[str, Any]:

@@ -1,106 +1,127 @@
 """Everything that is needed to repeat a run, and to tell whether two runs are of the same thing."""
 
-import hashlib
+import json
 import os
 import platform
+import re
 import subprocess
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from shiguan import __version__
-from shiguan.evaluation.json_lines import file_hash
-from shiguan.evaluation.run_store import fingerprint
+from shiguan.errors import RefusedError
+from shiguan.evaluation.json_lines import file_hash, fingerprint, write_json
+from shiguan.library import Library, Progress
 from shiguan.loading import pipeline_path, read_definition
 from shiguan.resources import resource_folder
 from shiguan.support.openai_endpoint import DEFAULT_MODEL, is_endpoint_configured
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("haystack-ai", "qdrant-edge-py", "onnxruntime", "sentence-transformers", "transformers", "torch", "numpy")
+TENANT = "evaluation"  # whose library an ingested corpus is; nothing else is in it
+_INGESTED = "ingested.json"
 _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
+
+
+def stamp(deployment: str, *modes: str | Path) -> dict[str, Any]:
+    """
+    Name everything of Shiguan that makes passages and answers; what has the same stamp need not be made again.
+
+    All of the package counts, whichever file it is: what reads a book and what a word is stand in many places.
+    """
+    definitions = {name: read_definition(deployment, name) for name in modes}
+    prompts = prompt_hashes()
+    return {
+        "shiguan": __version__,
+        "code": code_hash(),
+        "packages": fingerprint(_dependencies()),
+        "deployment": deployment,
+        "pipelines": {path.name: file_hash(path)[:16] for path in (pipeline_path(deployment, n) for n in definitions)},
+        "prompts": {"all": fingerprint(prompts), "files": prompts},
+        "models": {str(path): value for definition in definitions.values() for path, value in _models(definition, "")},
+    }
 
 
 def describe_configuration(
     deployment: str, mode: str | Path, *, data: dict[str, str], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """
-    Name what the numbers of a run hang on; two runs with the same description measure the same thing.
-
-    :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder, or a pipeline file of one's own.
-    :param data: File name to SHA-256 of what is measured on.
-    :param options: What else was asked for, such as the number of questions and the seed.
-    :returns: JSON: the hashes of code, pipelines and prompts, the models, the data and the options.
-    """
-    definitions = {name: read_definition(deployment, name) for name in ("index", mode)}
+    """Name what the numbers of a run hang on; two runs with the same description measure the same thing."""
     llm: dict[str, Any] = {"model": "extractive"}
     if is_endpoint_configured():
         address = urlsplit(os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
         # Host and port only: an address may carry a password.
         llm = {"model": os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL, "host": address.netloc.rpartition("@")[2]}
-    return {
-        "shiguan": __version__,
-        "code": code_hash(),
-        "deployment": deployment,
-        "mode": mode.stem if isinstance(mode, Path) else mode,
-        "pipelines": {path.name: file_hash(path)[:16] for path in (pipeline_path(deployment, n) for n in definitions)},
-        "prompts": {"all": fingerprint(prompt_hashes()), "files": prompt_hashes()},
-        "models": {str(path): value for definition in definitions.values() for path, value in _models(definition, "")},
-        "llm": llm,
-        "data": data,
-        "options": options,
-    }
+    name = mode.stem if isinstance(mode, Path) else mode
+    return {**stamp(deployment, "index", mode), "mode": name, "llm": llm, "data": data, "options": options}
+
+
+def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
+    """Name what an ingested corpus hangs on."""
+    return {"corpus": {file.name: file_hash(file) for file in files}, **stamp(deployment, "index")}
+
+
+def stamped_folder(keep: Path, files: list[Path], deployment: str) -> Path:
+    """Name the data folder of a corpus below `keep`: another one whenever its passages may have become others."""
+    return keep / f"{files[0].resolve().parent.name}-{fingerprint(corpus_stamp(files, deployment))[:8]}"
+
+
+def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:
+    """Put the corpus into a data folder, unless an earlier run did; tell what did not go in as it should."""
+    now = corpus_stamp(files, deployment)
+    begun, done = data_dir / f"{_INGESTED}.begun", data_dir / _INGESTED
+    for path in (done, begun):
+        if path.is_file():
+            earlier = json.loads(path.read_text(encoding="utf-8"))
+            if {key: earlier.get(key) for key in now} != now:
+                changed = ", ".join(key for key in now if earlier.get(key) != now[key])
+                raise RefusedError(
+                    f"{data_dir} was made with another {changed}. Name another `--data-dir`, or remove the folder."
+                )
+            if path == done:
+                return list(earlier["notes"])
+    if not begun.is_file() and data_dir.is_dir() and any(data_dir.iterdir()):
+        raise RefusedError(
+            f"{data_dir} holds a library that no evaluation made; its other documents would be found too. Name an "
+            "empty `--data-dir`, or leave it out."
+        )
+    data_dir.mkdir(parents=True, exist_ok=True)
+    write_json(begun, now)
+    library = Library(deployment, data_dir=data_dir)
+    notes: list[str] = []
+    for result in library.ingest(files, tenant_id=TENANT, progress=progress):
+        notes += [f"{entry['source']}: {entry['cause']}" for entry in result.skipped]
+        notes += result.warnings
+    if not library.count(tenant_id=TENANT):
+        raise RefusedError(f"Nothing could be ingested from {files[0]}: {'; '.join(notes[:3]) or 'it has no text'}.")
+    for store in library.stores.values():
+        if hasattr(store, "close"):
+            store.close()
+    write_json(done, {**now, "notes": notes})
+    begun.unlink()
+    return notes
 
 
 def describe_circumstances() -> dict[str, Any]:
-    """
-    Name what a run was made with and should not hang on: commit, versions, machine.
-
-    :returns: JSON; nothing in it names the computer or its user.
-    """
-    versions = {}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
+    """Name what a run was made with and should not hang on: commit, versions, machine."""
+    versions = {package: found for package in _PACKAGES if (found := _version(package))}
     return {"commit": commit(), "versions": versions, "machine": machine()}
 
 
-def code_hash(*folders: str) -> str:
-    """
-    Fingerprint the installed source code of Shiguan.
-
-    :param folders: Only these folders of the package; none for all of it.
-    :returns: 16 hexadecimal digits.
-    """
-    roots = [_PACKAGE / folder for folder in folders] or [_PACKAGE]
-    digest = hashlib.sha256()
-    for path in sorted(path for root in roots for path in root.rglob("*.py")):
-        digest.update(f"{path.relative_to(_PACKAGE).as_posix()} {file_hash(path)}\n".encode())
-    return digest.hexdigest()[:16]
+def code_hash() -> str:
+    """Fingerprint the installed package, its tables and templates too."""
+    return fingerprint(_hashes(_PACKAGE))
 
 
 def prompt_hashes() -> dict[str, str]:
-    """
-    Fingerprint every prompt file.
-
-    :returns: Path below `prompts/` to the first 16 digits of its SHA-256.
-    """
-    folder = resource_folder("prompts")
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): file_hash(path)[:16] for path in files}
+    """Fingerprint every prompt file by its path below `prompts/`."""
+    return _hashes(resource_folder("prompts"))
 
 
 def commit() -> str | None:
-    """
-    Name the commit of the checkout that this code runs from.
-
-    :returns: The commit, with `+changes` behind it where engine, pipelines or prompts differ from it; None where this
-        is no checkout or there is no git.
-    """
+    """Name the commit of the checkout that this code runs from."""
     root = _PACKAGE.parents[1]
     if not (root / ".git").exists():
         return None
@@ -110,38 +131,45 @@ def commit() -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """
-    Describe the machine, for whoever reads a latency.
-
-    :returns: Processor, cores, memory in GiB, system and Python.
-    """
-    cpu = platform.processor() or platform.machine()
+    """Describe the machine, for whoever reads a latency."""
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
-        cpu = names[0] if names else cpu
-    memory = None
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
+    names = re.findall(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else []
+    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})
     return {
-        "cpu": cpu,
+        "cpu": names[0] if names else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
-        "memory_gib": memory,
+        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30) if known else None,
         "system": platform.system(),
         "python": platform.python_version(),
     }
 
 
+def _hashes(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): file_hash(path)[:16] for path in files}
+
+
+def _dependencies() -> dict[str, str]:
+    """Give the versions of the packages that Shiguan asks for: another reader of PDF gives other passages."""
+    try:
+        names = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in requires("shiguan") or []}
+    except PackageNotFoundError:
+        names = set()
+    return {name: found for name in sorted({*names, *_PACKAGES}) if (found := _version(name))}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
 @cache
 def _git(root: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(root), *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - fixed words, no shell
-            ["git", "-C", str(root), *arguments],  # noqa: S607
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=20,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)  # noqa: S603 - no shell
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

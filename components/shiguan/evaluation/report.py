@@ -1,122 +1,217 @@
-"""Writes a run down for people: a page that stands by itself, and Markdown for a merge request."""
+"""Writes a run down: on a terminal, as a page that stands by itself, and as Markdown for a merge request."""
 
+import statistics
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from shiguan.evaluation import summary
-from shiguan.evaluation.charts import amount_bars, interval_bars, lines
-from shiguan.evaluation.markdown import results_markdown
-from shiguan.evaluation.metric import metric
-from shiguan.evaluation.results import Results
+from shiguan.evaluation.charts import amount_bars, interval_bars, line
+from shiguan.evaluation.intervals import Estimate
+from shiguan.evaluation.metrics import metric
+from shiguan.evaluation.results import QuestionResult, Results
+from shiguan.evaluation.tables import Report, Section, Table, report_markdown
 
-_TEMPLATE = "report.html.jinja"
+SHOWN = 20
+"""How many of the worst questions, and of the notes, are listed."""
+
+_HEADLINE = (
+    "correct", "recall@5", "ndcg@10", "context_recall",
+    "citation_precision", "citation_recall", "correct_refusal", "false_refusal",
+)  # fmt: skip
+_GROUP_COLUMNS = (
+    "recall@5", "recall@10", "ndcg@10", "context_recall", "correct", "citation_precision", "false_refusal",
+)  # fmt: skip
+_WORST_BY = ("correct", "recall@10")
 
 
-def write_reports(results: Results, folder: Path) -> Path:
-    """
-    Write `report.html` and `report.md` beside a run's results.
-
-    :param results: The run.
-    :param folder: The run's folder.
-    :returns: The page.
-    """
-    (folder / "report.md").write_text(results_markdown(results), encoding="utf-8")
-    page = folder / "report.html"
-    page.write_text(render_page(results), encoding="utf-8")
+def write_report(report: Report, path: Path) -> Path:
+    """Write a report as Markdown and as a page that loads nothing and escapes every text, and name the page."""
+    path.with_suffix(".md").write_text(report_markdown(report), encoding="utf-8")
+    page = path.with_suffix(".html")
+    page.write_text(_template().render(report=report, facts=Table(["", ""], report.facts)), encoding="utf-8")
     return page
 
 
-def render_page(results: Results) -> str:
-    """
-    Write the page of a run: no script, nothing loaded from elsewhere, every text escaped.
-
-    :param results: The run.
-    :returns: HTML.
-    """
-    return render(
-        title=summary.title_of(results),
-        subtitle=summary.subtitle_of(results),
-        figures=summary.figures(results),
-        comparison=None,
-        charts=_charts(results),
-        groups=summary.groups(results),
-        sections=[_section(heading, section) for heading, section in results.sections.items()],
-        misses=_misses(results),
-        facts=summary.facts(results),
+def run_report(results: Results) -> Report:
+    """Say what a run gave: its means, groups and times, where questions were lost, and the worst of them."""
+    estimates = results.estimates()
+    parts = [_quality(results, estimates), _recall_over_depth(estimates), _groups(results), _latency(results)]
+    parts += [_declared(heading, section) for heading, section in results.sections.items()]
+    parts.append(_misses(results))
+    return Report(
+        title=title_of(results),
+        subtitle=subtitle_of(results),
+        sections=[part for part in parts if part is not None],
+        notes=results.run.get("notes", [])[:SHOWN],
+        figures=_figures(results, estimates),
+        facts=facts_of(results),
     )
 
 
-def render(**variables: Any) -> str:
-    """
-    Fill the template.
-
-    :param variables: What its opening comment names.
-    :returns: HTML.
-    """
-    return _template().render(**variables)
+def title_of(results: Results) -> str:
+    """Name a run: what was measured, with what."""
+    run = results.run
+    kind = "Ranking and answers" if results.kind == "golden" else results.kind.capitalize()
+    return f"{kind} of {run['mode']} ({run['deployment']})"
 
 
-def _charts(results: Results) -> list[dict[str, Any]]:
-    charts = [
-        {
-            "heading": "Quality",
-            "text": f"Means over {len(results.questions):,} questions; the thin line is the 95 % interval.",
-            "drawing": interval_bars(summary.shares(results)),
-        }
+def subtitle_of(results: Results) -> str:
+    """Say in a line on what and with what a run was made: questions, files, model, commit and date."""
+    run = results.run
+    parts = [
+        f"{len(results.questions):,} questions",
+        run.get("set") or ", ".join(run.get("data", {})),
+        f"answers by {run['llm']['model']}" if results.kind == "answers" else "",
+        f"commit {run['commit'][:10]}{'+changes' if '+' in run['commit'] else ''}" if run.get("commit") else "",
+        str(run.get("finished", ""))[:10],
     ]
-    estimates = results.estimates()
-    depths = [int(name.partition("@")[2]) for name in estimates if name.startswith("recall@")]
-    if depths:
-        curve = [(k, estimates[f"recall@{k}"]) for k in sorted(depths)]
-        charts.append(
-            {
-                "heading": "Recall over depth",
-                "text": "How much more is found by reading further down; the band is the 95 % interval.",
-                "drawing": lines(
-                    {"recall": [(k, e.value) for k, e in curve]},
-                    x_label="passages",
-                    y_label="recall",
-                    ticks=sorted(depths),
-                    band=[(k, e.low, e.high) for k, e in curve],
-                ),
-            }
-        )
-    if results.kind == "retrieval" or summary.latencies(results):
-        charts.append(
-            {
-                "heading": "Latency by stage",
-                "text": "Median, and behind it what one question in twenty exceeds. Stages may run side by side.",
-                "drawing": amount_bars(summary.latencies(results), "ms"),
-            }
-        )
-    return charts
+    return " · ".join(part for part in parts if part)
 
 
-def _section(heading: str, section: dict[str, Any]) -> dict[str, Any]:
+def facts_of(results: Results) -> list[tuple[str, str]]:
+    """List what is needed to repeat a run, name and value."""
+    run = results.run
+    listed = [
+        ("commit", run.get("commit") or "unknown"),
+        ("code", run.get("code", "")),
+        *((f"pipeline {name}", value) for name, value in run.get("pipelines", {}).items()),
+        ("prompts", run.get("prompts", {}).get("all", "")),
+        *((f"model of {place}", name) for place, name in run.get("models", {}).items()),
+        ("answers by", ", ".join(str(value) for value in run.get("llm", {}).values())),
+        *((f"data {name}", value) for name, value in run.get("data", {}).items()),
+        ("options", _listed(run.get("options", {}))),
+        ("seed", str(run.get("seed", ""))),
+        ("versions", _listed(run.get("versions", {}))),
+        ("machine", _listed(run.get("machine", {}))),
+        ("finished", run.get("finished", "")),
+    ]
+    return [(name, value) for name, value in listed if value]
+
+
+def worst(results: Results) -> tuple[str, list[QuestionResult]]:
+    """Name the metric that decides, and find the questions with less than all of it, worst first."""
+    name = next((name for name in _WORST_BY if name in results.metrics), "")
+    wrong = [question for question in results.questions if question.metrics.get(name, 1.0) < 1.0]
+    return name, sorted(wrong, key=lambda question: question.metrics[name])
+
+
+def _listed(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _latencies(results: Results) -> dict[str, tuple[float, float]]:
+    """Give median and 95th percentile of each stage, over the questions that came by it, `total` last."""
+    stages: dict[str, list[float]] = {}
+    for question in results.questions:
+        for stage, value in question.timings_ms.items():
+            stages.setdefault(stage, []).append(value)
+    ordered = sorted(stages.items(), key=lambda entry: entry[0] == "total")
+    return {stage: (statistics.median(values), sorted(values)[int(len(values) * 0.95)]) for stage, values in ordered}
+
+
+def _figures(results: Results, estimates: dict[str, Estimate]) -> list[dict[str, str]]:
+    """Choose the few numbers that stand at the top."""
+    shown = [
+        {
+            "label": metric(name).label,
+            "value": metric(name).format(estimates[name].value),
+            "note": f"{estimates[name].low:.3f} to {estimates[name].high:.3f}",
+        }
+        for name in _HEADLINE
+        if name in estimates
+    ][:6]
+    total = _latencies(results).get("total")
+    if total:
+        shown.append({"label": "Latency", "value": f"{total[0]:,.0f} ms", "note": f"p95 {total[1]:,.0f} ms"})
+    calls = [question.llm_calls for question in results.questions]
+    shown.append({"label": "LLM calls", "value": f"{statistics.mean(calls):.1f}", "note": f"at most {max(calls)}"})
+    if "context_tokens" in estimates:
+        tokens = estimates["context_tokens"]
+        shown.append({"label": "Context", "value": f"{tokens.value:,.0f}", "note": "tokens per question"})
+    return shown
+
+
+def _quality(results: Results, estimates: dict[str, Estimate]) -> Section:
+    rows, shares = [], {}
+    for name, estimate in estimates.items():
+        shown = metric(name)
+        interval = f"{shown.format(estimate.low)} to {shown.format(estimate.high)}"
+        rows.append([shown.label, shown.format(estimate.value), interval, f"{estimate.count:,}"])
+        if shown.unit == "share":
+            shares[shown.label] = estimate
+    return Section(
+        "Quality",
+        f"Means over {len(results.questions):,} questions, with their 95 % intervals.",
+        Table(["metric", ">mean", ">95 % interval", ">questions"], rows),
+        interval_bars(shares) if shares else None,
+    )
+
+
+def _recall_over_depth(estimates: dict[str, Estimate]) -> Section | None:
+    curve = sorted(
+        (int(name.partition("@")[2]), estimate) for name, estimate in estimates.items() if name.startswith("recall@")
+    )
+    if not curve:
+        return None
+    drawing = line(
+        [(k, e.value) for k, e in curve],
+        x_label="passages",
+        y_label="recall",
+        ticks=[k for k, _ in curve],
+        band=[(k, e.low, e.high) for k, e in curve],
+    )
+    text = "How much more is found by reading further down; the band is the 95 % interval."
+    return Section("Recall over depth", text, drawing=drawing, whole=True)
+
+
+def _groups(results: Results) -> Section | None:
+    strata = results.strata()
+    names = [name for name in _GROUP_COLUMNS if name in results.metrics]
+    if not strata or not names:
+        return None
+    rows = []
+    for group, questions in strata.items():
+        estimates = results.estimates(questions)
+        cells = [
+            (metric(name).format(e.value), f"{e.low:.3f} to {e.high:.3f}") if (e := estimates.get(name)) else "none"
+            for name in names
+        ]
+        rows.append([group, f"{len(questions):,}", *cells])
+    columns = ["group", ">questions", *(f">{metric(name).label}" for name in names)]
+    return Section("By group", "Mean and 95 % interval; small groups have wide ones.", Table(columns, rows))
+
+
+def _latency(results: Results) -> Section | None:
+    latencies = _latencies(results)
+    if not latencies:
+        return None
+    rows = [[stage, f"{usual:,.1f}", f"{high:,.1f}"] for stage, (usual, high) in latencies.items()]
+    return Section(
+        "Latency by stage",
+        "Median, and what one question in twenty exceeds. Stages may run side by side.",
+        Table(["stage", ">median ms", ">p95 ms"], rows),
+        amount_bars(latencies, "ms"),
+    )
+
+
+def _declared(heading: str, section: dict[str, Any]) -> Section:
+    """Read one of `Results.sections`: `text`, `columns` and `rows`, and `curve`, its points."""
     drawing = None
-    if section.get("curves"):
-        drawing = lines(
-            {label: [(x, y) for x, y in points] for label, points in section["curves"].items()},
-            x_label=section.get("x_label", "coverage: share of the questions answered"),
-            y_label=section.get("y_label", "risk: share of those wrong"),
+    if section.get("curve"):
+        drawing = line(
+            section["curve"], x_label="coverage: share of the questions answered", y_label="risk: share of those wrong"
         )
-    return {
-        "heading": heading,
-        "text": section.get("text", ""),
-        "drawing": drawing,
-        "columns": section.get("columns", []),
-        "rows": section.get("rows", []),
-    }
+    table = Table(section["columns"], section["rows"]) if section.get("rows") else None
+    return Section(heading, section.get("text", ""), table, drawing)
 
 
-def _misses(results: Results) -> dict[str, Any] | None:
-    name, wrong = summary.worst(results)
+def _misses(results: Results) -> Section | None:
+    name, wrong = worst(results)
     if not wrong:
         return None
-    shown = wrong[: summary.SHOWN]
+    shown = wrong[:SHOWN]
     more = f"; the {len(shown)} worst are shown" if len(wrong) > len(shown) else ""
     rows = [
         [
@@ -128,12 +223,12 @@ def _misses(results: Results) -> dict[str, Any] | None:
         ]
         for question in shown
     ]
-    return {
-        "heading": "Where it went wrong",
-        "text": f"{metric(name).label} is below 1 for {len(wrong):,} of {len(results.questions):,} questions{more}.",
-        "columns": ["question", "text", "found", "expected", f">{metric(name).label}"],
-        "rows": rows,
-    }
+    return Section(
+        "Where it went wrong",
+        f"{metric(name).label} is below 1 for {len(wrong):,} of {len(results.questions):,} questions{more}.",
+        Table(["question", "text", "found", "expected", f">{metric(name).label}"], rows),
+        whole=True,
+    )
 
 
 @cache
@@ -145,4 +240,4 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(_TEMPLATE)
+    return environment.get_template("report.html.jinja")

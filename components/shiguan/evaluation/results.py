@@ -7,6 +7,7 @@ from typing import Any
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.intervals import Estimate, estimate_mean
+from shiguan.evaluation.json_lines import write_json
 
 FORMAT = "shiguan-evaluation/1"
 """Stands first in every results file; another version is refused rather than guessed at."""
@@ -20,13 +21,8 @@ class QuestionResult:
     """
     What one question gave.
 
-    :param id: The question.
-    :param metrics: Metric to value; a metric that does not apply to the question is left out.
-    :param stratum: Its group; empty for none.
-    :param language: Its language.
-    :param timings_ms: Stage to milliseconds, `total` for all of it.
-    :param llm_calls: How many calls to a language model it took.
-    :param details: What a person wants to see when the question went wrong; never read by the arithmetic.
+    A metric that does not apply to the question is left out. `details` are what a person wants to see when it went
+    wrong; the arithmetic reads none of them.
     """
 
     id: str
@@ -41,12 +37,9 @@ class QuestionResult:
 @dataclass(frozen=True)
 class Results:
     """
-    One run, whole.
+    One run, whole: `retrieval`, `answers` or `golden`; with what and on what, and an entry per question.
 
-    :param kind: `retrieval` or `answers`.
-    :param run: Everything that is needed to repeat it, see `shiguan.evaluation.provenance`.
-    :param questions: One entry per question, in the order of the set.
-    :param sections: Further tables and texts for the report, by heading, such as where questions were lost.
+    `sections` are further tables and texts for the report, by heading: `text`, `columns`, `rows`, `curve`.
     """
 
     kind: str
@@ -60,33 +53,18 @@ class Results:
         return list(dict.fromkeys(name for question in self.questions for name in question.metrics))
 
     def values(self, metric: str) -> dict[str, float]:
-        """
-        Give one metric of every question that has it.
-
-        :param metric: Its name.
-        :returns: Question id to value.
-        """
+        """Give one metric of every question that has it."""
         return {question.id: question.metrics[metric] for question in self.questions if metric in question.metrics}
 
     def estimates(self, questions: list[QuestionResult] | None = None) -> dict[str, Estimate]:
-        """
-        Average every metric over the questions that have it.
-
-        :param questions: Some of the questions; None for all.
-        :returns: Metric to mean and interval.
-        """
+        """Average every metric over the questions that have it."""
         chosen = self.questions if questions is None else questions
         seed = int(self.run.get("seed", 0))
         found = {name: [q.metrics[name] for q in chosen if name in q.metrics] for name in self.metrics}
         return {name: estimate_mean(values, seed=seed) for name, values in found.items() if values}
 
     def strata(self) -> dict[str, list[QuestionResult]]:
-        """
-        Group the questions.
-
-        :returns: `stratum: hard`, `language: en` ... to the questions of the group, largest first; a grouping of which
-            there is only one group is left out.
-        """
+        """Group the questions."""
         groups: dict[str, list[QuestionResult]] = {}
         for kind in ("stratum", "language"):
             names = {getattr(question, kind) for question in self.questions}
@@ -97,11 +75,7 @@ class Results:
         return dict(sorted(groups.items(), key=lambda entry: (entry[0].split(":")[0] == "language", -len(entry[1]))))
 
     def to_json(self) -> dict[str, Any]:
-        """
-        Write the run as JSON knows it.
-
-        :returns: Format, run, the averages of the whole and of every group, and every question.
-        """
+        """Write the run as JSON knows it."""
         return {
             "format": FORMAT,
             "kind": self.kind,
@@ -116,29 +90,13 @@ class Results:
         }
 
 
-def write_results(results: Results, folder: Path) -> Path:
-    """
-    Write `results.json`, so that a crash leaves either all of it or nothing.
-
-    :param results: The run.
-    :param folder: The run's folder.
-    :returns: The file.
-    """
-    path = folder / RESULTS_FILE
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(results.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    draft.replace(path)
-    return path
+def write_results(results: Results, folder: Path) -> None:
+    """Write `results.json` into a run's folder."""
+    write_json(folder / RESULTS_FILE, results.to_json())
 
 
 def read_results(path: Path) -> Results:
-    """
-    Read what `write_results` wrote.
-
-    :param path: The file, or the run's folder.
-    :returns: The run; averages are computed again from the questions.
-    :raises RefusedError: If there is no such file, it is of another format, or has no questions.
-    """
+    """Read what `write_results` wrote."""
     file = path / RESULTS_FILE if path.is_dir() else path
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -160,11 +118,6 @@ def read_results(path: Path) -> Results:
 
 
 def _question_json(question: QuestionResult) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "id": question.id,
-        "metrics": {name: round(value, 6) for name, value in question.metrics.items()},
-    }
-    for name in ("stratum", "language", "timings_ms", "llm_calls", "details"):
-        if getattr(question, name):
-            row[name] = getattr(question, name)
-    return row
+    metrics = {name: round(value, 6) for name, value in question.metrics.items()}
+    others = {name: getattr(question, name) for name in ("stratum", "language", "timings_ms", "llm_calls", "details")}
+    return {"id": question.id, "metrics": metrics, **{name: value for name, value in others.items() if value}}

@@ -13,23 +13,17 @@ The arithmetic is that of Haystack's evaluators. Three things that they do not k
 Grades are gains as they stand. Recall, MRR and all-gold count the documents of the highest grade only.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 from haystack import Document
 from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEvaluator, DocumentRecallEvaluator
 
-from shiguan.evaluation.passage import Passage
-from shiguan.evaluation.question import Question
+from shiguan.evaluation.questions import Question
 
 RECALL_DEPTHS = (1, 5, 10, 20)
 """How many passages recall looks at."""
-
-RANKING_METRICS = (*(f"recall@{k}" for k in RECALL_DEPTHS), "ndcg@10", "mrr@10", "all_gold@10")
-"""What `ranking_metrics` gives."""
-
-CONTEXT_METRICS = ("context_recall", "context_precision", "context_tokens")
-"""What `context_metrics` gives; the tokens are a cost and not a share."""
 
 _FIELD = "meta.judged"
 _RECALL = DocumentRecallEvaluator(mode="multi_hit", document_comparison_field=_FIELD)
@@ -37,14 +31,46 @@ _NDCG = DocumentNDCGEvaluator(document_comparison_field=_FIELD)
 _MRR = DocumentMRREvaluator(document_comparison_field=_FIELD)
 
 
-def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | None]:
+@dataclass(frozen=True)
+class Passage:
     """
-    Name the judged document that each passage is the first to find.
+    A passage that was found or read, reduced to where it stands: all that a judgement needs.
 
-    :param question: The question with its judgements.
-    :param passages: Best first.
-    :returns: For each passage the document, or None where it finds nothing, or nothing new.
+    `record_id` is None for a passage of a file without records, such as a book; `pieces` are the code points of the
+    record that it holds, one stretch or several where the context left something out in between.
     """
+
+    record_id: str | None
+    pieces: list[tuple[int, int]]
+    parent_id: str = ""
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """Reduce a parent, whole or cut by the context, to its place in the record's own code points."""
+        meta = document.meta
+        start, end = int(meta.get("start") or 0), int(meta.get("end") or 0)
+        read = meta.get("kept") or ([meta["cut"]] if meta.get("cut") else [[0, end - start]])
+        pieces = [(start + begin, start + to) for begin, to in read]
+        return cls(meta.get("record_id"), pieces, meta.get("parent_id") or document.id)
+
+    def to_json(self) -> list[Any]:
+        """Write the passage short, for a file with many of them."""
+        return [self.record_id, [list(piece) for piece in self.pieces], self.parent_id]
+
+    @classmethod
+    def from_json(cls, value: list[Any]) -> Self:
+        """Read what `to_json` wrote."""
+        record_id, pieces, parent_id = value
+        return cls(record_id, [(start, end) for start, end in pieces], parent_id)
+
+
+def passages_of(documents: Iterable[Document]) -> list[Passage]:
+    """Reduce documents to their places, in their order."""
+    return [Passage.of(document) for document in documents]
+
+
+def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | None]:
+    """Name the judged document that each passage is the first to find."""
     seen: set[str] = set()
     found: list[str | None] = []
     for passage in passages:
@@ -56,14 +82,7 @@ def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | No
 
 
 def recall(question: Question, passages: Sequence[Passage], k: int) -> float:
-    """
-    Give the share of gold documents that are found among the first passages.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: Best first.
-    :param k: How many count.
-    :returns: 0 to 1.
-    """
+    """Give the share of gold documents that are found among the first passages."""
     return _scored(_RECALL, _gold(question), first_hits(question, passages)[:k])
 
 
@@ -72,37 +91,18 @@ def ndcg(question: Question, passages: Sequence[Passage], k: int) -> float:
     Give the normalised discounted cumulative gain of the first passages, with the grades as gains.
 
     Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002), section 2.2.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: Best first.
-    :param k: How many count.
-    :returns: 0 to 1; 1 for the ideal order.
     """
     best = sorted(question.grades.items(), key=lambda entry: -entry[1])[:k]
     return _scored(_NDCG, best, first_hits(question, passages)[:k])
 
 
 def reciprocal_rank(question: Question, passages: Sequence[Passage], k: int) -> float:
-    """
-    Give one over the rank of the first passage that finds a gold document.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: Best first.
-    :param k: How many count.
-    :returns: 0 to 1; 0 where none of them does.
-    """
+    """Give one over the rank of the first passage that finds a gold document."""
     return _scored(_MRR, _gold(question), first_hits(question, passages)[:k])
 
 
 def ranking_metrics(question: Question, passages: Sequence[Passage]) -> dict[str, float]:
-    """
-    Score the passages that a search found.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: Best first, at least 20 where there are so many.
-    :returns: `recall@1`, `@5`, `@10`, `@20`, `ndcg@10`, `mrr@10`, and `all_gold@10`: 1 where every gold document is
-        among the first ten, else 0.
-    """
+    """Score the passages that a search found."""
     values = {f"recall@{k}": recall(question, passages, k) for k in RECALL_DEPTHS}
     values["ndcg@10"] = ndcg(question, passages, 10)
     values["mrr@10"] = reciprocal_rank(question, passages, 10)
@@ -116,24 +116,17 @@ def context_metrics(question: Question, passages: Sequence[Passage], tokens: int
 
     Haystack has `ContextRelevanceEvaluator`, which asks an LLM; where the places of the answers are known, none is
     needed.
-
-    :param question: The question; it has at least one gold document.
-    :param passages: What stands in the context, with the pieces that are read of each.
-    :param tokens: How long the context is.
-    :returns: `context_recall`, the share of gold documents whose answer (one of its places, or any part of the document
-        where no place is marked) stands in the context; `context_precision`, the share of the context's passages that
-        hold one of any grade, 0 for an empty context; and `context_tokens`.
     """
     right = [question.document_of(passage.record_id, passage.pieces) for passage in passages]
     return {
-        "context_recall": len(question.gold & set(right)) / len(question.gold),
+        "context_recall": len(question.gold_documents & set(right)) / len(question.gold_documents),
         "context_precision": sum(document is not None for document in right) / len(right) if right else 0.0,
         "context_tokens": float(tokens),
     }
 
 
 def _gold(question: Question) -> list[tuple[str, float]]:
-    return [(document, 1.0) for document in sorted(question.gold)]
+    return [(document, 1.0) for document in sorted(question.gold_documents)]
 
 
 def _scored(evaluator: Any, truth: Sequence[tuple[str, float]], found: Sequence[str | None]) -> float:

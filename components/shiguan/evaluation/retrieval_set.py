@@ -1,48 +1,16 @@
 """Reads a set of questions with judged documents: corpus, queries and qrels."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines
-from shiguan.evaluation.question import UNKNOWN, Question
+from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines, unique_rows
+from shiguan.evaluation.questions import UNKNOWN, Question, QuestionSet, read_turns
 
 _SHOWN = 3
 """How many ids an error names."""
-
-
-@dataclass(frozen=True)
-class RetrievalSet:
-    """
-    Questions with judgements over one corpus.
-
-    :param corpus: The file that is ingested.
-    :param questions: In the order of their file.
-    :param unjudged: The ids of the questions that were left out because nothing is judged for them.
-    :param hashes: File name to SHA-256 of the three files.
-    """
-
-    corpus: Path
-    questions: list[Question]
-    unjudged: list[str]
-    hashes: dict[str, str]
-
-    @property
-    def name(self) -> str:
-        """What to call the set: the folder of its corpus."""
-        return self.corpus.resolve().parent.name
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One line of the queries, and where it stands."""
-
-    place: str
-    row: dict[str, Any]
-    text: str
-    history: list[dict[str, Any]]
 
 
 def read_retrieval_set(
@@ -53,7 +21,7 @@ def read_retrieval_set(
     limit: int | None = None,
     skip_unjudged: bool = False,
     gold_field: str = "gold",
-) -> RetrievalSet:
+) -> QuestionSet:
     """
     Read a set and check that its three files belong together.
 
@@ -61,27 +29,12 @@ def read_retrieval_set(
     - queries: `{"id", "text", "answers"?, "gold"?: [{"doc_id", "start", "end"}], "meta"?}`; a conversation may stand
       in place of the text: `turns`, a list of `{"role", "text"}` whose last one is the question
     - qrels: `{"query_id", "doc_id", "score"}`; a score of 0 says that the document was judged not relevant
-
-    :param corpus: JSONL, `.gz` too; likewise the other two.
-    :param queries: The questions.
-    :param qrels: The judgements.
-    :param limit: Only so many questions, evenly spread over the file so that no part of it is left out; None for all.
-    :param skip_unjudged: Whether questions without a relevant document are left out, rather than refused.
-    :param gold_field: The field of a query that marks the places of its answer.
-    :returns: The set.
-    :raises RefusedError: If a file is empty or broken, an id stands twice, a judgement or a place names what is not
-        there, or a question has no relevant document.
     """
-    documents = _corpus_lengths(corpus)
-    questions: dict[str, _Row] = {}
-    for number, row in read_json_lines(queries):
-        place = f"{queries}, line {number}"
-        query_id = str(field_of(row, ("id",), place))
-        if query_id in questions:
-            raise RefusedError(f"{place} repeats the id `{query_id}`. Give every question an id of its own.")
-        questions[query_id] = _Row(place, row, *read_turns(row, place))
-    if not questions:
-        raise RefusedError(f"{queries} has no questions. Give a file with at least one.")
+    rows = unique_rows(corpus, "document")
+    documents = {name: len(str(field_of(row, ("text",), place))) for place, name, row in rows}
+    lines = {name: (place, row) for place, name, row in unique_rows(queries, "question")}
+    # A broken question is refused whether it is asked or not.
+    questions = {name: _question(name, *line) for name, line in lines.items()}
     grades = _read_grades(qrels, documents.keys(), questions.keys())
     unjudged = [query_id for query_id in questions if query_id not in grades]
     if len(unjudged) == len(questions):
@@ -91,70 +44,22 @@ def read_retrieval_set(
             f"{len(unjudged):,} of {len(questions):,} questions have no relevant document in {qrels} "
             f"({_some(unjudged)}). They cannot be scored: add judgements, or leave them out with `--skip-unjudged`."
         )
-    judged = [query_id for query_id in questions if query_id in grades]
-    chosen = spread(judged, limit)
-    return RetrievalSet(
-        corpus=corpus,
-        questions=[_question(questions[key], key, grades[key], documents, gold_field) for key in chosen],
-        unjudged=unjudged,
-        hashes={str(path.name): file_hash(path) for path in (corpus, queries, qrels)},
-    )
+    chosen = []
+    for name in spread([name for name in questions if name in grades], limit):
+        place, row = lines[name]
+        spans = read_spans(row.get(gold_field) or [], documents, place)
+        chosen.append(replace(questions[name], grades=grades[name], spans=spans))
+    hashes = {str(path.name): file_hash(path) for path in (corpus, queries, qrels)}
+    return QuestionSet(chosen, hashes, name=corpus.resolve().parent.name, corpus=corpus, unjudged=unjudged)
 
 
 def spread(items: list[str], limit: int | None) -> list[str]:
-    """
-    Choose some of a list, evenly spread over it.
-
-    :param items: The list.
-    :param limit: How many; None for all.
-    :returns: The chosen ones in their order; the same for the same list and number.
-    :raises ValueError: If `limit` is not positive.
-    """
+    """Choose some of a list, evenly spread over it."""
     if limit is None or limit >= len(items):
         return items
     if limit < 1:
         raise ValueError(f"`limit` must be positive, got {limit}.")
     return [items[at * len(items) // limit] for at in range(limit)]
-
-
-def read_turns(row: dict[str, Any], place: str) -> tuple[str, list[dict[str, Any]]]:
-    """
-    Read a question and what was said before it.
-
-    :param row: `text` or `question`, with a `history` beside it; or `turns`, of which the last is the question.
-    :param place: File and line, for errors.
-    :returns: The question, and the turns before it as `{"role", "content"}`.
-    :raises RefusedError: If there is no question, or a turn is malformed.
-    """
-    if row.get("text") is None and row.get("question") is None and row.get("turns"):
-        turns = _turns(row["turns"], place)
-        return turns[-1]["content"], turns[:-1]
-    text = str(field_of(row, ("text", "question"), place))
-    if not text.strip():
-        raise RefusedError(f"{place} has an empty question. Write one, or remove the line.")
-    return text, _turns(row.get("history") or [], place)
-
-
-def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
-    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
-        raise RefusedError(f'{place}: expected a list of turns {{"role", "content"}}, got {turns!r:.80}. Correct it.')
-    return [
-        {"role": str(field_of(turn, ("role",), place)), "content": str(field_of(turn, ("content", "text"), place))}
-        for turn in turns
-    ]
-
-
-def _corpus_lengths(corpus: Path) -> dict[str, int]:
-    lengths: dict[str, int] = {}
-    for number, row in read_json_lines(corpus):
-        place = f"{corpus}, line {number}"
-        record_id = str(field_of(row, ("id",), place))
-        if record_id in lengths:
-            raise RefusedError(f"{place} repeats the id `{record_id}`. Give every document an id of its own.")
-        lengths[record_id] = len(str(field_of(row, ("text",), place)))
-    if not lengths:
-        raise RefusedError(f"{corpus} has no documents. Give a file with at least one.")
-    return lengths
 
 
 def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -186,34 +91,21 @@ def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]
     return grades
 
 
-def _question(
-    line: _Row, query_id: str, grades: dict[str, float], documents: dict[str, int], gold_field: str
-) -> Question:
-    row = line.row
-    meta = row.get("meta") if isinstance(row.get("meta"), dict) else {}
-    assert isinstance(meta, dict)  # noqa: S101
+def _question(name: str, place: str, row: dict[str, Any]) -> Question:
+    text, history = read_turns(row, place)
+    meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
     return Question(
-        id=query_id,
-        text=line.text,
-        grades=grades,
-        spans=read_spans(row.get(gold_field) or [], documents, line.place),
+        id=name,
+        text=text,
         answers=[str(answer) for answer in row.get("answers") or []],
-        history=line.history,
+        history=history,
         stratum=str(meta.get("stratum") or ""),
         language=str(meta.get("lang") or row.get("lang") or UNKNOWN),
     )
 
 
 def read_spans(gold: Any, documents: dict[str, int], place: str) -> dict[str, list[tuple[int, int]]]:
-    """
-    Read the places of an answer.
-
-    :param gold: A list of `{"doc_id", "start", "end"}`.
-    :param documents: Record id to its length in code points.
-    :param place: File and line, for errors.
-    :returns: Record id to its places.
-    :raises RefusedError: If a place is malformed, or outside of its document.
-    """
+    """Read the places of an answer."""
     if not isinstance(gold, list) or not all(isinstance(span, dict) for span in gold):
         raise RefusedError(f'{place}: gold must be a list of {{"doc_id", "start", "end"}}. Correct it.')
     spans: dict[str, list[tuple[int, int]]] = {}

@@ -10,17 +10,12 @@ curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 
 @dataclass(frozen=True)
 class RiskPoint:
-    """
-    What happens if every answer of at least some confidence is given, and no other.
-
-    :param confidence: The lowest confidence that is let through, 0 to 1 where the confidence is.
-    :param coverage: The share of all questions that are answered, 0 to 1.
-    :param risk: The share of wrong answers among them, 0 to 1.
-    """
+    """What happens if every answer of at least some confidence is given, and no other."""
 
     confidence: float
     coverage: float
@@ -29,36 +24,15 @@ class RiskPoint:
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """
-    The whole curve.
-
-    :param points: By growing coverage; answers of the same confidence come together.
-    :param area: The mean risk over all numbers of answered questions, 0 to 1, lower is better; 0 without answers.
-    :param questions: How many questions there were, refused ones too.
-    """
+    """The whole curve."""
 
     points: list[RiskPoint]
     area: float
     questions: int
 
-    def risk_at(self, coverage: float) -> float | None:
-        """
-        Read the curve at a coverage.
-
-        :param coverage: 0 to 1.
-        :returns: The risk of the first point that covers so much; None where so much is never answered.
-        """
-        return next((point.risk for point in self.points if point.coverage >= coverage - 1e-9), None)
-
 
 def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> RiskCurve:
-    """
-    Draw the curve.
-
-    :param answers: For every question that was answered its confidence and whether the answer was right.
-    :param refused: How many questions were not answered at all; the curve ends before they would come.
-    :returns: The curve.
-    """
+    """Draw the curve."""
     total = len(answers) + refused
     points: list[RiskPoint] = []
     given = wrong = 0
@@ -74,31 +48,29 @@ def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> Ri
 
 
 def curve_table(curve: RiskCurve, steps: int = 10) -> list[dict[str, float]]:
-    """
-    Thin the curve out for a table.
+    """Thin the curve out for a table: `coverage`, `risk` and the `confidence` to ask for, at even steps and the end."""
+    reached = (
+        next((p for p in curve.points if p.coverage >= step / steps - 1e-9), None) for step in range(1, steps + 1)
+    )
+    shown = [point for point in reached if point is not None]
+    if curve.points and (not shown or round(shown[-1].coverage, 4) < round(curve.points[-1].coverage, 4)):
+        shown.append(curve.points[-1])
+    return [{name: round(getattr(p, name), 4) for name in ("coverage", "risk", "confidence")} for p in shown]
 
-    :param curve: The curve.
-    :param steps: How many even steps of coverage.
-    :returns: For every step that is reached `coverage`, `risk` and the `confidence` that has to be asked for.
-    """
-    rows = []
-    for step in range(1, steps + 1):
-        point = next((p for p in curve.points if p.coverage >= step / steps - 1e-9), None)
-        if point is not None:
-            rows.append(
-                {
-                    "coverage": round(point.coverage, 4),
-                    "risk": round(point.risk, 4),
-                    "confidence": round(point.confidence, 4),
-                }
-            )
-    if curve.points and (not rows or rows[-1]["coverage"] < round(curve.points[-1].coverage, 4)):
-        last = curve.points[-1]
-        rows.append(
-            {
-                "coverage": round(last.coverage, 4),
-                "risk": round(last.risk, 4),
-                "confidence": round(last.confidence, 4),
-            }
-        )
-    return rows
+
+def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict[str, Any]:
+    """Write the curve of what would be wrong if only the surest answers were given, for `Results.sections`."""
+    curve = risk_curve(answers, refused=refused)
+    if not curve.points:
+        return {}
+    rows = [[f"{row['coverage']:.2f}", f"{row['risk']:.3f}", f"{row['confidence']:.3f}"] for row in curve_table(curve)]
+    return {
+        "Risk over coverage": {
+            "text": "What share of the answers would be wrong if only the surest were given. The confidence is the "
+            "support of the weakest claim times the share of the question's words that the cited passages have. Mean "
+            f"risk {curve.area:.3f}.",
+            "curve": [[point.coverage, point.risk] for point in curve.points],
+            "columns": [">coverage", ">risk", ">confidence at least"],
+            "rows": rows,
+        }
+    }

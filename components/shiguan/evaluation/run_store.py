@@ -1,16 +1,15 @@
 """Keeps what each question gave as soon as it is there, so that a run that was killed goes on where it stopped."""
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
 from shiguan.errors import RefusedError
+from shiguan.evaluation.json_lines import write_json
 
 _RUN = "run.json"
 _RECORDS = "questions.jsonl"
@@ -23,20 +22,10 @@ class RunStore:
     `run.json` says what the run is; `questions.jsonl` has a line for each question that is done. A record is on the
     disk before the next question begins, and a line that was cut off by a crash is dropped when the folder is opened
     again. A folder belongs to one configuration: numbers of two must never mix in one file.
-
-        with RunStore(folder, {"mode": "simple", "data": {...}}) as store:
-            for question in questions:
-                if question.id not in store.records:
-                    store.add(question.id, {"hits": [...]})
     """
 
     def __init__(self, folder: Path, configuration: dict[str, Any]) -> None:
-        """
-        Name the folder; nothing is touched yet.
-
-        :param folder: Where the run is kept; made where it is missing.
-        :param configuration: Everything that the results hang on, as JSON knows it.
-        """
+        """Name the folder; nothing is touched yet."""
         self.folder = folder
         self.configuration = configuration
         self.records: dict[str, dict[str, Any]] = {}
@@ -60,18 +49,11 @@ class RunStore:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._lock.release()
 
     def add(self, question_id: str, record: dict[str, Any]) -> None:
-        """
-        Keep what a question gave; it is on the disk when this returns.
-
-        :param question_id: The question.
-        :param record: What it gave, as JSON knows it.
-        """
+        """Keep what a question gave; it is on the disk when this returns."""
         line = json.dumps({"id": question_id, **record}, ensure_ascii=False) + "\n"
         with (self.folder / _RECORDS).open("ab") as file:
             file.write(line.encode())
@@ -85,7 +67,7 @@ class RunStore:
         if not path.exists():
             if (self.folder / _RECORDS).exists():
                 raise RefusedError(f"{self.folder} has {_RECORDS} but no {_RUN}. Name another `--output`.")
-            _write_whole(path, configuration)
+            write_json(path, configuration)
             return
         try:
             earlier = json.loads(path.read_text(encoding="utf-8"))
@@ -116,39 +98,6 @@ class RunStore:
                 raise RefusedError(
                     f"{path}, line {number} is broken: {error}. Remove the line to ask its question again."
                 ) from error
-
-
-def record_of(records: dict[str, dict[str, Any]], question_id: str) -> dict[str, Any]:
-    """
-    Give what a question gave.
-
-    :param records: Question id to record.
-    :param question_id: The question.
-    :returns: Its record.
-    :raises RefusedError: If it has none.
-    """
-    record = records.get(question_id)
-    if record is None:
-        raise RefusedError(f"The question `{question_id}` was never asked. Run the same command again to go on.")
-    return record
-
-
-def fingerprint(value: Any) -> str:
-    """
-    Give a short name to a JSON value; equal values have the same one.
-
-    :param value: Anything that JSON knows.
-    :returns: The first 16 hexadecimal digits of a SHA-256.
-    """
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _write_whole(path: Path, value: Any) -> None:
-    """Write a file so that a crash leaves either all of it or nothing."""
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    draft.replace(path)
 
 
 def _differences(earlier: Any, now: Any, name: str = "") -> Iterator[str]:

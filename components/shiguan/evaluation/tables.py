@@ -1,76 +1,145 @@
-"""Prints numbers on a terminal."""
+"""One model of a table, and of a report made of tables, as a terminal, Markdown and a page show them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from markupsafe import Markup
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as TerminalTable
 from rich.text import Text
-
-from shiguan.evaluation import summary
-from shiguan.evaluation.metric import metric
-from shiguan.evaluation.results import Results
 
 _STYLES = {"better": "bold green", "worse": "bold red"}
 _PIPE_WIDTH = 140
 
 
-def print_results(results: Results) -> None:
+@dataclass(frozen=True)
+class Table:
     """
-    Print the means of a run with their intervals, its groups and how long it took.
+    Rows of cells under headings.
 
-    :param results: The run.
+    A heading that begins with `>` is of numbers, which stand at the right. A cell that is a pair is a value and what
+    stands beside it in grey. Whatever a cell holds, it can open no column, tag, link or colour of its own.
     """
-    rows = [
-        [
-            metric(name).label,
-            metric(name).format(e.value),
-            f"{metric(name).format(e.low)} to {metric(name).format(e.high)}",
-        ]
-        for name, e in results.estimates().items()
-    ]
-    print_table(
-        f"{summary.title_of(results)}: {summary.subtitle_of(results)}", ["metric", ">mean", ">95 % interval"], rows
-    )
-    groups = summary.groups(results)
-    if groups:
-        print_table("By group", groups["columns"], groups["rows"])
-    stages = [[stage, f"{usual:,.1f}", f"{high:,.1f}"] for stage, (usual, high) in summary.latencies(results).items()]
-    print_table("Latency by stage", ["stage", ">median ms", ">p95 ms"], stages)
-    console = _console()
-    for heading, section in results.sections.items():
-        if section.get("text"):
-            console.print(Text(f"{heading}: {section['text']}"))
-    for note in results.run.get("notes", [])[: summary.SHOWN]:
-        console.print(Text(f"note: {note}", style="yellow"))
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def to_terminal(self) -> TerminalTable:
+        """Draw the table for a terminal."""
+        table = TerminalTable(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
+        for name, numbers in self._headings():
+            table.add_column(Text(name), justify="right" if numbers else "left")
+        for row in self.rows:
+            cells = (_pair(cell) for cell in row)
+            table.add_row(*(Text.assemble((a, _STYLES.get(a, "")), (f" {b}" if b else "", "dim")) for a, b in cells))
+        return table
+
+    def to_markdown(self) -> str:
+        """Write the table for a merge request, without a line break at the end."""
+        headings = self._headings()
+        head = "| " + " | ".join(one_line(name) for name, _ in headings) + " |"
+        rule = "|" + "|".join("---:" if numbers else "---" for _, numbers in headings) + "|"
+        lines = [head, rule]
+        for row in self.rows:
+            cells = (_pair(cell) for cell in row)
+            lines.append("| " + " | ".join(one_line(a) + (f" ({one_line(b)})" if b else "") for a, b in cells) + " |")
+        return "\n".join(lines)
+
+    def to_html(self) -> Markup:
+        """Write the table for a page; each cell repeats its heading, for a phone shows a row as a list."""
+        headings = self._headings()
+        kinds = ["number" if numbers else "text" for _, numbers in headings]
+        head = Markup("").join(
+            Markup('<th class="{}">{}</th>').format(kind, name) for kind, (name, _) in zip(kinds, headings, strict=True)
+        )
+        rows = []
+        for row in self.rows:
+            cells = [
+                Markup('<td class="{}{}" data-label="{}"><span>{}{}</span></td>').format(
+                    kind, f" {a}" if a in _STYLES else "", name, a, Markup("<small>{}</small>").format(b) if b else ""
+                )
+                for kind, (name, _), (a, b) in zip(kinds, headings, map(_pair, row), strict=True)
+            ]
+            rows.append(Markup("<tr>{}</tr>\n").format(Markup("").join(cells)))
+        shown = Markup("<thead><tr>{}</tr></thead>").format(head) if any(name for name, _ in headings) else ""
+        return Markup('<div class="scroll"><table>{}<tbody>\n{}</tbody></table></div>').format(
+            shown, Markup("").join(rows)
+        )
+
+    def _headings(self) -> list[tuple[str, bool]]:
+        return [(column.removeprefix(">"), column.startswith(">")) for column in self.columns]
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """
-    Print a table.
+@dataclass(frozen=True)
+class Section:
+    """A part of a report: a text, a drawing that only a page has, a table; `whole` ones are for reports alone."""
 
-    :param title: What stands above it.
-    :param columns: Headings; one that begins with `>` is of numbers and stands at the right.
-    :param rows: The cells; a pair is a value and what stands beside it in grey.
-    """
-    console = _console()
-    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
-    for column in columns:
-        table.add_column(Text(column.removeprefix(">")), justify="right" if column.startswith(">") else "left")
-    for row in rows:
-        table.add_row(*(_cell(cell) for cell in row))
-    console.print(Text(title, style="bold"))
-    console.print(table)
-    console.print()
+    heading: str
+    text: str = ""
+    table: Table | None = None
+    drawing: Markup | None = None
+    whole: bool = False
 
 
-def _cell(value: Any) -> Text:
-    if isinstance(value, tuple | list):
-        return Text.assemble(str(value[0]), (f" {value[1]}", "dim"))
-    return Text(str(value), style=_STYLES.get(str(value), ""))
+@dataclass(frozen=True)
+class Report:
+    """What is said of a run or a comparison, wherever it is shown; `lines` stand out, `facts` are for repeating it."""
+
+    title: str
+    subtitle: str
+    sections: list[Section]
+    lines: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    figures: list[dict[str, str]] = field(default_factory=list)
+    facts: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _console() -> Console:
+def print_report(report: Report) -> None:
+    """Print a report on a terminal, or as plain text where output is redirected."""
     # Made anew each time: tests and pipes change where standard output leads.
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH, no_color=True)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_PIPE_WIDTH, no_color=True)
+    console.print(Text.assemble((report.title, "bold"), (f"\n{report.subtitle}" if report.subtitle else "", "dim")))
+    for section in report.sections:
+        if section.whole:
+            continue
+        console.print()
+        console.print(Text.assemble((section.heading, "bold"), f": {section.text}" if section.text else ""))
+        if section.table is not None:
+            console.print(section.table.to_terminal())
+    console.print()
+    for note in report.notes:
+        console.print(Text(f"Note: {note}", style="yellow"))
+    for line in report.lines:
+        console.print(Text(line))
+
+
+def report_markdown(report: Report) -> str:
+    """Write a report for a merge request."""
+    parts = [f"# {one_line(report.title)}", one_line(report.subtitle)]
+    parts.append("\n".join(f"- **{one_line(line)}**" for line in report.lines))
+    for section in report.sections:
+        if section.whole:
+            continue
+        parts += [f"## {one_line(section.heading)}", one_line(section.text)]
+        if section.table is not None:
+            parts.append(section.table.to_markdown())
+    parts += [f"Note: {one_line(note)}" for note in report.notes]
+    if report.facts:
+        facts = Table(["", ""], report.facts).to_markdown()
+        parts += ["<details><summary>To repeat it</summary>", facts, "</details>"]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def one_line(value: Any) -> str:
+    """Write a text as one line of Markdown in which nothing opens a column, a tag, a link or a formula."""
+    text = " ".join(str(value).split())
+    for character in "\\`*_[]|":
+        text = text.replace(character, f"\\{character}")
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _pair(cell: Any) -> tuple[str, str]:
+    return (str(cell[0]), str(cell[1] or "")) if isinstance(cell, tuple | list) else (str(cell), "")

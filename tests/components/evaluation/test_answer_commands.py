@@ -5,7 +5,7 @@ import json
 import pytest
 
 from shiguan.cli import main
-from shiguan.evaluation.answer_run import AnswerRun
+from shiguan.evaluation.measurement import MeasuredMode
 
 TEXTS = {
     "fall": "The capital Chang'an fell to the rebels in July 756, and the emperor fled to Shu.",
@@ -48,22 +48,22 @@ def test_answers_are_measured_and_a_stopped_run_goes_on(place, library, monkeypa
     command = ["eval", "answers", "--golden", str(place / "golden.jsonl"), "--mode", "precise", *library]
     command += ["--output", str(place / "run")]
     asked = []
-    ask = AnswerRun.ask
+    ask = MeasuredMode.ask
 
-    def stopped_at_the_third(self, golden):
+    def stopped_at_the_third(self, question):
         if len(asked) == 2:
             raise KeyboardInterrupt
-        asked.append(golden.question.id)
-        return ask(self, golden)
+        asked.append(question.id)
+        return ask(self, question)
 
-    monkeypatch.setattr(AnswerRun, "ask", stopped_at_the_third)
+    monkeypatch.setattr(MeasuredMode, "ask", stopped_at_the_third)
     assert main(command) == 130
 
-    def counted(self, golden):
-        asked.append(golden.question.id)
-        return ask(self, golden)
+    def counted(self, question):
+        asked.append(question.id)
+        return ask(self, question)
 
-    monkeypatch.setattr(AnswerRun, "ask", counted)
+    monkeypatch.setattr(MeasuredMode, "ask", counted)
     assert main(command) == 0
     assert asked == ["q1", "q2", "q3", "q4", "q5", "q6"]
     out = capsys.readouterr().out
@@ -133,6 +133,13 @@ def test_why_is_pleasant_to_read(library, capsys):
     assert "✗ found by words" in out
     assert "- found by vectors  not asked" in out
     assert "Lost: not found by BM25." in out
+
+
+def test_why_names_few_of_the_passages_that_have_a_common_word(library, capsys):
+    assert main(["why", "Who made salt a monopoly of the state?", "--expected", "the", *library]) == 0
+    out = capsys.readouterr().out
+    assert out.count("  expected  ") == 3
+    assert "and 1 more with these words" in out  # fall, census, salt and siege have it
 
 
 def test_why_without_words_is_refused(library, capsys):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.evaluation.answer_matching import answer_tokens, contains_answer, exact_match, spoken_answer, token_f1
+from shiguan.evaluation.answer_metrics import answer_tokens, contains_answer, exact_match, spoken_answer, token_f1
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,8 @@
 import pytest
 from haystack import Document, GeneratedAnswer
 
-from shiguan.evaluation.attribution import LABELS, attribute, first_loss
+from shiguan.evaluation.attribution import LABELS, LOST, StageTrace, attribute, loss_of, lost_section
 from shiguan.evaluation.expected_passage import ExpectedPassage
-from shiguan.evaluation.lost_section import HEADING, loss_of, lost_section
-from shiguan.evaluation.stage_trace import StageTrace
 
 TEXT = "Nan Jiyun shot Yin Ziqi in the left eye."
 GOLD = Document(id="gold", content=f"It was autumn. {TEXT}")
@@ -98,11 +96,11 @@ def test_a_search_without_an_answer_ends_with_the_passages():
 def test_of_several_passages_the_first_loss_counts():
     second = ExpectedPassage("never", (), frozenset())
     assert loss_of(trace(), [EXPECTED, second]).stage == "never_ingested"
-    assert first_loss([]) is None
+    assert loss_of(trace(), []) is None
 
 
 def test_losses_are_summed_up_in_the_order_of_the_stages():
-    section = lost_section(["refused", "not_found_by_bm25", "refused"])[HEADING]
+    section = lost_section(["refused", "not_found_by_bm25", "refused"])[LOST]
     assert section["text"] == "Of 3 questions that went wrong: 1 not found by BM25, 2 read, and the question refused."
     assert section["rows"] == [["not found by BM25", "1", "0.33"], ["read, and the question refused", "2", "0.67"]]
     assert lost_section([]) == {}

@@ -9,8 +9,7 @@ import pytest
 
 from shiguan.evaluation.attribution import attribute
 from shiguan.evaluation.expected_passage import ExpectedPassages
-from shiguan.evaluation.ingested_corpus import TENANT, ingest_corpus
-from shiguan.evaluation.lost_section import expected_of_question
+from shiguan.evaluation.provenance import TENANT, ingest_corpus
 from shiguan.evaluation.retrieval_set import read_retrieval_set
 from shiguan.evaluation.traced_mode import TracedMode
 from shiguan.library import Library
@@ -88,8 +87,8 @@ def test_every_miss_of_simple_is_attributed_as_recomputed(choose, least, public_
     with Runner("embedded", "simple", data_dir=tmp_path / "library", outputs=["documents"]) as runner:
         mode = TracedMode(runner)
         for question in judged.questions:
-            trace, _ = mode.ask(question.text, tenant_id=TENANT, top_k=READ)
-            for expected in expected_of_question(question, library):
+            trace = mode.ask(question.text, tenant_id=TENANT, top_k=READ).trace()
+            for expected in library.of_question(question):
                 found = attribute(trace, expected)
                 stage = recomputed(runner, question.text, expected.parent_ids)
                 assert (found.stage if found.stage != "nothing_lost" else "read") == stage, question.id

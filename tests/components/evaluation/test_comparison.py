@@ -4,9 +4,14 @@ from dataclasses import replace
 import pytest
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.comparison import compare_results
-from shiguan.evaluation.comparison_report import comparison_markdown, comparison_rows, conclusion, write_comparison
-from shiguan.evaluation.report import render_page, write_reports
+from shiguan.evaluation.comparison import (
+    compare_results,
+    comparison_report,
+    comparison_table,
+    conclusion,
+    write_comparison,
+)
+from shiguan.evaluation.report import run_report, write_report
 from shiguan.evaluation.results import QuestionResult, Results, read_results, write_results
 
 RUN = {
@@ -47,14 +52,14 @@ def test_a_lost_metric_shuts_the_gate_and_a_kept_one_does_not():
     assert conclusion(kept) == ["Gate: it holds, no gated metric got worse by more than its tolerance."]
 
 
-def test_latency_and_calls_stand_beside_quality():
+def test_calls_stand_beside_quality_and_latency_without_a_verdict():
     slower = results(95)
     slower = replace(
         slower,
         questions=[replace(q, timings_ms={"total": q.timings_ms["total"] * 2}, llm_calls=1) for q in slower.questions],
     )
     verdicts = {d.metric: d.verdict for d in compare_results(results(95), slower, {}).differences}
-    assert verdicts["latency_ms"] == "worse"
+    assert verdicts["latency_ms"] == "not judged"  # the runs came one after the other
     assert verdicts["llm_calls"] == "worse"
     assert verdicts["recall@5"] == "no difference shown"
 
@@ -125,17 +130,16 @@ def test_the_page_loads_nothing_and_escapes_everything(tmp_path):
                 "text": HOSTILE,
                 "columns": ["stage", ">misses"],
                 "rows": [[HOSTILE, "22"]],
-                "curves": {HOSTILE: [[0.1, 0.0], [1.0, 0.3]], "other": [[0.5, 0.2], [1.0, 0.4]]},
+                "curve": [[0.1, 0.0], [1.0, 0.3]],
             }
         },
     )
-    page = render_page(run)
+    page = write_report(run_report(run), tmp_path / "report").read_text(encoding="utf-8")
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert 'src="' not in page and 'href="' not in page and "@import" not in page and "url(" not in page
     assert page.count("<svg") == 4
     assert "prefers-color-scheme: dark" in page
-    write_reports(run, tmp_path)
     markdown = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "<script" not in markdown
     assert r"\[link\]" in markdown
@@ -145,13 +149,14 @@ def test_the_page_loads_nothing_and_escapes_everything(tmp_path):
 def test_a_comparison_is_written_for_people_and_programs(tmp_path):
     before, after = results(95, text=HOSTILE), results(85, text=HOSTILE)
     comparison = compare_results(before, after, {"recall@5": 0.02})
-    write_comparison(comparison, before, after, tmp_path)
+    report = comparison_report(comparison, before, after)
+    write_comparison(comparison, report, before, after, tmp_path)
     page = (tmp_path / "comparison.html").read_text(encoding="utf-8")
     assert "<script" not in page
-    assert '<td class="text worse">worse</td>' in page
+    assert '<td class="text worse" data-label="verdict"><span>worse</span></td>' in page
     data = json.loads((tmp_path / "comparison.json").read_text(encoding="utf-8"))
     assert data["breaches"] == comparison.breaches
     assert {row["metric"]: row["gated"] for row in data["differences"]}["recall@5"] is True
-    text = comparison_markdown(comparison, before, after)
+    text = (tmp_path / "comparison.md").read_text(encoding="utf-8")
     assert "about 0.2 would be called different by chance" in text  # five metrics at 5 %
-    assert comparison_rows(comparison)[0][:3] == ["Recall@5", "0.950", "0.850"]
+    assert comparison_table(comparison).rows[0][:3] == ["Recall@5", "0.950", "0.850"]

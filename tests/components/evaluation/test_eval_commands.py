@@ -5,7 +5,7 @@ import json
 import pytest
 
 from shiguan.cli import main
-from shiguan.evaluation.retrieval_run import RetrievalRun
+from shiguan.evaluation.measurement import MeasuredMode
 from shiguan.loading import pipeline_path
 
 TEXTS = {
@@ -50,7 +50,7 @@ def files(place):
 def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch, capsys):
     command = ["eval", "retrieval", *files(place), "--output", str(place / "run")]
     asked = []
-    ask = RetrievalRun.ask
+    ask = MeasuredMode.ask
 
     def stopped_at_the_third(self, question):
         if len(asked) == 2:
@@ -58,7 +58,7 @@ def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch
         asked.append(question.id)
         return ask(self, question)
 
-    monkeypatch.setattr(RetrievalRun, "ask", stopped_at_the_third)
+    monkeypatch.setattr(MeasuredMode, "ask", stopped_at_the_third)
     assert main(command) == 130
     assert not (place / "run" / "results.json").exists()
 
@@ -66,7 +66,7 @@ def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch
         asked.append(question.id)
         return ask(self, question)
 
-    monkeypatch.setattr(RetrievalRun, "ask", counted)
+    monkeypatch.setattr(MeasuredMode, "ask", counted)
     assert main(command) == 0
     assert asked == list(QUESTIONS)
     out = capsys.readouterr().out
@@ -79,7 +79,7 @@ def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch
     )
     assert (place / "run" / "report.html").is_file() and (place / "run" / "report.md").is_file()
 
-    monkeypatch.setattr(RetrievalRun, "ask", lambda self, question: pytest.fail("asked again"))
+    monkeypatch.setattr(MeasuredMode, "ask", lambda self, question: pytest.fail("asked again"))
     assert main([*command, "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["metrics"]["recall@5"]["value"] == 1.0

@@ -10,8 +10,8 @@ from tests.support.stand_in_llm import Rule
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.errors import RefusedError
 from shiguan.evaluation.golden_maker import GOLDEN_FILE, REVIEW_FILE, GoldenMaker, write_made_set
-from shiguan.evaluation.golden_review import judge_agreement
-from shiguan.evaluation.golden_set import read_golden_set
+from shiguan.evaluation.golden_replies import judge_agreement
+from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.run_store import RunStore
 
 PLACES = ("Suiyang", "Fanyang", "Luoyang", "Lingwu", "Xiangzhou", "Heyang", "Caizhou", "Yunzhou", "Weizhou", "Fengtian")
@@ -82,7 +82,7 @@ def test_a_library_gives_a_set_that_can_be_measured_with(tmp_path, maker, stand_
     assert (made.passages, made.llm_calls, stand_in_llm.calls) == (10, 20, 20)
     golden = read_golden_set(tmp_path / GOLDEN_FILE).questions
     assert len(golden) == 19
-    assert sum(not one.question.answerable for one in golden) == 9
+    assert sum(not one.answerable for one in golden) == 9
     assert all(any(one.gold[0].stands_in(parent) for parent in PARENTS) for one in golden if one.gold)
 
 
@@ -155,7 +155,7 @@ def test_a_broken_review_is_refused(tmp_path, line, words):
         judge_agreement(tmp_path / REVIEW_FILE, {"a": "accept"})
 
 
-@pytest.mark.parametrize("settings", [{"per_passage": 0}, {"per_passage": 12}, {"unanswerable": 1.5}])
+@pytest.mark.parametrize("settings", [{"per_passage": 0}, {"per_passage": 12}])
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(ValueError, match="must be"):
         GoldenMaker(None, **settings)

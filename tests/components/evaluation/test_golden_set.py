@@ -10,7 +10,8 @@ from haystack import Document
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.expected_passage import folded
-from shiguan.evaluation.golden_set import GoldPassage, gold_parents, read_golden_set, write_golden_set
+from shiguan.evaluation.json_lines import write_json_lines
+from shiguan.evaluation.questions import GoldPassage, read_golden_set
 from shiguan.ingest.epub_to_document import EPUBToDocument
 
 SAMPLE = Path(__file__).resolve().parents[3] / "evaluation" / "golden" / "sample_book.jsonl"
@@ -19,15 +20,15 @@ GOOD = {"id": "1", "question": "When?", "answers": ["755"], "gold": [{"quote": "
 
 def written(tmp_path, *rows):
     path = tmp_path / "golden.jsonl"
-    write_golden_set(path, rows)
+    write_json_lines(path, rows)
     return path
 
 
 def test_a_row_is_read_whole(tmp_path):
     row = {**GOOD, "type": "time", "language": "en", "history": [{"role": "user", "content": "An Lushan?"}]}
     (one,) = read_golden_set(written(tmp_path, row)).questions
-    assert (one.question.text, one.question.answers, one.question.stratum) == ("When?", ["755"], "time")
-    assert one.question.history == [{"role": "user", "content": "An Lushan?"}]
+    assert (one.text, one.answers, one.stratum) == ("When?", ["755"], "time")
+    assert one.history == [{"role": "user", "content": "An Lushan?"}]
     assert one.gold == (GoldPassage("In 755"),)
 
 
@@ -44,7 +45,7 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
     ]
     first, second = read_golden_set(written(tmp_path, *rows)).questions
     assert first.gold == (GoldPassage("", "d", 3, 6),)
-    assert (first.question.language, second.question.answerable) == ("en", False)
+    assert (first.language, second.answerable) == ("en", False)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_gold_passage_is_found_by_its_words_or_its_place():
 def test_gold_parents_are_named(tmp_path):
     (one,) = read_golden_set(written(tmp_path, GOOD)).questions
     documents = [Document(id="a", content="In 756"), Document(id="b", content="In 755")]
-    assert gold_parents(one, documents) == [["b"]]
+    assert one.gold_parents(documents) == [["b"]]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def book(tmp_path_factory):
 
 
 def test_the_sample_books_set_has_every_type_in_both_languages():
-    questions = [one.question for one in read_golden_set(SAMPLE).questions]
+    questions = read_golden_set(SAMPLE).questions
     assert len(questions) >= 60
     assert sum(not one.answerable for one in questions) >= 12
     kinds = {language: {one.stratum for one in questions if one.language == language} for language in ("en", "zh")}
@@ -128,8 +129,8 @@ def test_the_sample_books_set_has_every_type_in_both_languages():
 def test_every_answer_of_the_sample_books_set_stands_in_its_passage_and_that_in_the_book(book):
     for one in read_golden_set(SAMPLE).questions:
         quotes = [folded(passage.quote) for passage in one.gold]
-        assert all(quote in book for quote in quotes), one.question.id
-        assert all(any(folded(answer) in quote for quote in quotes) for answer in one.question.answers), one.question.id
+        assert all(quote in book for quote in quotes), one.id
+        assert all(any(folded(answer) in quote for quote in quotes) for answer in one.answers), one.id
 
 
 def test_no_two_questions_of_the_sample_books_set_are_the_same():

@@ -4,12 +4,15 @@ import pytest
 from tests.support.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.golden_set import GoldenQuestion
-from shiguan.evaluation.haystack_judge import HaystackJudge
-from shiguan.evaluation.question import Question
+from shiguan.evaluation.judges import HaystackJudge
+from shiguan.evaluation.questions import Question
 
-GOLDEN = [GoldenQuestion(Question(name, "When did An Lushan rise?", answers=["755"])) for name in ("a", "b")]
-ANSWERED = {"status": "answered", "answer": "He rose in 755. He had three eyes. [1]", "passages": ["He rose in 755."]}
+GOLDEN = [Question(name, "When did An Lushan rise?", answers=["755"]) for name in ("a", "b")]
+ANSWERED = {
+    "status": "answered",
+    "answer": "He rose in 755. He had three eyes. [1]",
+    "documents": [{"content": "He rose in 755."}],
+}
 RECORDS = {"a": ANSWERED, "b": {**ANSWERED, "status": "not_found"}}
 RULES = [
     Rule("statement_scores", {"statements": ["He rose in 755.", "He had three eyes."], "statement_scores": [1, 0]}),

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.gates import GATES, breach, read_gates
-from shiguan.evaluation.intervals import estimate_mean
-from shiguan.evaluation.paired import compare_metric
+from shiguan.evaluation.intervals import compare_metric, estimate_mean
+from shiguan.evaluation.metrics import GATES, breach, read_gates
 
 
 def test_an_interval_holds_what_theory_says():

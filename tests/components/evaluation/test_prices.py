@@ -3,7 +3,7 @@
 import pytest
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.prices import Prices, read_prices
+from shiguan.evaluation.scoring import Prices, read_prices
 
 TABLE = Prices({"m": (0.4, 1.6)})
 

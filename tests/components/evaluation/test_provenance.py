@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from shiguan.evaluation import provenance
-from shiguan.evaluation.provenance import code_hash, describe_circumstances, describe_configuration
+from shiguan.evaluation.provenance import code_hash, corpus_stamp, describe_circumstances, describe_configuration
 from shiguan.loading import pipeline_path
 
 
@@ -35,15 +35,40 @@ def test_an_endpoint_is_named_by_model_and_host_and_never_by_its_secrets(monkeyp
     assert "hidden" not in json.dumps(described)
 
 
-def test_the_code_has_one_name_until_it_changes(tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "_PACKAGE", tmp_path)
-    (tmp_path / "ingest").mkdir()
-    (tmp_path / "ingest" / "one.py").write_text("x = 1\n")
-    (tmp_path / "two.py").write_text("y = 2\n")
-    whole, part = code_hash(), code_hash("ingest")
-    (tmp_path / "two.py").write_text("y = 3\n")
-    assert code_hash() != whole
-    assert code_hash("ingest") == part
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "package/ingest/one.py",
+        "package/support/epub_reader.py",
+        "package/text/cues.yml",
+        "prompts/simple.jinja",
+        "corpus.jsonl",
+    ],
+)
+def test_whatever_makes_passages_makes_another_library(changed, tmp_path, monkeypatch):
+    for name in (
+        "package/ingest/one.py",
+        "package/support/epub_reader.py",
+        "package/text/cues.yml",
+        "prompts/simple.jinja",
+        "corpus.jsonl",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("one\n")
+    monkeypatch.setattr(provenance, "_PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(provenance, "resource_folder", lambda name: tmp_path / name)
+    before, code = corpus_stamp([tmp_path / "corpus.jsonl"], "embedded"), code_hash()
+    assert corpus_stamp([tmp_path / "corpus.jsonl"], "embedded") == before
+    (tmp_path / changed).write_text("two\n")
+    assert corpus_stamp([tmp_path / "corpus.jsonl"], "embedded") != before
+    assert (code_hash() != code) == changed.startswith("package")
+
+
+def test_another_version_of_a_library_that_reads_files_makes_another_library(tmp_path, monkeypatch):
+    (tmp_path / "corpus.jsonl").write_text("{}\n")
+    before = corpus_stamp([tmp_path / "corpus.jsonl"], "embedded")
+    monkeypatch.setattr(provenance, "version", lambda package: "0.0.1")
+    assert corpus_stamp([tmp_path / "corpus.jsonl"], "embedded")["packages"] != before["packages"]
 
 
 def test_circumstances_do_not_name_the_computer():

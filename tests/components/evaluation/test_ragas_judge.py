@@ -8,21 +8,20 @@ import pytest
 from tests.support.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.golden_set import GoldenQuestion
-from shiguan.evaluation.question import Question
-from shiguan.evaluation.ragas_judge import RAGAS_METRICS, RagasJudge
+from shiguan.evaluation.judges import RAGAS_METRICS, RagasJudge
+from shiguan.evaluation.questions import Question
 
 installed = pytest.mark.skipif(
     importlib.util.find_spec("ragas") is None, reason="the extra `ragas` is not installed (650 MB)"
 )
 # Ragas and the client that it holds back warn of themselves.
 pytestmark = pytest.mark.filterwarnings("ignore")
-GOLDEN = GoldenQuestion(Question("q", "When did An Lushan rise?", answers=["16 December 755"]))
+GOLDEN = Question("q", "When did An Lushan rise?", answers=["16 December 755"])
 RECORDS = {
     "q": {
         "status": "answered",
         "answer": "The blow came on 16 December 755. [1]",
-        "passages": ["The blow came on 16 December 755."],
+        "documents": [{"content": "The blow came on 16 December 755."}],
     }
 }
 RULES = [

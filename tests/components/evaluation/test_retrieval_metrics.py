@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.evaluation.passage import Passage
-from shiguan.evaluation.question import Question
+from shiguan.evaluation.questions import Question
 from shiguan.evaluation.retrieval_metrics import (
+    Passage,
     context_metrics,
     first_hits,
     ndcg,
@@ -47,7 +47,7 @@ def test_a_passage_is_right_if_it_overlaps_a_place_of_the_answer(hit, right):
 
 def test_recall_counts_the_best_documents_among_the_first_k():
     found = passages("caaxyb")
-    assert GRADED.gold == {"a", "b"}
+    assert GRADED.gold_documents == {"a", "b"}
     assert [recall(GRADED, found, k) for k in (1, 5, 6)] == [0.0, 0.5, 1.0]
 
 

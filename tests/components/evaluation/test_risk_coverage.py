@@ -15,8 +15,6 @@ def test_the_curve_of_three_answers_and_a_refusal():
         (0.2, 0.75, pytest.approx(1 / 3)),
     ]
     assert curve.area == pytest.approx(1 / 9)
-    assert curve.risk_at(0.6) == pytest.approx(1 / 3)
-    assert curve.risk_at(0.8) is None
 
 
 def test_answers_of_the_same_confidence_come_together():

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.run_store import RunStore, fingerprint
+from shiguan.evaluation.json_lines import fingerprint
+from shiguan.evaluation.run_store import RunStore
 
 CONFIGURATION = {"mode": "simple", "data": {"queries.jsonl": "aa"}}
 

@@ -1,0 +1,247 @@
+"""One measurement from beginning to end: a set of questions in, one record of each, scores and reports out of these."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from shiguan.errors import AnswerError, RefusedError
+from shiguan.evaluation import provenance
+from shiguan.evaluation.answer_metrics import answer_record, is_right
+from shiguan.evaluation.attribution import Attribution, loss_of
+from shiguan.evaluation.expected_passage import ExpectedPassages
+from shiguan.evaluation.json_lines import fingerprint
+from shiguan.evaluation.judges import AnswerJudge
+from shiguan.evaluation.questions import Question, QuestionSet
+from shiguan.evaluation.results import Results, write_results
+from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
+from shiguan.evaluation.run_store import RunStore
+from shiguan.evaluation.scoring import Prices, score_records
+from shiguan.evaluation.traced_mode import TracedMode, TracedRun
+from shiguan.library import Library
+from shiguan.loading import read_definition
+from shiguan.runner import Runner
+from shiguan.support.token_counter import TokenCounter
+
+DEFAULT_ROOT = Path(".data") / "eval"
+"""Where runs are kept that name no folder."""
+
+DEPTH = max(RECALL_DEPTHS)  # how deep the ranking is looked at; deeper than a mode reads
+_WARNINGS_SHOWN = 10
+
+Kind = Literal["retrieval", "answers", "golden"]
+"""What is measured: what is found, what is answered, or both."""
+
+Ingest = Callable[[list[Path], str, Path], list[str]]
+"""Puts files into the data folder of a deployment, and tells what went in with a reservation."""
+
+Track = Callable[[list[Question]], Iterable[Question]]
+"""Goes through the questions and shows how far it is."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    What is measured and where it is kept.
+
+    `files` go into a library of their own at `data_dir`, or beside the run's folder; without files the library of
+    `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval` that is named after what is
+    measured. `context` is whether the context is built and scored, where only retrieval is measured.
+    """
+
+    kind: Kind
+    questions: QuestionSet
+    files: Sequence[Path] = ()
+    deployment: str = "embedded"
+    mode: str | Path = "simple"
+    tenant_id: str = "default"
+    output: Path | None = None
+    data_dir: Path | None = None
+    context: bool = True
+    prices: Prices | None = None
+    seed: int = 0
+
+    @property
+    def tenant(self) -> str:
+        """Whose library is asked."""
+        return provenance.TENANT if self.files else self.tenant_id
+
+    def configuration(self) -> dict[str, Any]:
+        """Name what the numbers hang on; a run's folder belongs to one of these."""
+        options = {
+            "context": self.context,
+            "questions": fingerprint([question.id for question in self.questions.questions]),
+            "count": len(self.questions.questions),
+            "unjudged": len(self.questions.unjudged),
+            "library": self._library(),
+        }
+        described = provenance.describe_configuration(
+            self.deployment, self.mode, data=self.questions.hashes, options=options
+        )
+        return {"kind": self.kind, "set": self.questions.name, **described}
+
+    def _library(self) -> str:
+        """Fingerprint what is asked: the ids of parents hang on their text."""
+        if self.files:
+            return fingerprint(provenance.corpus_stamp(list(self.files), self.deployment))
+        stores = Library(self.deployment, data_dir=self.data_dir).stores
+        ids = sorted(parent.id for parent in ExpectedPassages(stores, self.tenant_id).parents())
+        if not ids:
+            raise RefusedError(
+                f"The tenant `{self.tenant_id}` has nothing in this library. Ingest something, name the files with "
+                "`--corpus`, or check `--tenant` and `--data-dir`."
+            )
+        return fingerprint(ids)
+
+
+class MeasuredMode:
+    """A mode over a library, and what is recorded of each question that it is asked."""
+
+    def __init__(self, plan: Plan, runner: Runner, library: ExpectedPassages) -> None:
+        self.kind = plan.kind
+        self.mode = TracedMode(runner)
+        self.library = library
+        self._counter = TokenCounter()
+        self._places: dict[str, dict[str, str]] = {}
+        if plan.kind == "golden":
+            self._places = {question.id: self._places_of(question) for question in plan.questions.questions}
+        # Models are loaded and stores opened before the first question, which is then as fast as the others.
+        runner.warm_up()
+        self._counter.warm_up()
+
+    def ask(self, question: Question) -> dict[str, Any]:
+        """
+        Ask one question, once.
+
+        The record has what was found 20 deep, what of it was read and how many tokens that is, the answer with its
+        passages (see `answer_record`), where the first of the expected passages was lost, and what it took. What the
+        kind of measurement does not look at is left out.
+        """
+        history = {"history": question.history} if question.history else {}
+        try:
+            run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, **history)
+        except RefusedError as error:
+            raise RefusedError(f"The question `{question.id}` cannot be asked: {error}") from error
+        record: dict[str, Any] = {}
+        if self.kind != "answers":
+            record |= self._ranking(question, run)
+        if self.kind != "retrieval":
+            if run.answer is None:
+                raise AnswerError(
+                    f"The question `{question.id}` got no answer: a stage of `{self.mode.runner.mode}` waited for what "
+                    "never came. Run `shiguan check` on the mode's file."
+                )
+            record |= answer_record(run.answer)
+            shown = [*(run.told["outputs"].get("documents") or []), *run.answer.documents]
+            record["kept"] = all(document.meta.get("tenant_id") == self.library.tenant_id for document in shown)
+        lost = self._loss(question, run, record)
+        record["lost"] = lost.to_json() if lost and (lost.stage != "nothing_lost" or run.answer) else None
+        return record | {name: run.told[name] for name in ("timings_ms", "llm_calls", "usage", "warnings")}
+
+    def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
+        """Record what was found and read; passages that hold a gold one are named after it, as `judged` lists them."""
+        places = self._places.get(question.id, {})
+
+        def written(documents: Any) -> list[list[Any]]:
+            passages = passages_of(documents or [])
+            named = [replace(one, record_id=places.get(one.parent_id)) for one in passages] if places else passages
+            return [passage.to_json() for passage in named]
+
+        read = written(run.first("passages")) if "context" in self.mode.outputs else None
+        tokens = self._counter.count(run.first("context") or "") if read else 0
+        return {
+            "judged": sorted(set(places.values())),
+            "found": written(run.found(DEPTH)),
+            "read": read,
+            "tokens": tokens,
+        }
+
+    def _loss(self, question: Question, run: TracedRun, record: dict[str, Any]) -> Attribution | None:
+        """Say where a question that went wrong lost the first of its passages."""
+        if self.kind == "retrieval":
+            right = {
+                question.document_of(one.record_id, one.pieces) for one in passages_of(run.first("passages") or [])
+            }
+            wrong = record["read"] is not None and not question.gold_documents <= right
+        else:
+            wrong = bool(question.answerable and question.gold and not is_right(question, record))
+        return loss_of(run.trace(), self.library.of_question(question)) if wrong else None
+
+    def _places_of(self, question: Question) -> dict[str, str]:
+        """Say which stored passage holds which gold one; one that holds two stands for both."""
+        held: dict[str, str] = {}
+        for ids in question.gold_parents(self.library.parents()):
+            if not ids:
+                raise RefusedError(
+                    f"The library has no passage with a quote of the question `{question.id}`. Correct the quote, or "
+                    "ingest what it is from."
+                )
+            name = next((held[parent] for parent in ids if parent in held), ids[0])
+            held |= dict.fromkeys(ids, name)
+        return held
+
+
+def measure(
+    plan: Plan, *, track: Track = iter, ingest: Ingest = provenance.ingest_corpus, judge: AnswerJudge | None = None
+) -> tuple[Results, Path]:
+    """
+    Ask every question once and score what it gave; a run that was stopped goes on where it was.
+
+    The results stand in `results.json` of the folder that is named with them. A judge adds metrics that a language
+    model decides.
+    """
+    configuration = plan.configuration()
+    questions = plan.questions.questions
+    name = f"{plan.kind}-{configuration['set']}-{configuration['mode']}-{fingerprint(configuration)[:8]}"
+    output = plan.output or DEFAULT_ROOT / name
+    with RunStore(output, configuration) as store:
+        missing = [question for question in questions if question.id not in store.records]
+        notes: list[str] = []
+        if missing:
+            data_dir = plan.data_dir
+            if plan.files:
+                data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
+                notes += ingest(list(plan.files), plan.deployment, data_dir)
+            with _measured_mode(plan, data_dir) as mode:
+                for question in track(missing):
+                    store.add(question.id, mode.ask(question))
+        scored, sections = score_records(plan.kind, questions, store.records, plan.prices)
+        if judge is not None:
+            judged = judge.judge(questions, store.records, output)
+            notes += judge.notes()
+            for result in scored:
+                result.metrics.update(judged.get(result.id, {}))
+        if plan.questions.unjudged:
+            notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
+        run = {
+            **configuration,
+            **provenance.describe_circumstances(),
+            "seed": plan.seed,
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "notes": [*notes, *_warnings(store.records)],
+        }
+        results = Results(plan.kind, run, scored, sections)
+        write_results(results, output)
+    return results, output
+
+
+@contextmanager
+def _measured_mode(plan: Plan, data_dir: Path | None) -> Iterator[MeasuredMode]:
+    outputs = None
+    if plan.kind == "retrieval":
+        # Without a generator; a file that declares no context is measured by its ranking alone.
+        declared = read_definition(plan.deployment, plan.mode).get("outputs", {})
+        read = ["passages", "context"] if plan.context else []
+        outputs = ["documents", *(read if all(name in declared for name in read) else [])]
+    library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
+    with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=outputs) as runner:
+        yield MeasuredMode(plan, runner, library)
+
+
+def _warnings(records: dict[str, dict[str, Any]]) -> list[str]:
+    """Tell once what stages warned of: a number without a ranker is another number."""
+    counts = Counter(warning for record in records.values() for warning in record["warnings"])
+    return [f"{warning} ({count:,} questions)" for warning, count in counts.most_common(_WARNINGS_SHOWN)]

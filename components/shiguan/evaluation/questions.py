@@ -1,0 +1,186 @@
+"""Questions with everything that is known about their right answers, and the golden sets that they are read from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.json_lines import field_of, file_hash, unique_rows
+
+if TYPE_CHECKING:
+    from haystack import Document
+
+UNKNOWN = "und"  # the language of a question that names none, in the words of BCP 47
+
+
+@dataclass(frozen=True)
+class GoldPassage:
+    """
+    A passage that answers, named so that any way of cutting the source can be scored.
+
+    Either by a `quote` of it, as it stands in the source but for white space, or by `start` and `end` in code points;
+    `source` is the file or record that it is from, empty for any.
+    """
+
+    quote: str = ""
+    source: str = ""
+    start: int | None = None
+    end: int | None = None
+
+    def stands_in(self, document: "Document") -> bool:
+        """Tell whether a parent, whole or cut by the context, is from the source and has the quote or the place."""
+        meta = document.meta
+        if self.source and self.source not in (meta.get("source"), meta.get("record_id"), meta.get("source_id")):
+            return False
+        if self.quote:
+            return _plain(self.quote) in _plain(document.content or "")
+        if self.start is None or self.end is None:
+            return True
+        return int(meta.get("start", 0)) < self.end and self.start < int(meta.get("end", 0))
+
+
+@dataclass(frozen=True)
+class Question:
+    """
+    One question of a set, with its judgements.
+
+    A retrieval set gives `grades`, record id to grade above 0 of every relevant document, and `spans`, record id to the
+    places of the answer in code points, each of them enough. A golden set gives `gold`, the passages that answer it
+    together. Each of `answers` is enough; `stratum` is the group that it is counted in beside the whole.
+    """
+
+    id: str
+    text: str
+    grades: dict[str, float] = field(default_factory=dict)
+    spans: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    answers: list[str] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    answerable: bool = True
+    stratum: str = ""
+    language: str = UNKNOWN
+    gold: tuple[GoldPassage, ...] = ()
+
+    @property
+    def gold_documents(self) -> set[str]:
+        """The documents that recall counts: those of the highest grade."""
+        best = max(self.grades.values(), default=0)
+        return {document for document, grade in self.grades.items() if grade == best}
+
+    @property
+    def question(self) -> "Question":
+        """The question itself: `evaluation/quality.py` still reads golden sets as pairs."""
+        return self
+
+    def document_of(self, record_id: str | None, pieces: "list[tuple[int, int]]") -> str | None:
+        """Name the judged document that pieces of a record are right for: they overlap the answer where it is known."""
+        if record_id is None or record_id not in self.grades:
+            return None
+        spans = self.spans.get(record_id)
+        if spans and not any(start < to and begin < end for start, end in pieces for begin, to in spans):
+            return None
+        return record_id
+
+    def gold_parents(self, documents: Sequence["Document"]) -> list[list[str]]:
+        """Give for each gold passage the ids of the documents that hold it."""
+        return [[document.id for document in documents if passage.stands_in(document)] for passage in self.gold]
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """Questions in the order of their file, the SHA-256 of the files they are from, and what a retrieval set adds."""
+
+    questions: list[Question]
+    hashes: dict[str, str]
+    name: str
+    corpus: Path | None = None
+    unjudged: list[str] = field(default_factory=list)
+
+
+def read_golden_set(path: Path) -> QuestionSet:
+    """
+    Read a golden set; one in which nothing could be right is refused.
+
+    One question a line: `{"id", "question", "answers"?: ["..."], "gold"?: [{"quote", "source"?}], "answerable"?,
+    "history"?: [{"role", "content"}], "type"?, "language"?}`. Each of `answers` is enough. A passage of `gold` is named
+    by words of it (`quote`), or by `doc_id`, `start` and `end` in code points. The question may be called `text`. A
+    question is answerable unless it says otherwise; the queries of a retrieval set can be read as they are.
+    """
+    questions = [_golden_question(name, row, place) for place, name, row in unique_rows(path, "question")]
+    return QuestionSet(questions, {path.name: file_hash(path)}, path.stem)
+
+
+def read_turns(row: dict[str, Any], place: str) -> tuple[str, list[dict[str, Any]]]:
+    """Read a question and what was said before it, from `text` and `history` or from `turns` that end with it."""
+    if row.get("text") is None and row.get("question") is None and row.get("turns"):
+        turns = _turns(row["turns"], place)
+        return turns[-1]["content"], turns[:-1]
+    text = str(field_of(row, ("text", "question"), place))
+    if not text.strip():
+        raise RefusedError(f"{place} has an empty question. Write one, or remove the line.")
+    return text, _turns(row.get("history") or [], place)
+
+
+def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        raise RefusedError(f'{place}: expected a list of turns {{"role", "content"}}, got {turns!r:.80}. Correct it.')
+    return [
+        {"role": str(field_of(turn, ("role",), place)), "content": str(field_of(turn, ("content", "text"), place))}
+        for turn in turns
+    ]
+
+
+def _plain(text: str) -> str:
+    return "".join(text.split())
+
+
+def _golden_question(name: str, row: dict[str, Any], place: str) -> Question:
+    text, history = read_turns(row, place)
+    meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
+    answerable = row.get("answerable", not meta.get("unanswerable", False))
+    if not isinstance(answerable, bool):
+        raise RefusedError(f"{place}: `answerable` must be true or false, got {answerable!r}. Correct the line.")
+    answers = _strings(row.get("answers"), "answers", place)
+    gold = tuple(_gold_passages(row.get("gold"), place))
+    if answerable and not answers and not gold:
+        raise RefusedError(
+            f"{place} has neither answers nor gold passages, so nothing could be right. Add some, or write "
+            '"answerable": false.'
+        )
+    if not answerable and (answers or gold):
+        raise RefusedError(f"{place} says that nothing answers it and gives an answer. Take one of the two out.")
+    return Question(
+        id=name,
+        text=text,
+        answers=answers,
+        history=history,
+        answerable=answerable,
+        stratum=str(row.get("type") or meta.get("stratum") or ""),
+        language=str(row.get("language") or row.get("lang") or meta.get("lang") or UNKNOWN),
+        gold=gold,
+    )
+
+
+def _strings(value: Any, name: str, place: str) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
+        raise RefusedError(f"{place}: `{name}` must be a list of texts, got {value!r:.60}. Correct the line.")
+    return value
+
+
+def _gold_passages(value: Any, place: str) -> list[GoldPassage]:
+    wanted = f'{place}: `gold` must be a list of {{"quote"}} or {{"doc_id", "start", "end"}}'
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise RefusedError(f"{wanted}, got {value!r:.60}. Correct the line.")
+    found = []
+    for item in value:
+        quote, source = item.get("quote", ""), item.get("source") or item.get("doc_id") or ""
+        start, end = item.get("start"), item.get("end")
+        placed = type(start) is int and type(end) is int and 0 <= start < end
+        if not isinstance(quote, str) or not isinstance(source, str) or not (quote.strip() or (source and placed)):
+            raise RefusedError(f"{wanted}, got {item!r:.60}. Correct the line.")
+        found.append(GoldPassage(quote, source, start if placed else None, end if placed else None))
+    return found

@@ -1,0 +1,117 @@
+"""Scores the records of a run by what was measured, and prices them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.answer_metrics import score_answer
+from shiguan.evaluation.attribution import lost_section
+from shiguan.evaluation.questions import Question
+from shiguan.evaluation.results import QuestionResult
+from shiguan.evaluation.retrieval_metrics import Passage, context_metrics, ranking_metrics
+from shiguan.evaluation.risk_coverage import risk_section
+
+_FOUND_SHOWN = 5
+_PER = 1_000_000
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Model to the price of a million tokens read and written, in one currency."""
+
+    models: dict[str, tuple[float, float]]
+
+    def cost(self, model: str, usage: dict[str, Any], calls: int) -> float | None:
+        """Price the calls of one question; None where model or tokens are not known: that is no cost of zero."""
+        if not calls:
+            return 0.0
+        price = self.models.get(model)
+        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if price is None or not isinstance(read, int) or not isinstance(written, int) or not read + written:
+            return None
+        return (read * price[0] + written * price[1]) / _PER
+
+
+def read_prices(path: Path) -> Prices:
+    """Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens."""
+    try:
+        table = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RefusedError(f"{path} cannot be read as YAML: {error}. Correct the path or the file.") from error
+    models: dict[str, tuple[float, float]] = {}
+    for model, price in table.items() if isinstance(table, dict) else ():
+        read, written = (price.get("input"), price.get("output")) if isinstance(price, dict) else (None, None)
+        if not _is_price(read) or not _is_price(written):
+            raise RefusedError(
+                f"{path} prices `{model}` as {price!r}; expected {{input: 0.4, output: 1.6}}, per million tokens."
+            )
+        models[str(model)] = (float(read or 0), float(written or 0))
+    if not models:
+        raise RefusedError(f"{path} has no prices. Expected `model: {{input: 0.4, output: 1.6}}`, per million tokens.")
+    return Prices(models)
+
+
+def score_records(
+    kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]], prices: Prices | None
+) -> tuple[list[QuestionResult], dict[str, Any]]:
+    """Score what `MeasuredMode.ask` recorded: a result per question in their order, and sections for the report."""
+    results = []
+    sure: list[tuple[float, bool]] = []
+    for question in questions:
+        record = records.get(question.id)
+        if record is None:
+            raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to go on.")
+        metrics: dict[str, float] = {}
+        details: dict[str, Any] = {"question": question.text}
+        if kind != "answers":
+            metrics |= _ranking(question, record)
+        if kind == "golden":
+            metrics["tenant_kept"] = float(record["kept"])
+        if kind == "retrieval":
+            details["gold"] = sorted(question.gold_documents)
+            details["found"] = [record_id for record_id, *_ in record["found"][:_FOUND_SHOWN]]
+        else:
+            scored = score_answer(question, record)
+            metrics |= scored.metrics
+            details |= {
+                "answer": record["answer"],
+                "status": record["status"],
+                "gold": question.answers or [passage.quote for passage in question.gold],
+                "confidence": scored.confidence,
+                "right": scored.right,
+            }
+            if scored.right is not None:
+                sure.append((scored.confidence, scored.right))
+        if kind == "answers":
+            metrics |= _costs(record, prices)
+        details |= {name: record[name] for name in ("lost", "warnings") if record[name]}
+        took = record["timings_ms"], record["llm_calls"]
+        results.append(QuestionResult(question.id, metrics, question.stratum, question.language, *took, details))
+    sections = risk_section(sure, refused=len(results) - len(sure)) if kind != "retrieval" else {}
+    lost = [result.details["lost"]["stage"] for result in results if "lost" in result.details]
+    return results, {**sections, **lost_section(lost)}
+
+
+def _ranking(question: Question, record: dict[str, Any]) -> dict[str, float]:
+    """Score what was found and read; a question of which no document is judged has no ranking."""
+    judged = replace(question, grades=dict.fromkeys(record["judged"], 1.0)) if record["judged"] else question
+    if not judged.grades:
+        return {}
+    metrics = ranking_metrics(judged, [Passage.from_json(value) for value in record["found"]])
+    if record["read"] is not None:
+        metrics |= context_metrics(judged, [Passage.from_json(value) for value in record["read"]], record["tokens"])
+    return metrics
+
+
+def _costs(record: dict[str, Any], prices: Prices | None) -> dict[str, float]:
+    costs = {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
+    cost = prices.cost(record["model"], record["usage"], record["llm_calls"]) if prices else None
+    return costs if cost is None else {**costs, "cost": cost}
+
+
+def _is_price(value: Any) -> bool:
+    return type(value) in (int, float) and value >= 0
