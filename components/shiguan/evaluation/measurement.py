@@ -24,7 +24,7 @@ from shiguan.evaluation.traced_mode import TracedMode, TracedRun
 from shiguan.library import Library
 from shiguan.loading import read_definition
 from shiguan.runner import Runner
-from shiguan.support.token_counter import TokenCounter
+from shiguan.models.token_counter import TokenCounter
 
 DEFAULT_ROOT = Path(".data") / "eval"
 """Where runs are kept that name no folder."""
