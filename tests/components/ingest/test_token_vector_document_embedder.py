@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from haystack import AsyncPipeline, Document, Pipeline
 
-from shiguan.ingest.language_aware_document_embedder import LanguageAwareDocumentEmbedder
 from shiguan.ingest.token_vector_document_embedder import TokenVectorDocumentEmbedder
 from shiguan.support.model_cache import PACKAGED_MODEL, seed_model_cache
 from shiguan.support.packed_tokens import PackedTokens, token_ids
@@ -73,8 +72,8 @@ def test_a_batch_that_is_not_positive_is_refused():
 def test_it_comes_back_from_yaml_inside_another_component():
     pipeline = Pipeline()
     settings = {"meta_fields_to_embed": ["title"], "embedding_separator": " ", "batch_size": 5, "token_vectors": False}
-    pipeline.add_component("e", LanguageAwareDocumentEmbedder(TokenVectorDocumentEmbedder("some/model", **settings)))
-    again = Pipeline.loads(pipeline.dumps()).get_component("e").document_embedder
+    pipeline.add_component("e", TokenVectorDocumentEmbedder("some/model", **settings))
+    again = Pipeline.loads(pipeline.dumps()).get_component("e")
     assert again.model == "some/model"
     assert {name: getattr(again, name) for name in settings} == settings
 
