@@ -54,7 +54,6 @@ def load_pipeline(
         definition = pruned(definition, outputs, f"{deployment}/{_name(mode)}")
     if data_dir is not None:
         _set_data_dir(definition, str(data_dir))
-    _require_extra(definition, f"{deployment}/{_name(mode)}")
     definition["metadata"] = {
         **(definition.get("metadata") or {}),
         "deployment": deployment,
@@ -66,6 +65,8 @@ def load_pipeline(
     try:
         return AsyncPipeline.from_dict(definition)
     except Exception as error:  # Haystack raises whatever a component's __init__ raised; all of it is configuration.
+        if "shiguan[" not in str(error):  # the stores' extras name themselves
+            _require_extra(definition, f"{deployment}/{_name(mode)}")
         raise ConfigurationError(
             f"The pipeline `{deployment}/{_name(mode)}` could not be built: {error} Correct the file, or what it needs."
         ) from error

@@ -1,5 +1,6 @@
 """Fixtures for tests of the deployment `elasticsearch_qdrant`: its servers' stand-ins and its files with small models."""
 
+import re
 import shutil
 
 import pytest
@@ -9,11 +10,16 @@ from tests.support.stand_in_qdrant import StandInQdrant
 from shiguan import loading
 from shiguan.resources import resource_folder
 
-SMALL_MODELS = {
-    "BAAI/bge-m3": "sentence-transformers/all-MiniLM-L6-v2",
-    "embedding_dim: 1024": "embedding_dim: 384",
-}
-"""What stands in a file of the deployment, and what stands there where its models are too large."""
+_EMBEDDER = re.compile(
+    r"haystack_integrations\S+SentenceTransformers(?P<kind>Text|Document)Embedder\n(?P<indent> +)init_parameters:\n"
+    r" +model: BAAI/bge-m3.*\n +progress_bar: false\n(?P<more>(?: +meta_fields_to_embed: .*\n)?)"
+)
+
+
+def _packaged_embedder(found):
+    stage = {"Text": "query.e5_text_embedder", "Document": "ingest.e5_document_embedder"}[found["kind"]]
+    parameters = f"{found['indent']}init_parameters:\n{found['more']}" if found["more"] else ""
+    return f"shiguan.{stage}.E5{found['kind']}Embedder\n{parameters}"
 
 
 @pytest.fixture
@@ -37,10 +43,10 @@ def with_small_models(folder, monkeypatch):
     pipelines = folder / "pipelines"
     shutil.copytree(resource_folder("pipelines"), pipelines)
     for path in (pipelines / "elasticsearch_qdrant").glob("*.yml"):
-        text = path.read_text(encoding="utf-8")
-        for large, small in SMALL_MODELS.items():
-            text = text.replace(large, small)
-        path.write_text(text, encoding="utf-8")
+        text = _EMBEDDER.sub(_packaged_embedder, path.read_text(encoding="utf-8"))
+        assert "SentenceTransformers" not in text
+        text = text.replace("BAAI/bge-m3", "intfloat/multilingual-e5-small")
+        path.write_text(text.replace("embedding_dim: 1024", "embedding_dim: 384"), encoding="utf-8")
     monkeypatch.setattr(
         loading, "resource_folder", lambda name: pipelines if name == "pipelines" else resource_folder(name)
     )

@@ -49,8 +49,8 @@ def _named_models(deployment: str) -> dict[str, list[str]]:
     for mode in [*modes, "index"]:
         for node in _components(read_definition(deployment, mode)):
             kind = str(node["type"]).rpartition(".")[2]
-            name = _PACKAGED if kind in _PACKAGED_IN else (node.get("init_parameters") or {}).get("model")
-            if kind.endswith(("Ranker", "Embedder")) and HUB_NAME.fullmatch(str(name)):
+            name = _PACKAGED if kind in _PACKAGED_IN else str((node.get("init_parameters") or {}).get("model"))
+            if kind.endswith(("Ranker", "Embedder")) and HUB_NAME.fullmatch(name):
                 used.setdefault(name, [])
                 used[name] += [mode] if mode not in used[name] else []
     return used

@@ -59,8 +59,8 @@ def fetch_model(name: str) -> Path:
         reason = (str(error).strip().splitlines() or [""])[0]
         raise ShiguanError(
             f"The weights of `{name}` could not be fetched from {constants.ENDPOINT} ({type(error).__name__}: "
-            f"{reason}). Check the name, the network and the room in {constants.HF_HUB_CACHE}, and run the same command "
-            "again: what has arrived is kept. Without a network, copy that folder from a machine that has it."
+            f"{reason}). Check the name, the network and the room in {constants.HF_HUB_CACHE}, and run the same "
+            "command again: what has arrived is kept. Without a network, copy that folder from a machine that has it."
         ) from error
     if not any(_is_weights(file.rfilename) for file in wanted):
         raise ShiguanError(

@@ -135,7 +135,10 @@ class ServingSettings:
         "SHIGUAN_BATCH_CONCURRENCY", 4, "Questions of one batch that are answered side by side.", _whole(1, 50)
     )
     torch_threads: int = _setting(
-        "SHIGUAN_TORCH_THREADS", 1, "Threads of one model call. More than one spins on busy cores.", _whole(1, 256)
+        "SHIGUAN_TORCH_THREADS",
+        1,
+        "Threads of one call of a torch model (extra `transformers`). More than one spins on busy cores.",
+        _whole(1, 256),
     )
     mermaid_url: str = _setting(
         "SHIGUAN_MERMAID_URL", "", "A Mermaid server that draws /draw as PNG; without one /draw is Mermaid text.", str

@@ -48,8 +48,8 @@ def engine_config(form: ShardFormat) -> EdgeConfig:
     :returns: The configuration.
     """
     # Vectors are stored as they were given or normalised by us, so the dot product is the cosine, and the engine keeps
-    # the given numbers. They are read where they lie: read in when the store opens, they would take 32 MB of the smallest
-    # library, and searches are as fast.
+    # the given numbers. They are read where they lie: read in at opening, they would take 32 MB of the smallest
+    # library, and searches are no faster for it.
     dense = EdgeVectorParams(size=form.embedding_dim or 0, distance=Distance.Dot, memory=Memory.Cold)
     vectors = {DENSE: dense} if form.embedding_dim else None
     return EdgeConfig(

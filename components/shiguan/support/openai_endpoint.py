@@ -90,7 +90,7 @@ class OpenAIEndpoint:
         self.retry_delay = retry_delay
         self.generation_kwargs = generation_kwargs
         self.stage = stage
-        self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple["OpenAIChatGenerator", Any]]
+        self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
         self.loop_clients = WeakKeyDictionary()
         self._lock = Lock()
         self._client = self._new_client()
