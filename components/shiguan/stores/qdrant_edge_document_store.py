@@ -161,6 +161,10 @@ class QdrantEdgeDocumentStore(StoreOperations):
         """See `write_documents`; what Haystack's `DocumentWriter` awaits."""
         return await asyncio.to_thread(self.write_documents, documents, policy)
 
+    async def filter_documents_async(self, filters: dict[str, Any] | None = None) -> list[Document]:
+        """See `filter_documents`; what Haystack's `FilterRetriever` awaits."""
+        return await asyncio.to_thread(self.filter_documents, filters)
+
     def build_index(self) -> None:
         """
         Build the HNSW graph now and wait for it, however few documents there are.

@@ -80,7 +80,8 @@ def test_an_upload_goes_in_and_leaves_only_its_record(make, library, tmp_path):
     done = wait(jobs, record)
     assert (done["state"], done["bytes"], done["attempts"]) == ("done", 3, 1)
     assert done["result"] == {
-        "sources": 1, "parents": 1, "children": 1, "new": 1, "removed": 0, "skipped": [], "warnings": [],
+        "sources": 1, "parents": 1, "children": 1, "new": 1, "vectors": 0, "missing": 0, "removed": 0,
+        "skipped": [], "warnings": [],
     }  # fmt: skip
     assert library.texts == {("acme", "a.txt"): "one"}
     assert list(jobs.folder.pending.iterdir()) == []

@@ -41,8 +41,9 @@ class TestHaystacksOwn(
             document_store.write_documents([document])
 
 
-async def test_the_writer_of_a_pipeline_may_await_a_write(document_store):
+async def test_haystacks_components_may_await_writes_and_reads(document_store):
     document = Document(content="text")
     assert await document_store.write_documents_async([document]) == 1
     with pytest.raises(DuplicateDocumentError):
         await document_store.write_documents_async([document])
+    assert await document_store.filter_documents_async() == [document]

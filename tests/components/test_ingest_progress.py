@@ -1,0 +1,46 @@
+import re
+from pathlib import Path
+
+from shiguan.library import IngestedFile
+from shiguan.terminal import IngestProgress, _Stage, print_sources
+
+
+def test_a_stage_tells_how_fast_it_goes_and_how_long_it_will_take():
+    stage = _Stage()
+    assert stage.told() == "reading and writing words"
+    stage.update("vectors", 100, 1_000)
+    stage.update("vectors", 400, 1_000)
+    # 300 in 10 seconds: the 100 that were there at the beginning do not count.
+    assert stage.told(stage.began + 10) == "vectors 400 of 1,000, 30.0 a second, 20 s left"
+    assert stage.told(stage.began + 1_500) == "vectors 400 of 1,000, 0.2 a second, 50 min 0 s left"
+    assert stage.told(stage.began + 15_000).endswith("8 h 20 min left")
+
+
+def test_a_new_file_begins_anew():
+    stage = _Stage()
+    stage.update("vectors", 64, 64)
+    stage.update("vectors", 0, 10)
+    stage.update("vectors", 5, 10)
+    assert stage.told(stage.began + 1) == "vectors 5 of 10, 5.0 a second, 1 s left"
+
+
+def test_elsewhere_than_on_a_terminal_a_line_per_file_names_what_has_no_vector(capsys):
+    with IngestProgress([Path("a.txt"), Path("b.txt")]) as progress:
+        progress.callback("vectors", 1, 2)
+        progress.advance(IngestedFile("a.txt", parents=3))
+        progress.advance(IngestedFile("b.txt", parents=4, missing=1_000))
+    assert capsys.readouterr().err.splitlines() == [
+        "1/2 a.txt: 3 passages",
+        "2/2 b.txt: 4 passages, 1,000 units without a vector",
+    ]
+
+
+def test_a_list_of_sources_says_what_is_missing_and_what_to_do(capsys):
+    whole = {"source": "a.txt", "title": "A", "language": "en", "records": 1, "passages": 3}
+    print_sources([{**whole, "units": 9, "words": 9, "vectors": 9}])
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["a.txt", "A", "en", "1", "3", "all", "all"]
+    print_sources([{**whole, "units": 9, "words": 8, "vectors": 2}])
+    out = capsys.readouterr().out
+    assert re.search(r"8 of 9 +2 of 9", out)
+    assert "ingest their files again" in out
+    assert "shiguan ingest --resume" in out
