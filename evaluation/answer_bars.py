@@ -57,7 +57,7 @@ from shiguan.runner import Runner
 from shiguan.support.answer_sentences import answerability, candidates
 from shiguan.support.sentence_match import sentence_matches
 from shiguan.support.sentences import sentence_spans
-from shiguan.support.source_blocks import source_block
+from shiguan.llm.source_blocks import source_block
 from shiguan.support.terms import terms
 
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -9,11 +9,11 @@ from haystack import component, logging
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources
 from shiguan.support.answer_sentences import Candidate, answerability, candidates, points_back
 from shiguan.support.languages import detect_language
 from shiguan.support.near_duplicates import shingles, similarity
-from shiguan.support.source_blocks import SourceBlock, parse_question, parse_sources
 from shiguan.support.terms import terms
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class ExtractiveChatGenerator:
     Quotes the sentences of the sources that answer the question, each with its number.
 
     Implements Haystack's chat generator protocol, so that the whole system runs without a key. It reads the sources
-    and the question from the prompt (`shiguan.support.source_blocks`), ranks every sentence by words shared with the
+    and the question from the prompt (`shiguan.llm.source_blocks`), ranks every sentence by words shared with the
     question, by their rarity, and by the kind of answer asked for (a time, a number, a person, a reason…), and says
     the mode's not-found sentence when no sentence is good enough. It never adds a word of its own, and it says who
     answered: the reply's meta has `model: extractive` and a usage of zero tokens.

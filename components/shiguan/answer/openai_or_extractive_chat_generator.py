@@ -8,7 +8,7 @@ from haystack import component
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 
 from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
-from shiguan.support.openai_endpoint import (
+from shiguan.llm.endpoint import (
     DEFAULT_MODEL,
     OpenAIEndpoint,
     check_endpoint_settings,

@@ -7,7 +7,7 @@ from haystack import component, default_from_dict, default_to_dict
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 
 from shiguan.errors import AnswerError
-from shiguan.support.openai_endpoint import OpenAIEndpoint, check_endpoint_settings, is_endpoint_configured
+from shiguan.llm.endpoint import OpenAIEndpoint, check_endpoint_settings, is_endpoint_configured
 
 
 @component

@@ -9,7 +9,7 @@ from typing import Any
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.evaluation.golden_set import GoldenQuestion
 from shiguan.evaluation.run_store import RunStore
-from shiguan.support.openai_endpoint import DEFAULT_MODEL, is_endpoint_configured
+from shiguan.llm.endpoint import DEFAULT_MODEL, is_endpoint_configured
 
 
 class AnswerJudge(ABC):

@@ -8,7 +8,7 @@ from typing import Any
 
 from shiguan.evaluation.answer_matching import contains_answer
 from shiguan.evaluation.expected_passage import folded
-from shiguan.support.json_replies import json_object
+from shiguan.llm.json_replies import json_object
 
 UNANSWERABLE = "unanswerable"
 TYPES = (

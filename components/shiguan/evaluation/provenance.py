@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from shiguan import __version__
 from shiguan.evaluation.json_lines import file_hash
 from shiguan.evaluation.run_store import fingerprint
+from shiguan.llm.endpoint import DEFAULT_MODEL, is_endpoint_configured
 from shiguan.loading import pipeline_path, read_definition
 from shiguan.resources import resource_folder
-from shiguan.support.openai_endpoint import DEFAULT_MODEL, is_endpoint_configured
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("haystack-ai", "qdrant-edge-py", "sentence-transformers", "transformers", "torch", "numpy", "scipy")

@@ -12,10 +12,10 @@ from haystack.components.embedders.types import TextEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.support.languages import detect_language
-from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.prompt_rendering import render_prompt
 
 _NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)

@@ -13,8 +13,8 @@ from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.answer.openai_or_extractive_chat_generator import OpenAIOrExtractiveChatGenerator
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.context.context_builder import ContextBuilder
+from shiguan.llm.source_blocks import parse_question, parse_sources
 from shiguan.support.citation_marks import find_marks
-from shiguan.support.source_blocks import parse_question, parse_sources
 
 ATTACKS = yaml.safe_load((Path(__file__).parents[2] / "data" / "adversarial_passages.yml").read_text(encoding="utf-8"))
 ATTACKS["very_long_line"] *= 40

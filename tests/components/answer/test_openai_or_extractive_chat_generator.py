@@ -7,7 +7,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.openai_or_extractive_chat_generator import DEFAULT_MODEL, OpenAIOrExtractiveChatGenerator
 from shiguan.errors import AnswerError
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.prompts import not_found_sentence
 
 PROMPT = [
     ChatMessage.from_system("Cite."),
@@ -122,7 +122,7 @@ def test_keys_and_passwords_never_stand_in_an_error(endpoint, monkeypatch):
 
 def test_waits_one_two_and_four_seconds(endpoint, monkeypatch):
     waits = []
-    monkeypatch.setattr("shiguan.support.openai_endpoint.time.sleep", waits.append)
+    monkeypatch.setattr("shiguan.llm.endpoint.time.sleep", waits.append)
     endpoint.next(times=3, status=500)
     OpenAIOrExtractiveChatGenerator().run(messages=PROMPT)
     assert waits == [1.0, 2.0, 4.0]

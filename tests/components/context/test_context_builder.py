@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shiguan.context.context_builder import ContextBuilder
-from shiguan.support.source_blocks import parse_sources
+from shiguan.llm.source_blocks import parse_sources
 from shiguan.support.token_counter import TokenCounter
 
 PLAIN = "The governor of {} closed the gates and wrote a letter to the court about grain, salt and horses."

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.context.context_builder import ContextBuilder
-from shiguan.support.source_blocks import parse_sources
+from shiguan.llm.source_blocks import parse_sources
 from shiguan.support.token_counter import TokenCounter
 
 STRATEGIES = ("truncate", "sentences", "window", "summarize")

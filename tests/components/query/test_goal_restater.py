@@ -8,8 +8,8 @@ from haystack.dataclasses import ChatMessage
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.goal_restater import GoalRestater
-from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 HISTORY = [

@@ -10,8 +10,8 @@ from haystack.utils import Secret
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.hyde_embedder import HyDEEmbedder, cleaned_passage
-from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 QUESTION = "Why did the rebellion break out?"

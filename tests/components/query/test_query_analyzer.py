@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.query_analyzer import QueryAnalyzer
 from shiguan.query.rewriting_method import choose_method
-from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 TYPES = {"simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"}

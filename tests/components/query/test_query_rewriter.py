@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.query_rewriter import QueryRewriter
-from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 REPLIES = yaml.safe_load((Path(__file__).parents[2] / "data" / "rewriter_replies.yml").read_text(encoding="utf-8"))
@@ -332,8 +332,8 @@ def test_prompt_is_the_golden_one(method, language):
 
 @given(st.text(max_size=300))
 def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply):
+    from shiguan.llm.calls import LlmReply
     from shiguan.query.rewritten_questions import folded
-    from shiguan.support.llm_calls import LlmReply
 
     component = QueryRewriter()
     plan = component._plan(MULTI, None, None, "multi_query")

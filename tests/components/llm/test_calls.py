@@ -3,7 +3,7 @@ from haystack.dataclasses import ChatMessage
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.answer.optional_chat_generator import OptionalChatGenerator
-from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available
 
 PROMPT = [ChatMessage.from_user("Rewrite.")]
 

@@ -3,7 +3,7 @@ import asyncio
 from haystack import Pipeline, component
 from haystack.tracing.tracer import NullSpan, Tracer, tracer
 
-from shiguan.support.stage_timer import StageTimer, stage_times
+from shiguan.llm.stage_timer import StageTimer, stage_times
 
 
 @component

@@ -6,7 +6,7 @@ from typing import Any
 
 from haystack.tracing.tracer import NullSpan, Span, Tracer, enable_tracing, tracer
 
-from shiguan.support.run_watch import RunWatch, current_watch, watched
+from shiguan.llm.run_watch import RunWatch, current_watch, watched
 
 
 class StageTimer(Tracer):

@@ -8,7 +8,7 @@ import yaml
 from jinja2 import Environment, meta, nodes
 
 from shiguan.errors import ConfigurationError
-from shiguan.prompts import list_layers, load_layer, load_prompt_data
+from shiguan.llm.prompts import list_layers, load_layer, load_prompt_data
 
 KINDS = ("persona", "rules", "task", "scope")
 """The kinds of layer of which one is chosen by name: `{% include persona %}` in a template."""

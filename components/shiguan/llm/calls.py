@@ -9,7 +9,7 @@ from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.support.run_watch import current_watch, waiting_for_llm
+from shiguan.llm.run_watch import current_watch, waiting_for_llm
 
 logger = logging.getLogger(__name__)
 

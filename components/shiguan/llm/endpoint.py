@@ -15,9 +15,9 @@ from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.utils import Secret
 
 from shiguan.errors import EndpointError, TimeLimitError
-from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
-from shiguan.support.llm_tally import note_llm_call
-from shiguan.support.run_watch import current_watch
+from shiguan.llm.endpoint_errors import describe_failure, is_worth_retrying
+from shiguan.llm.run_watch import current_watch
+from shiguan.llm.tally import note_llm_call
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.support.neutral_text import neutral_attribute, neutral_text
+from shiguan.llm.neutral_text import neutral_attribute, neutral_text
 
 _OPEN, _CLOSE = "<sources>", "</sources>"
 _QUESTION_OPEN, _QUESTION_CLOSE = "<question>", "</question>"

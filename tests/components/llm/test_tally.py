@@ -2,7 +2,7 @@ import asyncio
 import threading
 from contextvars import copy_context
 
-from shiguan.support.llm_tally import LlmTally, note_llm_call, tallied_llm_calls
+from shiguan.llm.tally import LlmTally, note_llm_call, tallied_llm_calls
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12, "details": {"cached_tokens": 5}}
 
