@@ -8,6 +8,7 @@ from typing import Any
 from haystack import component, logging
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
+from haystack.tools import ToolsType
 
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources
@@ -73,6 +74,8 @@ class ExtractiveChatGenerator:
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None = None,
         generation_kwargs: dict[str, Any] | None = None,
+        *,
+        tools: ToolsType | None = None,  # noqa: ARG002
     ) -> dict[str, list[ChatMessage]]:
         """
         Answer the last user message.
@@ -80,6 +83,7 @@ class ExtractiveChatGenerator:
         :param messages: The prompt, with sources as `ContextBuilder` writes them.
         :param streaming_callback: Called with each quoted sentence.
         :param generation_kwargs: Part of the protocol; there is nothing to set.
+        :param tools: Part of the protocol; none is used.
         :returns: `replies`, one message; none for an empty prompt.
         """
         reply, pieces = self._reply(messages, generation_kwargs)
@@ -95,6 +99,8 @@ class ExtractiveChatGenerator:
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None = None,
         generation_kwargs: dict[str, Any] | None = None,
+        *,
+        tools: ToolsType | None = None,  # noqa: ARG002
     ) -> dict[str, list[ChatMessage]]:
         """
         Answer the last user message, for asynchronous pipelines.
@@ -102,6 +108,7 @@ class ExtractiveChatGenerator:
         :param messages: The prompt, with sources as `ContextBuilder` writes them.
         :param streaming_callback: Awaited with each quoted sentence.
         :param generation_kwargs: Part of the protocol; there is nothing to set.
+        :param tools: Part of the protocol; none is used.
         :returns: `replies`, one message; none for an empty prompt.
         """
         reply, pieces = self._reply(messages, generation_kwargs)

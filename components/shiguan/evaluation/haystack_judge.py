@@ -6,10 +6,10 @@ from typing import Any
 
 from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.evaluation.answer_judge import AnswerJudge
 from shiguan.evaluation.answer_matching import spoken_answer
 from shiguan.evaluation.golden_set import GoldenQuestion
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 HAYSTACK_METRICS = ("haystack_faithfulness", "haystack_context_relevance")
 """What it adds."""
@@ -25,9 +25,10 @@ class HaystackJudge(AnswerJudge):
 
     def __init__(self, model: str | None = None) -> None:
         super().__init__("haystack", model, HAYSTACK_METRICS)
-        generator = OptionalChatGenerator(
+        generator = ConfiguredChatGenerator(
             self.model,
             timeout=120.0,
+            max_retries=1,
             generation_kwargs={"temperature": 0, "response_format": {"type": "json_object"}},
         )
         settings: dict[str, Any] = {"chat_generator": generator, "progress_bar": False, "raise_on_failure": False}

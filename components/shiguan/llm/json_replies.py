@@ -13,7 +13,7 @@ from typing import Any
 
 import json_repair
 
-# A reply longer than this is no reply to any of our prompts; mending takes time that grows with the square of the length.
+# A reply longer than this is no reply to any of our prompts; mending takes the square of the length.
 _LONGEST, _LONGEST_MENDED = 50_000, 8_000
 _DEEPEST = 40
 # So many pieces of JSON are looked at; the text around a reply holds few.
@@ -29,7 +29,7 @@ _SCORE = re.compile(r"^\s*([+-]?\d+(?:\.\d+)?)\s*(?:/\s*\d+(?:\.\d+)?|分|points
 
 
 def json_object(reply: str, key: str | None = None) -> dict[str, Any] | None:
-    """Find the object in a reply, of several the one that has the key; None if there is none or nothing is left of it."""
+    """Find the object in a reply, of several the one that has the key; None if nothing of one is left."""
     value = _find(reply, "{", key)
     return value if isinstance(value, dict) else None
 

@@ -34,7 +34,7 @@ class GoalRestater:
 
     Example:
     ```python
-    restater = GoalRestater(OptionalChatGenerator())
+    restater = GoalRestater(ConfiguredChatGenerator())
     restater.run(query="And his son?", history=[ChatMessage.from_user("How did An Lushan die?")])
     # {"goal": "The person wants to know how An Lushan's son died.", "warnings": [], "llm_calls": 1}
     ```

@@ -55,7 +55,7 @@ class HyDEEmbedder:
 
     Example:
     ```python
-    embedder = HyDEEmbedder(text_embedder, chat_generator=OptionalChatGenerator(), style="classical Chinese")
+    embedder = HyDEEmbedder(text_embedder, chat_generator=ConfiguredChatGenerator(), style="classical Chinese")
     embedder.run(text="安史之乱为什么会爆发？", use_hyde=True)
     # {"embedding": [0.03, …], "hypothetical_passages": ["天寶末，帝春秋高…"], "warnings": [], "llm_calls": 1}
     ```

@@ -66,7 +66,7 @@ class QueryRewriter:
 
     Example:
     ```python
-    rewriter = QueryRewriter(OptionalChatGenerator())
+    rewriter = QueryRewriter(ConfiguredChatGenerator())
     rewriter.run(query="他是何时起兵的？", history=[ChatMessage.from_user("安禄山是谁？")])
     # {"queries": ["安禄山是何时起兵的？"], "query": "安禄山是何时起兵的？", "method": "contextualize",
     #  "warnings": [], "llm_calls": 1}

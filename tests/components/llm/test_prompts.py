@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from shiguan import prompts
 from shiguan.errors import ConfigurationError
+from shiguan.llm import prompts
 from shiguan.llm.prompts import list_prompts, load_prompt, not_found_sentence
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.query_rewriter import QueryRewriter
 
@@ -30,7 +30,7 @@ def endpoint(stand_in_llm, monkeypatch):
 def rewriter(llm, reply=None, **more):
     if reply is not None:
         llm.default = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    return QueryRewriter(OptionalChatGenerator(max_retries=0, timeout=5), **more)
+    return QueryRewriter(ConfiguredChatGenerator(max_retries=0, timeout=5), **more)
 
 
 def test_a_plain_fact_is_searched_as_it_is_without_a_call(stand_in_llm):
@@ -297,7 +297,7 @@ def test_an_unknown_method_in_a_call_is_refused():
 
 def test_round_trip(stand_in_llm):
     component = QueryRewriter(
-        OptionalChatGenerator(),
+        ConfiguredChatGenerator(),
         method="expand",
         n_queries=2,
         persona="You are a scholar.",
