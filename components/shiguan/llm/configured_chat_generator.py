@@ -153,7 +153,7 @@ class ConfiguredChatGenerator:
         self.warm_up()
         with counting_replies() as came_out:
             if self._endpoint is not None:
-                replies = self._endpoint.run(messages, streaming_callback, generation_kwargs, tools)
+                replies = self._endpoint.reply(messages, streaming_callback, generation_kwargs, tools)
             else:
                 extra = _given(streaming_callback=streaming_callback, generation_kwargs=generation_kwargs, tools=tools)
                 replies = self._substitute().run(messages=messages, **extra)["replies"]
@@ -182,7 +182,7 @@ class ConfiguredChatGenerator:
         self.warm_up()
         with counting_replies() as came_out:
             if self._endpoint is not None:
-                replies = await self._endpoint.run_async(messages, streaming_callback, generation_kwargs, tools)
+                replies = await self._endpoint.reply_async(messages, streaming_callback, generation_kwargs, tools)
             else:
                 extra = _given(streaming_callback=streaming_callback, generation_kwargs=generation_kwargs, tools=tools)
                 replies = await run_generator_async(self._substitute(), messages, extra)

@@ -62,7 +62,7 @@ class OpenAIEndpoint:
         self._lock = Lock()
         self._client = self._new_client()
 
-    def run(
+    def reply(
         self,
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None,
@@ -89,14 +89,14 @@ class OpenAIEndpoint:
         except Exception as error:
             raise self._failure(error, stream, retrying.statistics["attempt_number"]) from None
 
-    async def run_async(
+    async def reply_async(
         self,
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None,
         generation_kwargs: dict[str, Any] | None,
         tools: ToolsType | None,
     ) -> list[ChatMessage]:
-        """Answer as `run` does; a `TimeLimitError` if the model gives no sign of life within the run's limit."""
+        """Answer as `reply` does; a `TimeLimitError` if the model gives no sign of life within the run's limit."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
         settings = _with_usage(generation_kwargs) if callback else generation_kwargs
@@ -212,7 +212,7 @@ def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
 
 def _seconds_to_wait(state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
-    return max(FIRST_WAIT * 2 ** (state.attempt_number - 1), asked_to_wait(error))
+    return max(FIRST_WAIT * float(2 ** (state.attempt_number - 1)), asked_to_wait(error))
 
 
 def _log_retry(state: RetryCallState) -> None:

@@ -44,25 +44,14 @@ class StageTimer(Tracer):
     """
 
     def __init__(self, inner: Tracer) -> None:
-        """
-        Stand before another tracer.
-
-        :param inner: The tracer that gets every span.
-        """
+        """Stand before another tracer."""
         self.inner = inner
 
     @contextmanager
     def trace(
         self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
     ) -> Iterator[Span]:
-        """
-        Time a component's run and trace it with the inner tracer.
-
-        :param operation_name: What runs, in Haystack's words.
-        :param tags: What is known about it.
-        :param parent_span: The span it belongs to.
-        :yields: The inner tracer's span.
-        """
+        """Time a component's run and trace it with the inner tracer."""
         watch = current_watch()
         name = (tags or {}).get("haystack.component.name") if operation_name == "haystack.component.run" else None
         if watch is None or not name:
@@ -79,22 +68,13 @@ class StageTimer(Tracer):
             yield _OutputSpan(span, came_out) if writes else span
 
     def current_span(self) -> Span | None:
-        """
-        Give the inner tracer's current span.
-
-        :returns: The span, or an empty one.
-        """
+        """Give the inner tracer's current span."""
         return self.inner.current_span() or NullSpan()
 
 
 @contextmanager
 def watched_stages(watch: RunWatch) -> Iterator[RunWatch]:
-    """
-    Let a watch see every component that runs inside the block.
-
-    :param watch: The watch.
-    :yields: The same.
-    """
+    """Let a watch see every component that runs inside the block."""
     if not isinstance(tracer.actual_tracer, StageTimer):
         enable_tracing(StageTimer(tracer.actual_tracer))
     with watched(watch):
@@ -103,10 +83,6 @@ def watched_stages(watch: RunWatch) -> Iterator[RunWatch]:
 
 @contextmanager
 def stage_times() -> Iterator[dict[str, float]]:
-    """
-    Collect the times of the components that run inside the block.
-
-    :yields: Component name to milliseconds, filled while the block runs; a component that runs twice is added up.
-    """
+    """Collect the times of the components that run inside the block."""
     with watched_stages(RunWatch()) as watch:
         yield watch.times
