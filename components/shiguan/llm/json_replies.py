@@ -21,7 +21,6 @@ _MOST_PIECES = 20
 _MARK = "\x1a"  # a control character: JSON never has it as it is
 _CUT = "cut" + _MARK
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"```[ \t]*(?:[A-Za-z0-9_+-]*)[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|["{}\[\]]', re.DOTALL)
 _WIDE_COLON, _WIDE_COMMA = re.compile(r'(?<=")\s*：'), re.compile(r'，(?=\s*")')
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=[A-Za-z])")
@@ -72,35 +71,29 @@ def _only_string(item: Any) -> str:
 
 
 def _find(reply: str, opening: str, key: str | None = None) -> Any:
+    """Read each piece of JSON that stands for itself, and take the one that has the key, else the longest."""
     text = _THOUGHT.sub(" ", reply[:_LONGEST])
-    fenced = [match[1] for match in _FENCE.finditer(text)]
-    for candidate in (text, *fenced):
-        try:
-            value = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict if opening == "{" else list):
-            return value
-    for candidate in (*fenced, text):
-        value = _best_piece(candidate[:_LONGEST_MENDED], opening, key)
-        if value:
-            return value
-    return None
-
-
-def _best_piece(text: str, opening: str, key: str | None) -> Any:
-    """Mend each piece of JSON that stands for itself; a list inside an object is not taken for the reply's own list."""
     best: Any = None
     at = text.find(opening)
     for _ in range(_MOST_PIECES):
         if at < 0:
             break
-        end, ending = _end_of(text, at)
-        value = _mended(text[at:end] + ending, opening)
-        if value and (best is None or _weight(value, key) > _weight(best, key)):
+        end, cut = _end_of(text, at)
+        value = _read(text[at:end]) if not cut else None
+        if value is None and at < _LONGEST_MENDED:
+            mended_end, mark = (end, cut) if end <= _LONGEST_MENDED else _end_of(text[:_LONGEST_MENDED], at)
+            value = _mended(text[at:mended_end] + mark, opening)
+        if value is not None and (best is None or _weight(value, key) > _weight(best, key)):
             best = value
-        at = -1 if ending else text.find(opening, end)
+        at = -1 if cut else text.find(opening, end)
     return best
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _weight(value: Any, key: str | None) -> tuple[bool, int]:
