@@ -71,6 +71,15 @@ def test_object_is_found(reply, expected):
     assert json_object(reply, "score") == expected
 
 
+def test_long_strict_json_is_read_whole_and_a_long_broken_one_from_its_beginning():
+    items = [f"item {number:05}" for number in range(1500)]
+    text = json.dumps({"score": items})
+    assert json_object(f"Here: {text} Done.", "score") == {"score": items}
+    found = json_object(text.replace("]", ",]"), "score")["score"]
+    assert found == items[: len(found)]
+    assert 400 < len(found) < 800
+
+
 STRINGS = {
     "asked for": ('{"queries": ["a", "b"]}', ["a", "b"]),
     "one string instead of a list": ('{"queries": "a"}', ["a"]),
