@@ -79,10 +79,3 @@ def watched_stages(watch: RunWatch) -> Iterator[RunWatch]:
         enable_tracing(StageTimer(tracer.actual_tracer))
     with watched(watch):
         yield watch
-
-
-@contextmanager
-def stage_times() -> Iterator[dict[str, float]]:
-    """Collect the times of the components that run inside the block."""
-    with watched_stages(RunWatch()) as watch:
-        yield watch.times

@@ -47,7 +47,12 @@ async def foreign(endpoint):
     await generator.async_client.close()
 
 
+ALIVE = []
+"""What has been asked: a generator that is collected while its event loop runs cannot close its connections."""
+
+
 async def calls_of(generator, **inputs):
+    ALIVE.append(generator)
     pipeline = AsyncPipeline()
     pipeline.add_component("generator", generator)
     with watched_stages(RunWatch()), tallied_llm_calls() as tally:
