@@ -50,12 +50,12 @@ from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.retrieval_metrics import ndcg, passages_of
 from shiguan.evaluation.retrieval_set import read_retrieval_set
 from shiguan.evaluation.risk_coverage import curve_table, risk_curve
+from shiguan.llm.source_blocks import source_block
 from shiguan.query.query_rewriter import QueryRewriter
 from shiguan.runner import Runner
 from shiguan.support.answer_sentences import answerability, candidates
 from shiguan.support.sentence_match import sentence_matches
 from shiguan.support.sentences import sentence_spans
-from shiguan.support.source_blocks import source_block
 from shiguan.support.terms import terms
 
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

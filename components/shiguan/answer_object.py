@@ -5,7 +5,7 @@ from typing import Any
 
 from haystack import Document, GeneratedAnswer
 
-from shiguan.support.llm_tally import LlmTally
+from shiguan.llm.tally import LlmTally
 
 Results = dict[str, dict[str, Any]]
 """The outputs of a run: by component, then by socket."""

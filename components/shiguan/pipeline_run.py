@@ -13,9 +13,9 @@ from haystack.errors import FilterError
 
 from shiguan.answer_object import Results
 from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError
-from shiguan.support.llm_tally import LlmTally, tallied_llm_calls
-from shiguan.support.run_watch import RunWatch, TimeLimits
-from shiguan.support.stage_timer import watched_stages
+from shiguan.llm.run_watch import RunWatch, TimeLimits
+from shiguan.llm.stage_timer import watched_stages
+from shiguan.llm.tally import LlmTally, tallied_llm_calls
 
 
 class PipelineRun:

@@ -3,7 +3,7 @@
 from typing import Any, TypedDict
 
 from shiguan.errors import RefusedError
-from shiguan.support.run_watch import TimeLimits
+from shiguan.llm.run_watch import TimeLimits
 
 MAX_QUESTION = 2000
 """The longest question that is answered, in characters."""

@@ -10,9 +10,9 @@ from tests.support.stand_in_llm import Fault, StandInLlm
 
 from shiguan.answer_events import EVENTS
 from shiguan.errors import RefusedError, TimeLimitError
+from shiguan.llm.run_watch import TimeLimits
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.runner import Runner
-from shiguan.support.run_watch import TimeLimits
 
 QUESTION = "Who proposed the two-tax reform?"
 GOOD = "Yang Yan proposed the two-tax reform in 780. [1] It was collected in summer and autumn [1]."

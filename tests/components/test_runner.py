@@ -142,3 +142,26 @@ def test_an_empty_question_is_refused(typed):
 def test_a_long_question_is_refused_with_its_length():
     with pytest.raises(RefusedError, match="has 10,000 characters, the limit is 2,000"):
         checked_question("x" * 10_000)
+
+
+def test_haystacks_own_generator_in_a_file_of_the_users_is_counted(tmp_path, monkeypatch, stand_in_llm):
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    stand_in_llm.default = "He."
+    generator = (
+        "  generator:\n"
+        "    type: haystack.components.generators.chat.openai.OpenAIChatGenerator\n"
+        f"    init_parameters: {{model: m, api_base_url: {stand_in_llm.url}}}\n"
+    )
+    text = PIPELINE.replace("connections:\n", generator + "connections:\n").replace(
+        "{sender: prompt_builder.prompt, receiver: answers.replies}",
+        "{sender: prompt_builder.prompt, receiver: generator.messages}\n"
+        "  - {sender: generator.replies, receiver: answers.replies}",
+    )
+    (tmp_path / "pipelines" / "here").mkdir(parents=True)
+    (tmp_path / "pipelines" / "here" / "own.yml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(loading, "resource_folder", lambda name: tmp_path / name)
+    with Runner("here", "own") as runner:
+        answer = runner.ask("Who?", tenant_id="library")
+        runner._loop.run(runner.pipeline.get_component("generator").async_client.close())
+    assert (answer["answer"], answer["metadata"]["llm_calls"], stand_in_llm.calls) == ("He.", 1, 1)
+    assert answer["metadata"]["usage"]["total_tokens"] > 0

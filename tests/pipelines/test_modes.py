@@ -61,7 +61,7 @@ def test_without_an_llm_every_mode_answers_chinese(runner):
 
 
 def test_what_the_sources_do_not_say_gets_the_modes_own_sentence(runner, mode):
-    from shiguan.prompts import not_found_sentence
+    from shiguan.llm.prompts import not_found_sentence
 
     answer = runner.ask("Who invented the telephone in Boston?", tenant_id="a")
     assert (answer["status"], answer["citations"]) == ("not_found", [])

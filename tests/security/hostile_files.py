@@ -136,7 +136,7 @@ def _code_in_parameters() -> Iterator[Hostile]:
     router = "haystack.components.routers.conditional_router.ConditionalRouter"
     joiner = "haystack.components.joiners.branch.BranchJoiner"
     azure = "haystack.components.generators.chat.azure.AzureOpenAIChatGenerator"
-    ours = "shiguan.answer.openai_or_extractive_chat_generator.OpenAIOrExtractiveChatGenerator"
+    ours = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"
     route = {"condition": "{{ true }}", "output": "{{ query }}", "output_name": "x", "output_type": "str"}
     tool = {"type": "haystack.tools.tool.Tool", "data": {"name": "x", "function": "os.system"}}
     cases: list[tuple[str, str, dict[str, Any]]] = [
@@ -239,7 +239,7 @@ def _templates() -> Iterator[Hostile]:
         ("of an expander", "haystack.components.query.query_expander.QueryExpander", {"prompt_template": danger}),
         ("of a plain builder", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": danger}),
         ("in a list of messages", "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder", {"template": [{"role": "user", "content": [{"text": danger}]}]}),
-        ("in a generator's kwargs", "shiguan.answer.openai_or_extractive_chat_generator.OpenAIOrExtractiveChatGenerator", {"generation_kwargs": {"chat_template": danger}}),
+        ("in a generator's kwargs", "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator", {"generation_kwargs": {"chat_template": danger}}),
     ]  # fmt: skip
     for name, type_, parameters in places:
         spec = {"type": type_, "init_parameters": parameters}

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.llm.source_blocks import SourceBlock
 from shiguan.support.answer_sentences import FEATURES, WEIGHTS, answerability, candidates
 from shiguan.support.han_folding import fold_han
-from shiguan.support.source_blocks import SourceBlock
 
 NOTED = "Guo Ziyi crossed the river[Note: The river is the Wei. See the Annals.] with ten horsemen. He returned."
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.llm.source_blocks import SourceBlock
 from shiguan.support.answer_sentences import answerability, candidates
 from shiguan.support.answerability import Grounds, log_odds
-from shiguan.support.source_blocks import SourceBlock
 
 SALT = "In 758 the official Diwu Qi created a salt monopoly, and the state sold the salt at 110 cash a peck."
 TRADE = "The merchants of the lower Yangzi bought salt from the monopoly and sold it on in the towns."

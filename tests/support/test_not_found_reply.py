@@ -1,6 +1,6 @@
 import pytest
 
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.prompts import not_found_sentence
 from shiguan.support.not_found_reply import is_not_found
 
 

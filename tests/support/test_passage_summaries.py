@@ -1,7 +1,7 @@
 import pytest
 
+from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources
 from shiguan.support.passage_summaries import read_summaries, summary_messages
-from shiguan.support.source_blocks import SourceBlock, parse_question, parse_sources
 
 BLOCKS = [SourceBlock(1, "One [7].", file="a"), SourceBlock(2, "</sources>")]
 

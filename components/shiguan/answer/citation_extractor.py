@@ -6,7 +6,7 @@ from typing import Any, get_args
 from haystack import Document, GeneratedAnswer, component, logging
 from haystack.dataclasses import ChatMessage
 
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.prompts import not_found_sentence
 from shiguan.support.cited_claims import check_claim, citations_of, claim_record, numbered_passages
 from shiguan.support.cited_text import Format, write_cited
 from shiguan.support.claims import ClaimedText, split_claims

@@ -8,12 +8,13 @@ from typing import Any
 from haystack import component, logging
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
+from haystack.tools import ToolsType
 
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources
 from shiguan.support.answer_sentences import Candidate, answerability, candidates, points_back
 from shiguan.support.languages import detect_language
 from shiguan.support.near_duplicates import shingles, similarity
-from shiguan.support.source_blocks import SourceBlock, parse_question, parse_sources
 from shiguan.support.terms import terms
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class ExtractiveChatGenerator:
     Quotes the sentences of the sources that answer the question, each with its number.
 
     Implements Haystack's chat generator protocol, so that the whole system runs without a key. It reads the sources
-    and the question from the prompt (`shiguan.support.source_blocks`), ranks every sentence by words shared with the
+    and the question from the prompt (`shiguan.llm.source_blocks`), ranks every sentence by words shared with the
     question, by their rarity, and by the kind of answer asked for (a time, a number, a person, a reason…), and says
     the mode's not-found sentence when no sentence is good enough. It never adds a word of its own, and it says who
     answered: the reply's meta has `model: extractive` and a usage of zero tokens.
@@ -73,6 +74,8 @@ class ExtractiveChatGenerator:
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None = None,
         generation_kwargs: dict[str, Any] | None = None,
+        *,
+        tools: ToolsType | None = None,  # noqa: ARG002
     ) -> dict[str, list[ChatMessage]]:
         """
         Answer the last user message.
@@ -80,6 +83,7 @@ class ExtractiveChatGenerator:
         :param messages: The prompt, with sources as `ContextBuilder` writes them.
         :param streaming_callback: Called with each quoted sentence.
         :param generation_kwargs: Part of the protocol; there is nothing to set.
+        :param tools: Part of the protocol; none is used.
         :returns: `replies`, one message; none for an empty prompt.
         """
         reply, pieces = self._reply(messages, generation_kwargs)
@@ -95,6 +99,8 @@ class ExtractiveChatGenerator:
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None = None,
         generation_kwargs: dict[str, Any] | None = None,
+        *,
+        tools: ToolsType | None = None,  # noqa: ARG002
     ) -> dict[str, list[ChatMessage]]:
         """
         Answer the last user message, for asynchronous pipelines.
@@ -102,6 +108,7 @@ class ExtractiveChatGenerator:
         :param messages: The prompt, with sources as `ContextBuilder` writes them.
         :param streaming_callback: Awaited with each quoted sentence.
         :param generation_kwargs: Part of the protocol; there is nothing to set.
+        :param tools: Part of the protocol; none is used.
         :returns: `replies`, one message; none for an empty prompt.
         """
         reply, pieces = self._reply(messages, generation_kwargs)

@@ -10,10 +10,8 @@ from haystack.dataclasses import ChatMessage
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.prompts import load_layer, load_prompt, load_prompt_data, not_found_sentence
-from shiguan.support.languages import detect_language
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.prompt_layers import (
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_layers import (
     check_layer,
     in_language,
     layer_path,
@@ -21,7 +19,9 @@ from shiguan.support.prompt_layers import (
     read_examples,
     read_profile,
 )
-from shiguan.support.prompt_rendering import chat_prompt_builder, prompt_hash
+from shiguan.llm.prompt_rendering import chat_prompt_builder, prompt_hash
+from shiguan.llm.prompts import load_layer, load_prompt, load_prompt_data, not_found_sentence
+from shiguan.support.languages import detect_language
 
 # No sockets: their words come from files and depend on the mode, the parameters and the language.
 _FILLED = ("not_found", "profile", "examples")

@@ -10,6 +10,7 @@ ALLOWED_TYPES = (
     "shiguan.retrieval",
     "shiguan.context",
     "shiguan.answer",
+    "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator",
     "shiguan.grading",
     "shiguan.memory",
     "shiguan.stores",

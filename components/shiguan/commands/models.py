@@ -104,7 +104,7 @@ def _fetch(names: list[str], *, quiet: bool) -> None:
         if name == _PACKAGED:
             from shiguan.models.engine import engine
 
-            engine(1)
+            engine()
         else:
             fetch_model(name)
 

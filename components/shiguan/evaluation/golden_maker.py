@@ -13,11 +13,11 @@ from haystack.components.generators.chat.types import ChatGenerator
 from shiguan.evaluation.golden_replies import TYPES, UNANSWERABLE, read_judgements, read_questions
 from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.run_store import RunStore
+from shiguan.llm.calls import ask_llm
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import SourceBlock, render_sources
 from shiguan.support.languages import detect_language
-from shiguan.support.llm_calls import ask_llm
 from shiguan.support.near_duplicates import shingles, similarity
-from shiguan.support.prompt_rendering import render_prompt
-from shiguan.support.source_blocks import SourceBlock, render_sources
 
 GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "review.jsonl"
 REVIEW_SHARE = 0.1

@@ -11,7 +11,7 @@ from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.expected_passage import folded
 from shiguan.evaluation.json_lines import field_of, read_json_lines
-from shiguan.support.json_replies import json_object
+from shiguan.llm.json_replies import json_object
 
 UNANSWERABLE = "unanswerable"
 TYPES = (

@@ -10,12 +10,12 @@ from typing import Any
 
 from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.evaluation.answer_metrics import spoken_answer
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.run_store import RunStore
-from shiguan.support.openai_endpoint import DEFAULT_MODEL, is_endpoint_configured
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.endpoint import DEFAULT_MODEL, is_endpoint_configured
 
 HAYSTACK_METRICS = ("haystack_faithfulness", "haystack_context_relevance")
 RAGAS_METRICS = ("ragas_faithfulness", "ragas_answer_relevancy", "ragas_context_precision", "ragas_context_recall")
@@ -100,8 +100,11 @@ class HaystackJudge(AnswerJudge):
 
     def __init__(self, model: str | None = None) -> None:
         super().__init__("haystack", model, {HAYSTACK_METRICS[0]: self._faithful, HAYSTACK_METRICS[1]: self._relevant})
-        generator = OptionalChatGenerator(
-            self.model, timeout=120.0, generation_kwargs={"temperature": 0, "response_format": {"type": "json_object"}}
+        generator = ConfiguredChatGenerator(
+            self.model,
+            timeout=120.0,
+            max_retries=1,
+            generation_kwargs={"temperature": 0, "response_format": {"type": "json_object"}},
         )
         settings: dict[str, Any] = {"chat_generator": generator, "progress_bar": False, "raise_on_failure": False}
         self._faithfulness = FaithfulnessEvaluator(**settings)

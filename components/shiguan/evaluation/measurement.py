@@ -23,8 +23,8 @@ from shiguan.evaluation.scoring import Prices, score_records
 from shiguan.evaluation.traced_mode import TracedMode, TracedRun
 from shiguan.library import Library
 from shiguan.loading import read_definition
-from shiguan.runner import Runner
 from shiguan.models.token_counter import TokenCounter
+from shiguan.runner import Runner
 
 DEFAULT_ROOT = Path(".data") / "eval"
 """Where runs are kept that name no folder."""

@@ -7,13 +7,13 @@ from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.json_replies import json_object
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.rewritten_questions import cleaned_question, fault_of_goal
 from shiguan.support.history import clean_history
-from shiguan.support.json_replies import json_object
 from shiguan.support.languages import detect_language
-from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.prompt_rendering import render_prompt
 
 _NO_LLM = "No LLM is configured: the goal is the question itself."
 _SENTENCE_END = re.compile(r"[。！？]|[.!?](?=\s|$)")
@@ -34,7 +34,7 @@ class GoalRestater:
 
     Example:
     ```python
-    restater = GoalRestater(OptionalChatGenerator())
+    restater = GoalRestater(ConfiguredChatGenerator())
     restater.run(query="And his son?", history=[ChatMessage.from_user("How did An Lushan die?")])
     # {"goal": "The person wants to know how An Lushan's son died.", "warnings": [], "llm_calls": 1}
     ```

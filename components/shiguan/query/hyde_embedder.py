@@ -10,11 +10,11 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.rewritten_questions import cleaned_passage
 from shiguan.support.languages import detect_language
-from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.prompt_rendering import render_prompt
 
 _NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
 _MOST_PASSAGES = 8
@@ -44,7 +44,7 @@ class HyDEEmbedder:
     Example:
     ```python
     embedder = HyDEEmbedder(
-        E5TextEmbedder(), document_embedder=E5DocumentEmbedder(), chat_generator=OptionalChatGenerator()
+        E5TextEmbedder(), document_embedder=E5DocumentEmbedder(), chat_generator=ConfiguredChatGenerator()
     )
     embedder.run(text="安史之乱为什么会爆发？", use_hyde=True)
     # {"embedding": [0.03, …], "hypothetical_passages": ["天寶末，帝春秋高…"], "warnings": [], "llm_calls": 1}

@@ -8,14 +8,14 @@ from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.json_replies import json_object
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.follow_up import needs_context
 from shiguan.query.question_analysis import QuestionAnalysis, analyse_question, with_model_reply
 from shiguan.query.rewriting_method import choose_method
 from shiguan.support.history import clean_history
-from shiguan.support.json_replies import json_object
-from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.prompt_rendering import render_prompt
 
 _NO_LLM = "No LLM is configured: the question was analysed by rules alone."
 

@@ -7,15 +7,15 @@ from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.json_replies import json_object, json_strings
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.follow_up import needs_context
 from shiguan.query.question_analysis import analyse_question
 from shiguan.query.rewriting_method import METHODS, choose_method, method_of
 from shiguan.query.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
 from shiguan.support.history import clean_history
-from shiguan.support.json_replies import json_object, json_strings
-from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.prompt_rendering import render_prompt
 from shiguan.support.salient_terms import salient_terms
 
 _ON_FAILURE = ("original", "join", "terms")
@@ -66,7 +66,7 @@ class QueryRewriter:
 
     Example:
     ```python
-    rewriter = QueryRewriter(OptionalChatGenerator())
+    rewriter = QueryRewriter(ConfiguredChatGenerator())
     rewriter.run(query="他是何时起兵的？", history=[ChatMessage.from_user("安禄山是谁？")])
     # {"queries": ["安禄山是何时起兵的？"], "query": "安禄山是何时起兵的？", "method": "contextualize",
     #  "warnings": [], "llm_calls": 1}

@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args
 from haystack import Document, component
 from haystack.components.generators.chat.types import ChatGenerator
 
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.support.languages import detect_language
-from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.support.relevance import (
     Relevance,
     read_relevance,

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.prompts import list_layers, load_prompt_data
+from shiguan.llm.prompts import list_layers, load_prompt_data
+from shiguan.llm.run_watch import TimeLimits
 from shiguan.question import MAX_QUESTION, AskOptions, checked_question
 from shiguan.retrieval.tenant_filter import TenantFilter
-from shiguan.support.run_watch import TimeLimits
 
 MAX_BATCH = 50
 """The most questions of one batch."""

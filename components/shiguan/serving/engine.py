@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from shiguan.answer_events import GENERATION_COMPLETE, AnswerEvent
 from shiguan.errors import ConfigurationError
+from shiguan.llm.run_watch import TimeLimits
 from shiguan.loading import list_modes
 from shiguan.runner import Runner
 from shiguan.serving import metrics
@@ -18,7 +19,6 @@ from shiguan.serving.error_replies import ApiError, as_api_error
 from shiguan.serving.invalid_fields import invalid_fields
 from shiguan.serving.settings import ServingSettings
 from shiguan.support.claim_stream import ClaimStream
-from shiguan.support.run_watch import TimeLimits
 
 logger = logging.getLogger(__name__)
 

@@ -6,14 +6,14 @@ from typing import Any
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
+from shiguan.llm.json_replies import json_number, json_object
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import SourceBlock, render_sources
 from shiguan.support.answer_check import check_answer
 from shiguan.support.claims import split_claims
-from shiguan.support.json_replies import json_number, json_object
-from shiguan.support.neutral_text import neutral_text
 from shiguan.support.not_found_reply import is_not_found
-from shiguan.support.prompt_rendering import render_prompt
 from shiguan.support.question_shapes import question_subject
-from shiguan.support.source_blocks import SourceBlock, render_sources
 from shiguan.support.terms import terms
 
 PROMPT = "answer_grader"

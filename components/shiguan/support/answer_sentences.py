@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from shiguan.llm.source_blocks import SourceBlock
 from shiguan.models.rarity import rarity
 from shiguan.support.answerability import Grounds, log_odds
 from shiguan.support.han_folding import fold_han
 from shiguan.support.question_shapes import Shape, has_shape, question_shapes, question_subject
 from shiguan.support.sentence_match import sentence_matches
 from shiguan.support.sentences import sentence_spans
-from shiguan.support.source_blocks import SourceBlock
 from shiguan.support.terms import terms
 
 # A single Han character says less than a pair of neighbours or a Latin word.

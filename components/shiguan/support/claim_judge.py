@@ -6,12 +6,12 @@ from typing import Any, get_args
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
+from shiguan.llm.json_replies import json_object
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import SourceBlock, render_sources
 from shiguan.support.answer_check import CheckedClaim
 from shiguan.support.claim_support import Support, Verdict
-from shiguan.support.json_replies import json_object
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.prompt_rendering import render_prompt
-from shiguan.support.source_blocks import SourceBlock, render_sources
 from shiguan.support.verbatim import find_verbatim
 
 PROMPT = "hallucination_grader"

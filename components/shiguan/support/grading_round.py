@@ -7,14 +7,14 @@ from typing import Any, Literal
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.calls import LlmReply
+from shiguan.llm.prompts import not_found_sentence
 from shiguan.support.answer_check import CheckedClaim, Similarity, check_answer
 from shiguan.support.attempts import as_verdicts, attempt_record, first_state, passages_for_retry, worth
 from shiguan.support.claim_judge import read_verdicts
 from shiguan.support.claim_removal import with_marked_claims, without_claims
 from shiguan.support.claims import ClaimedText, split_claims
 from shiguan.support.languages import detect_language
-from shiguan.support.llm_calls import LlmReply
 from shiguan.support.not_found_reply import is_not_found
 from shiguan.support.retry_request import feedback_text, retry_queries
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.prompts import not_found_sentence
 from shiguan.support.citation_marks import find_marks
 from shiguan.support.terms import terms
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from haystack.dataclasses import ChatMessage
 
-from shiguan.support.json_replies import json_object
+from shiguan.llm.json_replies import json_object
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import SourceBlock, render_sources
 from shiguan.support.languages import detect_language
-from shiguan.support.prompt_rendering import render_prompt
-from shiguan.support.source_blocks import SourceBlock, render_sources
 
 _WORDS_PER_TOKEN = 0.7
 _FEWEST_WORDS = 20

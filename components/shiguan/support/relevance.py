@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
+from shiguan.llm.json_replies import json_number, json_object
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import SourceBlock, render_sources
 from shiguan.models.rarity import rarity
-from shiguan.support.json_replies import json_number, json_object
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.prompt_rendering import render_prompt
 from shiguan.support.question_shapes import question_subject
-from shiguan.support.source_blocks import SourceBlock, render_sources
 from shiguan.support.terms import terms
 
 _WORD = re.compile(r"[^\W_]+")

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from shiguan.llm.neutral_text import neutral_text
 from shiguan.support.answer_check import CheckedClaim
-from shiguan.support.neutral_text import neutral_text
 from shiguan.support.terms import terms
 
 _MOST_CLAIMS = 3

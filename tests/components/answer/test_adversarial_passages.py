@@ -10,11 +10,11 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
-from shiguan.answer.openai_or_extractive_chat_generator import OpenAIOrExtractiveChatGenerator
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.context.context_builder import ContextBuilder
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.source_blocks import parse_question, parse_sources
 from shiguan.support.citation_marks import find_marks
-from shiguan.support.source_blocks import parse_question, parse_sources
 
 ATTACKS = yaml.safe_load((Path(__file__).parents[2] / "data" / "adversarial_passages.yml").read_text(encoding="utf-8"))
 ATTACKS["very_long_line"] *= 40
@@ -128,7 +128,7 @@ def endpoint(stand_in_llm, monkeypatch):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_model_over_http_gets_two_messages_and_its_citations_mean_what_they_say(endpoint, mode):
-    generator = OpenAIOrExtractiveChatGenerator(mode=mode)
+    generator = ConfiguredChatGenerator(without_endpoint=ExtractiveChatGenerator(mode))
     extractor = CitationExtractor(mode=mode)
     endpoint.default = (
         "Guo Ziyi took Chang'an back in 757 with the help of the Uighurs [2]. The salt tax was raised [3]."

@@ -7,7 +7,7 @@ from haystack.core.serialization import component_from_dict, component_to_dict
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.errors import ConfigurationError
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.prompts import not_found_sentence
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCUMENTS = [

@@ -18,8 +18,8 @@ from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.checking.reading import read_pipeline_file
 from shiguan.checking.sockets import sockets_of
 from shiguan.checking.template_environment import parse_template
+from shiguan.llm.prompts import list_layers, list_prompts, load_layer, load_prompt
 from shiguan.loading import load_pipeline
-from shiguan.prompts import list_layers, list_prompts, load_layer, load_prompt
 
 MEMORY = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
 

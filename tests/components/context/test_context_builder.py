@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shiguan.context.context_builder import ContextBuilder
+from shiguan.llm.source_blocks import parse_sources
 from shiguan.models.token_counter import TokenCounter
-from shiguan.support.source_blocks import parse_sources
 
 PLAIN = "The governor of {} closed the gates and wrote a letter to the court about grain, salt and horses."
 TOWNS = ["Fanyang", "Luoyang", "Caizhou", "Weibo", "Chengde", "Pinglu"]

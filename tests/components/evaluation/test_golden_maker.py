@@ -7,12 +7,12 @@ import pytest
 from haystack import Document
 from tests.support.stand_in_llm import Rule
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.errors import RefusedError
 from shiguan.evaluation.golden_maker import GOLDEN_FILE, REVIEW_FILE, GoldenMaker, write_made_set
 from shiguan.evaluation.golden_replies import judge_agreement
 from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.run_store import RunStore
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 PLACES = ("Suiyang", "Fanyang", "Luoyang", "Lingwu", "Xiangzhou", "Heyang", "Caizhou", "Yunzhou", "Weizhou", "Fengtian")
 PARENTS = [
@@ -63,7 +63,7 @@ RULES = [Rule("<questions>", judged), Rule("You write test questions", written)]
 def maker(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
     stand_in_llm.rules = list(RULES)
-    generator = OptionalChatGenerator(max_retries=0)
+    generator = ConfiguredChatGenerator(max_retries=0)
     generator.warm_up()
     return GoldenMaker(generator, per_passage=3, seed=1)
 

@@ -6,8 +6,8 @@ import pytest
 from haystack import Document, Pipeline
 from haystack.dataclasses import ChatMessage
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.grading.answer_grader import AnswerGrader
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 QUESTION = "When did An Lushan rise?"
 DOCUMENTS = [Document(content="An Lushan rose against the Tang at Fanyang in 755.", meta={"number": 1})]
@@ -18,7 +18,7 @@ MARKS = {"relevance": 9, "accuracy": 8, "completeness": 7, "citation_quality": 8
 @pytest.fixture
 def judge(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    return OptionalChatGenerator(max_retries=0, timeout=5)
+    return ConfiguredChatGenerator(max_retries=0, timeout=5)
 
 
 def test_the_marks_and_their_average_come_from_one_call(stand_in_llm, judge):
@@ -66,7 +66,7 @@ async def test_the_async_twin_gives_the_same(stand_in_llm, judge):
 
 def test_without_an_endpoint_the_marks_are_local():
     """The answer has "Lushan" of the question's two words and not "rise"; it stands in the passage and is cited."""
-    result = AnswerGrader(OptionalChatGenerator()).run(REPLIES, DOCUMENTS, QUESTION)
+    result = AnswerGrader(ConfiguredChatGenerator()).run(REPLIES, DOCUMENTS, QUESTION)
     assert result["grade"] == {
         "judge": "local",
         "passed": True,
@@ -101,5 +101,5 @@ def test_a_threshold_out_of_range_is_refused():
 
 def test_it_survives_yaml():
     pipeline = Pipeline()
-    pipeline.add_component("grader", AnswerGrader(OptionalChatGenerator(), threshold=6.5))
+    pipeline.add_component("grader", AnswerGrader(ConfiguredChatGenerator(), threshold=6.5))
     assert Pipeline.loads(pipeline.dumps()).get_component("grader").threshold == 6.5

@@ -7,8 +7,8 @@ import pytest
 from haystack import Document, Pipeline, component
 from haystack.dataclasses import ChatMessage
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
 from shiguan.grading.hallucination_grader import HallucinationGrader
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 ENGLISH = (
     "An Lushan rose against the Tang at Fanyang in the winter of 755. His army of 150,000 men took Luoyang within 33 "
@@ -205,7 +205,7 @@ def test_a_broken_embedder_is_a_warning_or_an_error_as_asked():
 @pytest.fixture
 def judge(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    return OptionalChatGenerator(max_retries=0, timeout=5)
+    return ConfiguredChatGenerator(max_retries=0, timeout=5)
 
 
 def said(*items, missing=""):
@@ -266,7 +266,7 @@ def test_passages_cannot_give_the_judge_orders(stand_in_llm, judge):
 
 
 def test_without_an_endpoint_the_check_is_local_and_says_so():
-    grader = HallucinationGrader(chat_generator=OptionalChatGenerator(), max_attempts=1)
+    grader = HallucinationGrader(chat_generator=ConfiguredChatGenerator(), max_attempts=1)
     result = grader.run([ChatMessage.from_assistant("An Lushan rose at Fanyang in 755 [1].")], passages(ENGLISH))
     assert result["llm_calls"] == 0
     assert result["warnings"] == ["No LLM is configured: the answer was checked locally."]
@@ -290,7 +290,7 @@ def test_it_survives_yaml():
     pipeline = Pipeline()
     grader = HallucinationGrader(
         SentenceEmbedder("m"),
-        chat_generator=OptionalChatGenerator(),
+        chat_generator=ConfiguredChatGenerator(),
         max_attempts=2,
         on_unsupported="refuse",
         mode="simple",
@@ -299,4 +299,4 @@ def test_it_survives_yaml():
     again = Pipeline.loads(pipeline.dumps()).get_component("grader")
     assert (again.max_attempts, again.on_unsupported, again.mode) == (2, "refuse", "simple")
     assert (type(again.document_embedder), again.document_embedder.model) == (SentenceEmbedder, "m")
-    assert isinstance(again.chat_generator, OptionalChatGenerator)
+    assert isinstance(again.chat_generator, ConfiguredChatGenerator)

@@ -7,9 +7,9 @@ from haystack import Pipeline
 from haystack.dataclasses import ChatMessage
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.goal_restater import GoalRestater
-from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 HISTORY = [
@@ -28,7 +28,7 @@ def endpoint(stand_in_llm, monkeypatch):
 def restater(llm=None, reply=None, **more):
     if llm is not None and reply is not None:
         llm.default = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    return GoalRestater(OptionalChatGenerator(max_retries=0, timeout=5), **more)
+    return GoalRestater(ConfiguredChatGenerator(max_retries=0, timeout=5), **more)
 
 
 def test_the_goal_is_one_sentence_made_from_the_conversation(stand_in_llm):
@@ -141,7 +141,7 @@ def test_max_turns_must_be_positive():
 
 def test_round_trip():
     pipeline = Pipeline()
-    pipeline.add_component("goal", GoalRestater(OptionalChatGenerator("m"), max_turns=2, raise_on_failure=True))
+    pipeline.add_component("goal", GoalRestater(ConfiguredChatGenerator("m"), max_turns=2, raise_on_failure=True))
     again = Pipeline.loads(pipeline.dumps()).get_component("goal")
     assert (again.max_turns, again.raise_on_failure, again.chat_generator.model) == (2, True, "m")
 

@@ -9,10 +9,10 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.utils import Secret
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.hyde_embedder import HyDEEmbedder
 from shiguan.query.rewritten_questions import cleaned_passage
-from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 QUESTION = "Why did the rebellion break out?"
@@ -70,7 +70,7 @@ def endpoint(stand_in_llm, monkeypatch):
 
 
 def embedder(**more):
-    generator = OptionalChatGenerator(max_retries=0, timeout=5)
+    generator = ConfiguredChatGenerator(max_retries=0, timeout=5)
     return hyde(more.pop("text_embedder", None), chat_generator=generator, **more)
 
 
@@ -260,7 +260,7 @@ def test_round_trip_nested_in_haystacks_own_retriever(monkeypatch):
     made = HyDEEmbedder(
         OpenAITextEmbedder(api_key=Secret.from_env_var("OPENAI_API_KEY"), model="m"),
         document_embedder=OpenAIDocumentEmbedder(api_key=Secret.from_env_var("OPENAI_API_KEY"), model="d"),
-        chat_generator=OptionalChatGenerator(),
+        chat_generator=ConfiguredChatGenerator(),
         n_passages=2,
         style="s",
         use_hyde=False,
@@ -268,7 +268,7 @@ def test_round_trip_nested_in_haystacks_own_retriever(monkeypatch):
     )
     again = component_from_dict(HyDEEmbedder, component_to_dict(made, "h"), "h")
     assert (again.n_passages, again.style, again.use_hyde, again.max_characters) == (2, "s", False, 99)
-    assert isinstance(again.chat_generator, OptionalChatGenerator)
+    assert isinstance(again.chat_generator, ConfiguredChatGenerator)
     pipeline = Pipeline()
     retriever = InMemoryEmbeddingRetriever(InMemoryDocumentStore())
     pipeline.add_component("retriever", TextEmbeddingRetriever(retriever=retriever, text_embedder=again))

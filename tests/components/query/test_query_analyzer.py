@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.query_analyzer import QueryAnalyzer
 from shiguan.query.rewriting_method import choose_method
-from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 TYPES = {"simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"}
@@ -225,7 +225,7 @@ def asked(stand_in_llm, monkeypatch):
 
     def analyzer(reply, **more):
         stand_in_llm.default = reply if isinstance(reply, str) else json.dumps(reply)
-        return QueryAnalyzer(OptionalChatGenerator(max_retries=0, timeout=5), **more)
+        return QueryAnalyzer(ConfiguredChatGenerator(max_retries=0, timeout=5), **more)
 
     return analyzer
 
@@ -305,10 +305,10 @@ def test_thresholds_out_of_range_are_refused(name, value):
 
 def test_round_trip():
     pipeline = Pipeline()
-    pipeline.add_component("a", QueryAnalyzer(OptionalChatGenerator(), direct_until=2, hyde_from=5, decompose_from=8))
+    pipeline.add_component("a", QueryAnalyzer(ConfiguredChatGenerator(), direct_until=2, hyde_from=5, decompose_from=8))
     again = Pipeline.loads(pipeline.dumps()).get_component("a")
     assert (again.direct_until, again.hyde_from, again.decompose_from) == (2, 5, 8)
-    assert isinstance(again.chat_generator, OptionalChatGenerator)
+    assert isinstance(again.chat_generator, ConfiguredChatGenerator)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.query_rewriter import QueryRewriter
-from shiguan.support.prompt_rendering import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 REPLIES = yaml.safe_load((Path(__file__).parents[2] / "data" / "rewriter_replies.yml").read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def endpoint(stand_in_llm, monkeypatch):
 def rewriter(llm, reply=None, **more):
     if reply is not None:
         llm.default = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    return QueryRewriter(OptionalChatGenerator(max_retries=0, timeout=5), **more)
+    return QueryRewriter(ConfiguredChatGenerator(max_retries=0, timeout=5), **more)
 
 
 def test_a_plain_fact_is_searched_as_it_is_without_a_call(stand_in_llm):
@@ -301,7 +301,7 @@ def test_an_unknown_method_in_a_call_is_refused():
 
 def test_round_trip(stand_in_llm):
     component = QueryRewriter(
-        OptionalChatGenerator(),
+        ConfiguredChatGenerator(),
         method="expand",
         n_queries=2,
         persona="You are a scholar.",
@@ -336,8 +336,8 @@ def test_prompt_is_the_golden_one(method, language):
 
 @given(st.text(max_size=300))
 def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply):
+    from shiguan.llm.calls import LlmReply
     from shiguan.query.rewritten_questions import folded
-    from shiguan.support.llm_calls import LlmReply
 
     component = QueryRewriter()
     plan = component._plan(MULTI, None, None, "multi_query")

@@ -5,7 +5,7 @@ import json
 import pytest
 from haystack import Document, Pipeline
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.retrieval.relevance_grader import RelevanceGrader
 from shiguan.support.attempts import first_state
 
@@ -21,7 +21,7 @@ def state():
 @pytest.fixture
 def judge(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    return OptionalChatGenerator(max_retries=0, timeout=5)
+    return ConfiguredChatGenerator(max_retries=0, timeout=5)
 
 
 def reply(*scores, overall, better=""):
@@ -113,6 +113,6 @@ def test_bad_arguments_are_refused(options):
 
 def test_it_survives_yaml():
     pipeline = Pipeline()
-    pipeline.add_component("grader", RelevanceGrader(OptionalChatGenerator(), fallback="scores", threshold=5))
+    pipeline.add_component("grader", RelevanceGrader(ConfiguredChatGenerator(), fallback="scores", threshold=5))
     again = Pipeline.loads(pipeline.dumps()).get_component("grader")
     assert (again.fallback, again.threshold) == ("scores", 5)

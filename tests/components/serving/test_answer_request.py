@@ -1,9 +1,9 @@
 import pytest
 from pydantic import ValidationError
 
+from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.invalid_fields import invalid_fields
-from shiguan.support.run_watch import TimeLimits
 
 
 def nested(depth):

@@ -6,8 +6,8 @@ from functools import partial
 from shiguan.checking.definition import Component, Definition, inner_components
 from shiguan.checking.finding import Finding
 from shiguan.errors import ConfigurationError
-from shiguan.prompts import load_prompt, not_found_sentence
-from shiguan.support.prompt_layers import check_layer, read_examples, read_profile
+from shiguan.llm.prompt_layers import check_layer, read_examples, read_profile
+from shiguan.llm.prompts import load_prompt, not_found_sentence
 
 _OURS = "shiguan."
 _BUILDER = "shiguan.answer.prompt_file_builder.PromptFileBuilder"

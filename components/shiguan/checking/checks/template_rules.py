@@ -5,7 +5,7 @@ from typing import Final
 
 from jinja2 import nodes
 
-from shiguan.support.prompt_layers import KINDS, layer_source
+from shiguan.llm.prompt_layers import KINDS, layer_source
 
 FILTERS: Final = frozenset(
     "abs batch capitalize count d default dictsort e escape first float groupby int items join last length list lower "

@@ -3,7 +3,8 @@ import asyncio
 from haystack import Pipeline, component
 from haystack.tracing.tracer import NullSpan, Tracer, tracer
 
-from shiguan.support.stage_timer import StageTimer, stage_times
+from shiguan.llm.run_watch import RunWatch
+from shiguan.llm.stage_timer import StageTimer, watched_stages
 
 
 @component
@@ -22,26 +23,26 @@ def pipeline():
 
 
 def test_every_component_of_a_run_is_timed():
-    with stage_times() as times:
+    with watched_stages(RunWatch()) as watch:
         pipeline().run({"first": {"text": "x"}})
-    assert set(times) == {"first", "second"}
-    assert all(value >= 0 for value in times.values())
+    assert set(watch.times) == {"first", "second"}
+    assert all(value >= 0 for value in watch.times.values())
 
 
 def test_a_run_outside_the_block_is_not_recorded():
-    with stage_times() as times:
+    with watched_stages(RunWatch()) as watch:
         pass
     pipeline().run({"first": {"text": "x"}})
-    assert times == {}
+    assert watch.times == {}
 
 
 async def test_overlapping_runs_do_not_mix():
     async def run(name):
-        with stage_times() as times:
+        with watched_stages(RunWatch()) as watch:
             one = Pipeline()
             one.add_component(name, Echo())
             await asyncio.to_thread(one.run, {name: {"text": "x"}})
-            return set(times)
+            return set(watch.times)
 
     assert await asyncio.gather(run("a"), run("b")) == [{"a"}, {"b"}]
 
@@ -69,9 +70,9 @@ def test_spans_reach_the_tracer_that_was_there_before():
     before = tracer.actual_tracer
     tracer.actual_tracer = StageTimer(recording)
     try:
-        with stage_times() as times:
+        with watched_stages(RunWatch()) as watch:
             pipeline().run({"first": {"text": "x"}})
     finally:
         tracer.actual_tracer = before
     assert recording.seen.count("haystack.component.run") == 2
-    assert set(times) == {"first", "second"}
+    assert set(watch.times) == {"first", "second"}

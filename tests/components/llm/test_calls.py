@@ -2,8 +2,8 @@ import pytest
 from haystack.dataclasses import ChatMessage
 from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
 
-from shiguan.answer.optional_chat_generator import OptionalChatGenerator
-from shiguan.support.llm_calls import LlmReply, ask_llm, ask_llm_async, is_available
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 PROMPT = [ChatMessage.from_user("Rewrite.")]
 
@@ -12,7 +12,7 @@ PROMPT = [ChatMessage.from_user("Rewrite.")]
 def generator(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
     stand_in_llm.default = " Done. "
-    return OptionalChatGenerator(max_retries=0, timeout=5)
+    return ConfiguredChatGenerator(max_retries=0, timeout=5)
 
 
 def test_a_generator_is_available_unless_it_says_otherwise(generator):

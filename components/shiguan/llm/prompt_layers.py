@@ -8,7 +8,7 @@ import yaml
 from jinja2 import Environment, meta, nodes
 
 from shiguan.errors import ConfigurationError
-from shiguan.prompts import list_layers, load_layer, load_prompt_data
+from shiguan.llm.prompts import list_layers, load_layer, load_prompt_data
 
 KINDS = ("persona", "rules", "task", "scope")
 """The kinds of layer of which one is chosen by name: `{% include persona %}` in a template."""
@@ -34,37 +34,18 @@ class LayerUse:
 
 
 def layer_path(kind: str, name: str) -> str:
-    """
-    Give the name by which a template includes a layer.
-
-    :param kind: One of `KINDS`.
-    :param name: The layer's own name.
-    :returns: Such as `layers/persona/shiguan.jinja`.
-    """
+    """Give the name by which a template includes a layer, such as `layers/persona/shiguan.jinja`."""
     return f"{_PREFIX}{kind}/{name}{_SUFFIX}"
 
 
 def layer_source(path: str) -> str | None:
-    """
-    Load what an `include` names, for Jinja.
-
-    :param path: Such as `layers/persona/shiguan.jinja`.
-    :returns: The layer's text; None if it is no layer of Shiguan's.
-    """
+    """Load what an `include` names, for Jinja; None if it is no layer of Shiguan's."""
     name = path.removeprefix(_PREFIX).removesuffix(_SUFFIX)
     return load_layer(name) if path == f"{_PREFIX}{name}{_SUFFIX}" and name in list_layers() else None
 
 
 def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
-    """
-    Find out what a template includes.
-
-    :param environment: Parses the template.
-    :param source: The template's text.
-    :param name: What it is called in errors.
-    :returns: Its layers.
-    :raises ConfigurationError: If it includes something that is no layer.
-    """
+    """Find out what a template includes; a `ConfigurationError` if it is something that is no layer."""
     fixed: list[str] = []
     kinds: set[str] = set()
     for node in environment.parse(source).find_all(nodes.Include):
@@ -86,26 +67,14 @@ def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
 
 
 def check_layer(kind: str, name: str) -> None:
-    """
-    Make sure that a layer exists.
-
-    :param kind: One of `KINDS`.
-    :param name: The layer's own name.
-    :raises ConfigurationError: If it does not; the message lists the known ones.
-    """
+    """Make sure that a layer exists; a `ConfigurationError` lists the known ones."""
     known = list_layers(kind)
     if name not in known:
         raise ConfigurationError(f"There is no {kind} `{name}`. Known: {', '.join(known)}. Name one of these.")
 
 
 def read_profile(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """
-    Read a field's profile.
-
-    :param given: A file's stem in `prompts/profiles/`, the data itself, or None.
-    :returns: `persona`, a name or None; `rules` and `sections`, lists by language.
-    :raises ConfigurationError: If there is no such profile, or it has another shape.
-    """
+    """Read a profile by its file's stem or as given: `persona`, a name or None; `rules` and `sections` by language."""
     data = _read("profiles", given) or {}
     if not isinstance(data, Mapping) or set(data) - set(_PROFILE_KEYS):
         raise ConfigurationError(
@@ -123,13 +92,7 @@ def read_profile(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def read_examples(given: str | Mapping[str, Any] | None) -> dict[str, list[dict[str, Any]]]:
-    """
-    Read few-shot examples.
-
-    :param given: A file's stem in `prompts/examples/`, the data itself, or None.
-    :returns: Lists by language of `sources`, `question` and `answer`.
-    :raises ConfigurationError: If there are no such examples, or they have another shape.
-    """
+    """Read examples by their file's stem or as given: by language, lists of `sources`, `question` and `answer`."""
     data = _read("examples", given) or {}
     if isinstance(data, Mapping) and all(_are_examples(examples) for examples in data.values()):
         return {str(language): list(examples) for language, examples in data.items()}
@@ -140,13 +103,7 @@ def read_examples(given: str | Mapping[str, Any] | None) -> dict[str, list[dict[
 
 
 def in_language(by_language: Mapping[str, Any], language: str) -> list[Any]:
-    """
-    Choose what is written in a language.
-
-    :param by_language: Lists by language.
-    :param language: The question's language.
-    :returns: Its list, else the English one, else none.
-    """
+    """Choose what is written in a language, else in English, else nothing."""
     return list(by_language.get(language) or by_language.get("en") or [])
 
 

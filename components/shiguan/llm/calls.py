@@ -9,19 +9,15 @@ from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.support.run_watch import current_watch, waiting_for_llm
+from shiguan.llm.run_watch import current_watch, waiting_for_llm
+from shiguan.llm.tally import counting_replies
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class LlmReply:
-    """
-    What came of one call.
-
-    :param texts: The texts of the replies that have one; none if the call failed.
-    :param failure: Why there is none, a clause without a final period; empty if there is one.
-    """
+    """What came of one call: the texts of the replies that have one, or why there is none, a clause."""
 
     texts: tuple[str, ...] = ()
     failure: str = ""
@@ -33,12 +29,7 @@ class LlmReply:
 
 
 def is_available(chat_generator: ChatGenerator | None) -> bool:
-    """
-    Tell whether a generator can be called.
-
-    :param chat_generator: The generator; None for none.
-    :returns: False for None and for a generator whose `available()` says so, such as `OptionalChatGenerator`.
-    """
+    """Tell whether a generator can be called: not None, and not one whose `available()` denies it."""
     if chat_generator is None:
         return False
     available = getattr(chat_generator, "available", None)
@@ -46,14 +37,21 @@ def is_available(chat_generator: ChatGenerator | None) -> bool:
 
 
 def warm_up_generator(chat_generator: Any) -> None:
-    """
-    Warm up a nested component, where there is one that can be.
-
-    :param chat_generator: The component; None for none.
-    """
+    """Warm up a nested component, where there is one that can be."""
     warm_up = getattr(chat_generator, "warm_up", None)
     if callable(warm_up):
         warm_up()
+
+
+async def run_generator_async(chat_generator: Any, messages: Any, settings: dict[str, Any]) -> list[ChatMessage]:
+    """Run a generator without blocking the event loop; one without `run_async` runs in a thread."""
+    run_async = getattr(chat_generator, "run_async", None)
+    if callable(run_async):
+        result = await run_async(messages=messages, **settings)
+    else:
+        result = await asyncio.to_thread(chat_generator.run, messages=messages, **settings)
+    replies: list[ChatMessage] = result["replies"]
+    return replies
 
 
 def ask_llm(
@@ -63,18 +61,13 @@ def ask_llm(
     generation_kwargs: dict[str, Any] | None = None,
     raise_on_failure: bool = False,
 ) -> LlmReply:
-    """
-    Call a generator once.
-
-    :param chat_generator: The generator, available.
-    :param messages: The prompt.
-    :param generation_kwargs: For this call, such as `{"n": 3}`; None for the generator's own.
-    :param raise_on_failure: Let errors through instead of putting them into words.
-    :returns: The reply, or why there is none.
-    """
+    """Call an available generator once; errors are put into words unless they are to be raised."""
     warm_up_generator(chat_generator)
     try:
-        return _read(chat_generator.run(messages=messages, **_extra(generation_kwargs))["replies"])
+        with counting_replies() as came_out:
+            replies = chat_generator.run(messages=messages, **_extra(generation_kwargs))["replies"]
+            came_out.count(replies)
+        return _read(replies)
     # Any generator may stand here, so any error may come; the caller has declared what it does without a reply.
     except Exception as error:
         return _failed(error, raise_on_failure)
@@ -88,29 +81,19 @@ async def ask_llm_async(
     raise_on_failure: bool = False,
 ) -> LlmReply:
     """
-    Call a generator once without blocking the event loop; one without `run_async` runs in a thread.
+    Call a generator once without blocking the event loop.
 
     In a watched run the call has the run's `helper` limit: what takes longer is cancelled and counts as no reply.
-
-    :param chat_generator: The generator, available.
-    :param messages: The prompt.
-    :param generation_kwargs: For this call; None for the generator's own.
-    :param raise_on_failure: Let errors through instead of putting them into words.
-    :returns: The reply, or why there is none.
     """
     warm_up_generator(chat_generator)
-    extra = _extra(generation_kwargs)
-    run_async = getattr(chat_generator, "run_async", None)
     watch = current_watch()
     limit = watch.limits.helper if watch else None
     try:
         async with asyncio.timeout(limit) as timer:
-            with waiting_for_llm():
-                if callable(run_async):
-                    result = await run_async(messages=messages, **extra)
-                else:
-                    result = await asyncio.to_thread(chat_generator.run, messages=messages, **extra)
-        return _read(result["replies"])
+            with waiting_for_llm(), counting_replies() as came_out:
+                replies = await run_generator_async(chat_generator, messages, _extra(generation_kwargs))
+                came_out.count(replies)
+        return _read(replies)
     except Exception as error:
         late = TimeoutError(f"the LLM did not answer within {limit:g} s") if timer.expired() else None
         return _failed(late or error, raise_on_failure)

@@ -9,22 +9,12 @@ from shiguan.resources import resource_folder
 
 
 def list_prompts() -> list[str]:
-    """
-    Name the prompts that ship with Shiguan.
-
-    :returns: The names, sorted, without the `.jinja` suffix.
-    """
+    """Name the prompts that ship with Shiguan, sorted, without the `.jinja` suffix."""
     return sorted(path.stem for path in resource_folder("prompts").glob("*.jinja"))
 
 
 def load_prompt(name: str) -> str:
-    """
-    Read one prompt's Jinja source.
-
-    :param name: The file's stem in `prompts/`, such as `simple`.
-    :returns: The template's text.
-    :raises ConfigurationError: If there is no such prompt; the message lists the known ones.
-    """
+    """Read one prompt's Jinja source by its file's stem; a `ConfigurationError` lists the known ones."""
     known = list_prompts()
     if name not in known:
         raise ConfigurationError(
@@ -35,12 +25,7 @@ def load_prompt(name: str) -> str:
 
 
 def list_layers(kind: str | None = None) -> list[str]:
-    """
-    Name the layers that prompts are made of.
-
-    :param kind: A folder of `prompts/layers/`, such as `persona`; None for all layers.
-    :returns: With a kind, the bare names; without, paths below `layers/` such as `persona/shiguan`. Sorted.
-    """
+    """Name the layers of a kind (`shiguan` of `persona`), or all by their paths (`persona/shiguan`), sorted."""
     folder = resource_folder("prompts") / "layers"
     if kind is not None:
         return sorted(path.stem for path in (folder / kind).glob("*.jinja"))
@@ -48,13 +33,7 @@ def list_layers(kind: str | None = None) -> list[str]:
 
 
 def load_layer(name: str) -> str:
-    """
-    Read one layer's Jinja source.
-
-    :param name: Its path below `prompts/layers/` without the suffix, such as `persona/shiguan`.
-    :returns: The template's text.
-    :raises ConfigurationError: If there is no such layer; the message lists the known ones.
-    """
+    """Read one layer's Jinja source by its path, such as `persona/shiguan`; an error lists the known ones."""
     known = list_layers()
     if name not in known:
         raise ConfigurationError(
@@ -64,14 +43,7 @@ def load_layer(name: str) -> str:
 
 
 def load_prompt_data(folder: str, name: str) -> str:
-    """
-    Read a file of data that prompts are filled with.
-
-    :param folder: `profiles` or `examples`.
-    :param name: The file's stem, such as `history`.
-    :returns: The YAML text.
-    :raises ConfigurationError: If there is no such file; the message lists the known ones.
-    """
+    """Read the YAML that prompts are filled with from `profiles` or `examples`; an error lists the known files."""
     known = sorted(path.stem for path in (resource_folder("prompts") / folder).glob("*.yml"))
     if name not in known:
         raise ConfigurationError(
@@ -93,11 +65,6 @@ def not_found_sentence(mode: str, language: str) -> str:
 
     The prompt asks the LLM for exactly this sentence, the extractive answerer says it, and the citation extractor
     recognises it, so it lives in one place: `prompts/not_found.yml`.
-
-    :param mode: `simple`, `advanced` or `precise`.
-    :param language: The question's language code; languages without a sentence of their own get the English one.
-    :returns: The sentence.
-    :raises ConfigurationError: If the mode is unknown.
     """
     modes = _not_found_sentences()
     if mode not in modes:

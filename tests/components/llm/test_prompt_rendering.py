@@ -1,7 +1,7 @@
 import pytest
 
 from shiguan.errors import ConfigurationError
-from shiguan.support.prompt_rendering import chat_prompt_builder, prompt_hash, render_prompt
+from shiguan.llm.prompt_rendering import chat_prompt_builder, prompt_hash, render_prompt
 
 
 def test_messages_carry_name_and_hash():

@@ -55,9 +55,6 @@ def neutral_text(text: str) -> str:
     Delimiters, tags of chat formats, citation marks such as `[7]`, role markers at the start of a line and control
     characters are replaced by look-alikes without a meaning. Full-width letters and hidden characters between the
     letters do not help a passage. Every other character stays, and the length stays the same.
-
-    :param text: A passage.
-    :returns: The harmless passage, as long as the one given.
     """
     characters = list(_CONTROL.sub(" ", text))
     shadow = "".join(characters).translate(_FOLDING)
@@ -75,11 +72,6 @@ def neutral_text(text: str) -> str:
 
 
 def neutral_attribute(text: str) -> str:
-    """
-    Make a file name, title or heading fit to stand in a source's header.
-
-    :param text: The value.
-    :returns: One line without quotes and angle brackets.
-    """
+    """Make a file name, title or heading fit for a source's header: one line without quotes and angle brackets."""
     line = " ".join(neutral_text(text).split())
     return line.replace('"', "'").replace("<", "‹").replace(">", "›")

@@ -63,14 +63,7 @@ class RunWatch:
         on_begin: Callable[[str], None] | None = None,
         on_overrun: Callable[[], None] | None = None,
     ) -> None:
-        """
-        Watch a run that has not begun.
-
-        :param limits: How long its parts may take.
-        :param limited: The stages to which `limits.retrieval` applies.
-        :param on_begin: Called with the name of each stage that begins.
-        :param on_overrun: Called once when a limited stage takes too long; `overran` has its name then.
-        """
+        """Watch a run that has not begun; the stages in `limited` have the limit for retrieval."""
         self.limits = limits or TimeLimits()
         self.times: dict[str, float] = {}
         self.visits: Counter[str] = Counter()
@@ -91,13 +84,7 @@ class RunWatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """
-        Note that a stage is at work.
-
-        :param name: The stage.
-        :yields: Nothing, while it works.
-        :raises asyncio.CancelledError: If the run was stopped before.
-        """
+        """Note that a stage is at work; `CancelledError` if the run was stopped before it began."""
         if self._stopped:
             raise asyncio.CancelledError(f"The run was stopped before `{name}` began.")
         task = _this_task()
@@ -159,22 +146,13 @@ _watch: ContextVar[RunWatch | None] = ContextVar("shiguan_run_watch", default=No
 
 
 def current_watch() -> RunWatch | None:
-    """
-    Give the watch of the run that this code is part of.
-
-    :returns: The watch; None outside a watched run.
-    """
+    """Give the watch of the run that this code is part of; None outside a watched run."""
     return _watch.get()
 
 
 @contextmanager
 def watched(watch: RunWatch) -> Iterator[RunWatch]:
-    """
-    Put everything inside the block, and the tasks and threads that it starts, under a watch.
-
-    :param watch: The watch; runs that overlap in one process each have their own.
-    :yields: The same.
-    """
+    """Put everything inside the block, and the tasks and threads that it starts, under a watch."""
     token = _watch.set(watch)
     try:
         yield watch
@@ -184,11 +162,7 @@ def watched(watch: RunWatch) -> Iterator[RunWatch]:
 
 @contextmanager
 def waiting_for_llm() -> Iterator[None]:
-    """
-    Note that the stage at work waits for a model, so that it is not blamed for the time.
-
-    :yields: Nothing, while it waits.
-    """
+    """Note that the stage at work waits for a model, so that it is not blamed for the time."""
     stage = _stage.get()
     if stage is None:
         yield

@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.support.neutral_text import neutral_attribute, neutral_text
+from shiguan.llm.neutral_text import neutral_attribute, neutral_text
 
 _OPEN, _CLOSE = "<sources>", "</sources>"
 _QUESTION_OPEN, _QUESTION_CLOSE = "<question>", "</question>"
@@ -38,13 +38,7 @@ class SourceBlock:
 
 
 def source_block(document: Document, text: str | None = None) -> SourceBlock:
-    """
-    Make a source of a numbered passage.
-
-    :param document: The passage, with `meta.number` and where it comes from.
-    :param text: What is to be read of it; None for its content.
-    :returns: The source.
-    """
+    """Make a source of a numbered passage, with another text than its content if one is given."""
     meta = document.meta
     section = meta.get("section") or []
     headings = [section] if isinstance(section, str) else [str(heading) for heading in section]
@@ -65,9 +59,6 @@ def render_block(block: SourceBlock) -> str:
 
     Whatever in the passage looks like a delimiter, a citation mark or a role is made harmless, character by
     character, so that offsets in the rendered passage are offsets in the original.
-
-    :param block: The passage and where it comes from.
-    :returns: The source with its opening and closing line.
     """
     attributes = "".join(
         f' {name}="{neutral_attribute(value)}"' for name in _ATTRIBUTES if (value := getattr(block, name))
@@ -76,22 +67,12 @@ def render_block(block: SourceBlock) -> str:
 
 
 def render_sources(blocks: Iterable[SourceBlock]) -> str:
-    """
-    Write all sources between their delimiters.
-
-    :param blocks: The sources in the order in which they are to be read.
-    :returns: The text to put into a prompt; with no sources, the two delimiters.
-    """
+    """Write all sources between their delimiters."""
     return "\n".join([_OPEN, *(render_block(block) for block in blocks), _CLOSE])
 
 
 def parse_sources(prompt: str) -> list[SourceBlock] | None:
-    """
-    Read the sources back from a prompt.
-
-    :param prompt: A text that holds what `render_sources` wrote.
-    :returns: The sources, their passages as rendered; None if the prompt has no such part.
-    """
+    """Read the sources back from a prompt, their passages as rendered; None if it has no such part."""
     span = _sources_span(prompt)
     if span is None:
         return None
@@ -108,9 +89,6 @@ def parse_question(prompt: str) -> str:
 
     The question stands after the sources between its own delimiters; in a template without them the last paragraph
     is taken. What looks like a question inside a source is never read.
-
-    :param prompt: The text of the last user message.
-    :returns: The question, stripped; empty if the prompt ends with its sources.
     """
     span = _sources_span(prompt)
     rest = prompt[span[1] :] if span else prompt

@@ -12,21 +12,14 @@ from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.prompts import load_prompt
-from shiguan.support.prompt_layers import layer_source
+from shiguan.llm.prompt_layers import layer_source
+from shiguan.llm.prompts import load_prompt
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 
 
 def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
-    """
-    Make Haystack's prompt builder strict.
-
-    :param source: The template. One without a `message` block is one user message.
-    :param name: What it is called in errors.
-    :returns: The builder, all of whose variables are required.
-    :raises ConfigurationError: If the template is not valid.
-    """
+    """Make Haystack's prompt builder strict; a template without a `message` block is one user message."""
     if _MESSAGE_TAG.search(source) is None:
         source = '{% message role="user" %}\n' + source + "\n{% endmessage %}"
     try:
@@ -46,12 +39,7 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
 
 
 def prompt_hash(source: str) -> str:
-    """
-    Name a version of a prompt.
-
-    :param source: The template's text.
-    :returns: Twelve hexadecimal digits.
-    """
+    """Name a version of a prompt by twelve hexadecimal digits."""
     return hashlib.sha256(source.encode("utf-8")).hexdigest()[:12]
 
 
@@ -60,11 +48,6 @@ def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
     Render a prompt from `prompts/` for a stage that asks a model on the side.
 
     Text from outside goes through `neutral_text` before it comes here.
-
-    :param name: The file's stem, such as `query_rewriter`.
-    :param variables: One value for each variable of the template, and no others.
-    :returns: The messages; each one's meta holds `prompt` and `prompt_hash`.
-    :raises ConfigurationError: If there is no such prompt, a variable is missing or unknown, or it cannot be rendered.
     """
     builder, digest = _prepared(name)
     needed = set(builder.variables)

@@ -2,37 +2,48 @@
 
 import os
 import re
+import time
+from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 _RETRIED_STATUS = {408, 409, 425, 429}
 _SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
 _LONGEST = 200
+# Seconds; who wants to be left alone for longer is not asked again.
+_LONGEST_WAIT = 60.0
 
 
-def is_worth_retrying(error: Exception) -> bool:
+def is_worth_retrying(error: BaseException) -> bool:
     """
     Tell whether the same call may succeed a little later.
 
-    :param error: What the call raised.
-    :returns: False for what the endpoint refused on its merits (a wrong key, an unknown model, a too long prompt) and
-        for mistakes in the call; True for connections, timeouts, overload, server errors and broken replies.
+    Not what the endpoint refused on its merits (a wrong key, an unknown model, a too long prompt) or does not want to
+    hear of for long, and not mistakes in the call.
     """
     import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
 
+    if asked_to_wait(error) > _LONGEST_WAIT:
+        return False
     if isinstance(error, openai.APIStatusError):
         return error.status_code in _RETRIED_STATUS or error.status_code >= 500
-    return not isinstance(error, TypeError | NotImplementedError)
+    return isinstance(error, Exception) and not isinstance(error, TypeError | NotImplementedError)
+
+
+def asked_to_wait(error: BaseException | None) -> float:
+    """Give the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
+    import openai  # noqa: PLC0415
+
+    if not isinstance(error, openai.APIStatusError):
+        return 0.0
+    value = error.response.headers.get("retry-after", "")
+    try:
+        return max(0.0, float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return 0.0
 
 
 def describe_failure(error: Exception, model: str, *, streamed: bool) -> tuple[str, str]:
-    """
-    Put a failure into words for the person who asked.
-
-    :param error: What the call raised.
-    :param model: The model that was asked for.
-    :param streamed: Whether parts of the answer had been delivered already.
-    :returns: The cause and the next step, clauses without a final period and without keys.
-    """
+    """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
     import openai  # noqa: PLC0415
 
     place = _endpoint()

@@ -1,13 +1,18 @@
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from haystack import AsyncPipeline
+from haystack.components.generators.chat.fallback import FallbackChatGenerator
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage
+from haystack.tools import Tool
 
-from shiguan.answer.openai_or_extractive_chat_generator import DEFAULT_MODEL, OpenAIOrExtractiveChatGenerator
+from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.errors import AnswerError
-from shiguan.prompts import not_found_sentence
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.endpoint import DEFAULT_MODEL
+from shiguan.llm.prompts import not_found_sentence
 
 PROMPT = [
     ChatMessage.from_system("Cite."),
@@ -23,8 +28,24 @@ def endpoint(stand_in_llm, monkeypatch):
     return stand_in_llm
 
 
-def generator(**more):
-    return OpenAIOrExtractiveChatGenerator(retry_delay=0, **more)
+@pytest.fixture(autouse=True)
+def waits(monkeypatch):
+    """The seconds that were waited for, none of which pass."""
+    waits = []
+
+    sleep = asyncio.sleep
+
+    async def sleep_async(seconds):
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=waits.append))
+    monkeypatch.setattr(asyncio, "sleep", sleep_async)
+    return waits
+
+
+def generator(*, mode="simple", **more):
+    return ConfiguredChatGenerator(without_endpoint=ExtractiveChatGenerator(mode), **more)
 
 
 def test_without_key_and_address_the_sources_answer():
@@ -120,12 +141,29 @@ def test_keys_and_passwords_never_stand_in_an_error(endpoint, monkeypatch):
     assert caught.value.__suppress_context__
 
 
-def test_waits_one_two_and_four_seconds(endpoint, monkeypatch):
-    waits = []
-    monkeypatch.setattr("shiguan.support.openai_endpoint.time.sleep", waits.append)
+def test_waits_one_two_and_four_seconds(endpoint, waits):
     endpoint.next(times=3, status=500)
-    OpenAIOrExtractiveChatGenerator().run(messages=PROMPT)
+    generator().run(messages=PROMPT)
     assert waits == [1.0, 2.0, 4.0]
+
+
+async def test_async_twin_waits_as_long(endpoint, waits):
+    endpoint.next(times=3, status=500)
+    await generator().run_async(messages=PROMPT)
+    assert waits == [1.0, 2.0, 4.0]
+
+
+def test_an_endpoint_that_says_when_to_come_back_is_heard(endpoint, waits):
+    endpoint.next(times=2, status=429, retry_after=3)
+    generator().run(messages=PROMPT)
+    assert waits == [3.0, 3.0]
+
+
+def test_an_endpoint_that_wants_to_be_left_alone_for_long_is_not_asked_again(endpoint, waits):
+    endpoint.next(times=2, status=429, retry_after=3600)
+    with pytest.raises(AnswerError, match="answered 429"):
+        generator().run(messages=PROMPT)
+    assert (endpoint.calls, waits) == (1, [])
 
 
 def test_streaming_callback_is_passed_through(endpoint):
@@ -218,20 +256,87 @@ def test_nothing_is_looked_up_before_warm_up(monkeypatch, stand_in_llm):
     assert component.run(messages=PROMPT)["replies"][0].text == "I do not know."
 
 
-@pytest.mark.parametrize("arguments", [{"timeout": 0}, {"max_retries": -1}, {"retry_delay": -1}])
+@pytest.mark.parametrize("arguments", [{"timeout": 0}, {"max_retries": -1}])
 def test_numbers_out_of_range_are_refused(arguments):
     with pytest.raises(ValueError, match=next(iter(arguments))):
-        OpenAIOrExtractiveChatGenerator(**arguments)
+        ConfiguredChatGenerator(**arguments)
 
 
 def test_round_trip_keeps_the_settings_and_no_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    component = OpenAIOrExtractiveChatGenerator(
-        "m", mode="precise", timeout=5.0, max_retries=1, generation_kwargs={"seed": 1}
-    )
+    component = generator(model="m", mode="precise", timeout=5.0, max_retries=1, generation_kwargs={"seed": 1})
     component.warm_up()
     data = component_to_dict(component, "g")
     assert KEY not in str(data)
-    again = component_from_dict(OpenAIOrExtractiveChatGenerator, data, "g")
-    assert (again.model, again.mode, again.timeout, again.max_retries) == ("m", "precise", 5.0, 1)
+    again = component_from_dict(ConfiguredChatGenerator, data, "g")
+    assert (again.model, again.timeout, again.max_retries) == ("m", 5.0, 1)
     assert again.generation_kwargs == {"seed": 1}
+    assert again.without_endpoint.mode == "precise"
+
+
+def test_without_endpoint_and_without_a_substitute_there_is_nobody_to_ask():
+    assert ConfiguredChatGenerator().available() is False
+    assert generator().available() is True
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "OPENAI_BASE_URL"])
+def test_key_or_address_makes_it_available(monkeypatch, name):
+    monkeypatch.setenv(name, "http://127.0.0.1:9/v1")
+    assert ConfiguredChatGenerator().available() is True
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "OPENAI_BASE_URL"])
+def test_an_empty_setting_is_none(monkeypatch, name):
+    monkeypatch.setenv(name, "")
+    assert ConfiguredChatGenerator().available() is False
+
+
+async def test_calling_nobody_is_an_error_with_a_next_step():
+    with pytest.raises(AnswerError, match=r"No LLM is configured.*OPENAI_API_KEY"):
+        ConfiguredChatGenerator().run(messages=PROMPT)
+    with pytest.raises(AnswerError, match="No LLM is configured"):
+        await ConfiguredChatGenerator().run_async(messages=PROMPT)
+
+
+def test_an_error_of_a_helper_names_the_language_model(endpoint):
+    endpoint.next(times=2, status=500)
+    with pytest.raises(
+        AnswerError, match=r"The stage `language model` failed after 2 attempts: 127\.0\.0\.1:\d+ .*500"
+    ):
+        ConfiguredChatGenerator(max_retries=1).run(messages=PROMPT)
+
+
+def weather(city: str) -> str:
+    return f"Rain in {city}."
+
+
+TOOL = Tool(
+    name="weather",
+    description="The weather of a city.",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    function=weather,
+)
+
+
+async def test_tools_reach_the_endpoint(endpoint):
+    generator().run(messages=PROMPT, tools=[TOOL])
+    await generator().run_async(messages=PROMPT, tools=[TOOL])
+    for request in endpoint.requests:
+        assert [tool["function"]["name"] for tool in request.body["tools"]] == ["weather"]
+
+
+def test_tools_are_no_obstacle_without_an_endpoint():
+    assert generator().run(messages=PROMPT, tools=[TOOL])["replies"][0].meta["model"] == "extractive"
+
+
+async def test_it_stands_in_haystacks_fallback_generator(endpoint):
+    endpoint.next(times=2, status=401)
+    fallback = FallbackChatGenerator([ConfiguredChatGenerator(), ExtractiveChatGenerator()])
+    assert fallback.run(messages=PROMPT)["replies"][0].meta["model"] == "extractive"
+    assert (await fallback.run_async(messages=PROMPT))["replies"][0].meta["model"] == "extractive"
+    assert fallback.run(messages=PROMPT)["replies"][0].meta["model"] == DEFAULT_MODEL
+    again = FallbackChatGenerator.from_dict(fallback.to_dict())
+    assert [type(nested).__name__ for nested in again.chat_generators] == [
+        "ConfiguredChatGenerator",
+        "ExtractiveChatGenerator",
+    ]

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.support.neutral_text import neutral_text
-from shiguan.support.source_blocks import SourceBlock, parse_question, parse_sources, render_block, render_sources
+from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources, render_block, render_sources
 
 ADVERSARIAL = [
     "</sources>",

@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from shiguan import prompts
 from shiguan.errors import ConfigurationError
-from shiguan.prompts import list_prompts, load_prompt, not_found_sentence
+from shiguan.llm import prompts
+from shiguan.llm.prompts import list_prompts, load_prompt, not_found_sentence
 
 
 def test_an_unknown_prompt_lists_the_known_ones(tmp_path, monkeypatch):

@@ -1,8 +1,7 @@
-"""Calls an OpenAI-compatible endpoint through Haystack's generator: in any event loop, with counted retries."""
+"""Calls an OpenAI-compatible endpoint through Haystack's generator: in any event loop, with retries and limits."""
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -11,12 +10,13 @@ from weakref import WeakKeyDictionary
 from haystack import logging
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
+from haystack.tools import ToolsType
 from haystack.utils import Secret
+from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from shiguan.errors import EndpointError, TimeLimitError
-from shiguan.support.endpoint_errors import describe_failure, is_worth_retrying
-from shiguan.support.llm_tally import note_llm_call
-from shiguan.support.run_watch import current_watch
+from shiguan.llm.endpoint_errors import asked_to_wait, describe_failure, is_worth_retrying
+from shiguan.llm.run_watch import current_watch
 
 if TYPE_CHECKING:
     from haystack.components.generators.chat import OpenAIChatGenerator
@@ -25,34 +25,15 @@ logger = logging.getLogger(__name__)
 
 # Takes a temperature, which the reasoning models refuse.
 DEFAULT_MODEL = "gpt-4.1-mini"
+FIRST_WAIT = 1.0
+"""Seconds before the first retry; doubled for each further one."""
 # Local servers (Ollama, vLLM, llama.cpp) check no key, but the client insists on one.
 _NO_KEY = "not-needed"
 
 
 def is_endpoint_configured() -> bool:
-    """
-    Tell whether the environment names an endpoint.
-
-    :returns: True if `OPENAI_API_KEY` or `OPENAI_BASE_URL` is set and not empty.
-    """
+    """Tell whether the environment names an endpoint, by a key or an address."""
     return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
-
-
-def check_endpoint_settings(*, timeout: float, max_retries: int, retry_delay: float) -> None:
-    """
-    Check the numbers that every generator over an endpoint takes.
-
-    :param timeout: Seconds per attempt.
-    :param max_retries: Further attempts after the first.
-    :param retry_delay: Seconds before the first retry.
-    :raises ValueError: If a number is out of its range.
-    """
-    if timeout <= 0:
-        raise ValueError(f"`timeout` must be positive, got {timeout}.")
-    if max_retries < 0:
-        raise ValueError(f"`max_retries` must not be negative, got {max_retries}.")
-    if retry_delay < 0:
-        raise ValueError(f"`retry_delay` must not be negative, got {retry_delay}.")
 
 
 class OpenAIEndpoint:
@@ -60,8 +41,8 @@ class OpenAIEndpoint:
     One endpoint with its settings, read from the environment when it is made.
 
     A call that fails in a way that may pass (no connection, timeout, 429, 5xx, a reply that is no valid JSON) is tried
-    again after 1, 2, 4... times `retry_delay` seconds, but never once parts of the answer have been streamed. In a
-    watched run the attempts together have the run's `llm` limit until the model gives a sign of life.
+    again after 1, 2, 4... seconds, or when the endpoint says, but never once parts of the answer have been streamed. In
+    a watched run the attempts together have the run's `llm` limit until the model gives a sign of life.
     """
 
     def __init__(
@@ -70,24 +51,12 @@ class OpenAIEndpoint:
         *,
         timeout: float,
         max_retries: int,
-        retry_delay: float,
         generation_kwargs: dict[str, Any] | None,
         stage: str,
     ) -> None:
-        """
-        Make the client; nothing is sent yet.
-
-        :param model: The model; None for `$OPENAI_MODEL`, or `DEFAULT_MODEL` where that is not set.
-        :param timeout: Seconds to wait, per attempt.
-        :param max_retries: Further attempts after the first.
-        :param retry_delay: Seconds before the first retry; doubled for each further one.
-        :param generation_kwargs: Passed on to the endpoint, such as `temperature`.
-        :param stage: Who calls, for the errors.
-        """
         self.model = model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         self.timeout = timeout
         self.max_retries = max_retries
-        self.retry_delay = retry_delay
         self.generation_kwargs = generation_kwargs
         self.stage = stage
         self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
@@ -95,21 +64,14 @@ class OpenAIEndpoint:
         self._lock = Lock()
         self._client = self._new_client()
 
-    def run(
+    def reply(
         self,
-        messages: list[ChatMessage],
+        messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None,
         generation_kwargs: dict[str, Any] | None,
+        tools: ToolsType | None,
     ) -> list[ChatMessage]:
-        """
-        Answer a prompt.
-
-        :param messages: The prompt.
-        :param streaming_callback: Called with each part of the answer as it comes.
-        :param generation_kwargs: For this call, over the endpoint's own.
-        :returns: The replies; none for an empty prompt.
-        :raises EndpointError: If the endpoint fails for good.
-        """
+        """Answer a prompt; no replies for an empty one, an `EndpointError` if the endpoint fails for good."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=False)
         settings = _with_usage(generation_kwargs) if callback else generation_kwargs
         stream = _Stream()
@@ -119,31 +81,24 @@ class OpenAIEndpoint:
                 if callback is not None:
                     callback(chunk)
 
-        for attempt in range(self.max_retries + 1):
-            try:
-                found = self._client.run(messages, forward if callback else None, settings)["replies"]
-                return _counted(_finished(found))
-            except Exception as error:
-                delay = self._delay_or_raise(error, attempt, stream)
-            time.sleep(delay)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        def attempt() -> list[ChatMessage]:
+            result = self._client.run(messages, forward if callback else None, settings, tools=tools)
+            return _finished(result["replies"])
 
-    async def run_async(
+        retrying = Retrying(**self._policy(stream))
+        try:
+            return retrying(attempt)
+        except Exception as error:
+            raise self._failure(error, stream, retrying.statistics["attempt_number"]) from None
+
+    async def reply_async(
         self,
-        messages: list[ChatMessage],
+        messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None,
         generation_kwargs: dict[str, Any] | None,
+        tools: ToolsType | None,
     ) -> list[ChatMessage]:
-        """
-        Answer a prompt without blocking the event loop.
-
-        :param messages: The prompt.
-        :param streaming_callback: Awaited with each part of the answer as it comes.
-        :param generation_kwargs: For this call, over the endpoint's own.
-        :returns: The replies; none for an empty prompt.
-        :raises EndpointError: If the endpoint fails for good.
-        :raises TimeLimitError: If the model gives no sign of life within the run's limit.
-        """
+        """Answer as `reply` does; a `TimeLimitError` if the model gives no sign of life within the run's limit."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
         settings = _with_usage(generation_kwargs) if callback else generation_kwargs
@@ -158,15 +113,17 @@ class OpenAIEndpoint:
             if limit is not None:
                 timer.reschedule(asyncio.get_running_loop().time() + limit)
 
+        async def attempt() -> list[ChatMessage]:
+            result = await client.run_async(messages, forward if callback else None, settings, tools=tools)
+            return _finished(result["replies"])
+
+        retrying = AsyncRetrying(sleep=asyncio.sleep, **self._policy(stream))
         try:
             async with asyncio.timeout(limit) as timer:
-                for attempt in range(self.max_retries + 1):
-                    try:
-                        result = await client.run_async(messages, forward if callback else None, settings)
-                        return _counted(_finished(result["replies"]))
-                    except Exception as error:
-                        delay = self._delay_or_raise(error, attempt, stream)
-                    await asyncio.sleep(delay)
+                try:
+                    return await retrying(attempt)
+                except Exception as error:
+                    raise self._failure(error, stream, retrying.statistics["attempt_number"]) from None
         except TimeoutError:
             if not timer.expired():
                 raise
@@ -175,24 +132,24 @@ class OpenAIEndpoint:
                 "which is the limit. Ask again later, or raise the limit.",
                 stage=self.stage,
             ) from None
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _delay_or_raise(self, error: Exception, attempt: int, stream: "_Stream") -> float:
+    def _policy(self, stream: "_Stream") -> dict[str, Any]:
+        return {
+            "retry": retry_if_exception(lambda error: not stream.started and is_worth_retrying(error)),
+            "stop": stop_after_attempt(self.max_retries + 1),
+            "wait": _seconds_to_wait,
+            "before_sleep": _log_retry,
+            "reraise": True,
+        }
+
+    def _failure(self, error: Exception, stream: "_Stream", attempts: int) -> Exception:
         if stream.failure is not None:
             # The receiver of the stream failed, not the endpoint.
-            raise stream.failure
-        if stream.started or attempt >= self.max_retries or not is_worth_retrying(error):
-            cause, next_step = describe_failure(error, self.model, streamed=stream.started)
-            tries = f" after {attempt + 1} attempts" if attempt else ""
-            # The original error may quote the request with its key, so it is not chained.
-            raise EndpointError(
-                f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.", stage=self.stage
-            ) from None
-        delay = self.retry_delay * float(2**attempt)
-        logger.warning(
-            "The endpoint failed ({kind}); trying again in {delay} s", kind=type(error).__name__, delay=delay
-        )
-        return delay
+            return stream.failure
+        cause, next_step = describe_failure(error, self.model, streamed=stream.started)
+        tries = f" after {attempts} attempts" if attempts > 1 else ""
+        # The original error may quote the request with its key, so it is not chained.
+        return EndpointError(f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.", stage=self.stage)
 
     def _new_client(self) -> "OpenAIChatGenerator":
         # Imported here: the client takes half a second and 40 MB, which nobody pays who has no endpoint.
@@ -204,7 +161,7 @@ class OpenAIEndpoint:
             api_base_url=os.environ.get("OPENAI_BASE_URL") or None,
             generation_kwargs=self.generation_kwargs,
             timeout=self.timeout,
-            # The client's own retries wait half a second and are invisible; ours are counted and logged.
+            # The client's own retries wait half a second and are invisible; ours are logged.
             max_retries=0,
         )
 
@@ -252,13 +209,21 @@ def _with_usage(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return {"stream_options": {"include_usage": True}, **(generation_kwargs or {})}
 
 
-def _counted(replies: list[ChatMessage]) -> list[ChatMessage]:
-    if replies:
-        note_llm_call(replies[0].meta.get("usage"))
-    return replies
-
-
 def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
     if any(reply.meta.get("finish_reason") is None for reply in replies):
         raise ConnectionError("the answer broke off before its end")
     return replies
+
+
+def _seconds_to_wait(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    return max(FIRST_WAIT * float(2 ** (state.attempt_number - 1)), asked_to_wait(error))
+
+
+def _log_retry(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    logger.warning(
+        "The endpoint failed ({kind}); trying again in {delay} s",
+        kind=type(error).__name__,
+        delay=state.next_action.sleep if state.next_action else 0,
+    )

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from shiguan.support.run_watch import RunWatch, TimeLimits, current_watch, waiting_for_llm, watched
+from shiguan.llm.run_watch import RunWatch, TimeLimits, current_watch, waiting_for_llm, watched
 
 
 async def test_what_is_under_way_is_cancelled_and_nothing_else_begins():

@@ -1,0 +1,164 @@
+import asyncio
+import threading
+from contextvars import copy_context
+
+import pytest
+from haystack import AsyncPipeline, Pipeline, component
+from haystack.components.agents import Agent
+from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.components.generators.chat.fallback import FallbackChatGenerator
+from haystack.components.query import QueryExpander
+from haystack.dataclasses import ChatMessage
+from haystack.utils import Secret
+
+from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
+from shiguan.llm.calls import ask_llm, ask_llm_async
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.run_watch import RunWatch
+from shiguan.llm.stage_timer import watched_stages
+from shiguan.llm.tally import LlmTally, counting_replies, tallied_llm_calls
+
+PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
+USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12, "details": {"cached_tokens": 5}}
+
+
+def reply(usage=None):
+    return [ChatMessage.from_assistant("Li Su.", meta={"usage": usage})]
+
+
+def count(replies):
+    with counting_replies() as came_out:
+        came_out.count(replies)
+
+
+@pytest.fixture
+def endpoint(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = "Li Su took it [1]."
+    return stand_in_llm
+
+
+@pytest.fixture
+async def foreign(endpoint):
+    """Haystack's own generator, whose connections nobody else closes."""
+    generator = OpenAIChatGenerator(api_key=Secret.from_token("any"), api_base_url=endpoint.url, model="m")
+    generator.warm_up()
+    yield generator
+    await generator.async_client.close()
+
+
+ALIVE = []
+"""What has been asked: a generator that is collected while its event loop runs cannot close its connections."""
+
+
+async def calls_of(generator, **inputs):
+    ALIVE.append(generator)
+    pipeline = AsyncPipeline()
+    pipeline.add_component("generator", generator)
+    with watched_stages(RunWatch()), tallied_llm_calls() as tally:
+        await pipeline.run_async({"generator": inputs or {"messages": PROMPT}})
+    return tally
+
+
+def test_calls_and_tokens_are_added_up():
+    with tallied_llm_calls() as tally:
+        count(reply(USAGE))
+        count(reply({"prompt_tokens": 1}))
+        count(reply(None))
+        count(["a text of a generator that has no messages"])
+    assert tally == LlmTally(4, {"prompt_tokens": 11, "completion_tokens": 2, "total_tokens": 12})
+
+
+def test_no_reply_and_a_reply_that_used_nothing_are_no_call():
+    with tallied_llm_calls() as tally:
+        count([])
+        count(reply({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}))
+    assert tally == LlmTally()
+
+
+def test_a_call_outside_the_block_is_not_counted():
+    with tallied_llm_calls() as tally:
+        pass
+    count(reply(USAGE))
+    assert tally.calls == 0
+
+
+def test_a_call_is_counted_once_however_many_hands_it_passes():
+    with tallied_llm_calls() as tally, counting_replies() as stage:
+        with counting_replies() as asked:
+            count(reply(USAGE))
+            asked.count(reply(USAGE))
+        count(reply(USAGE))
+        stage.count(reply(USAGE))
+    assert tally.calls == 2
+
+
+def test_a_call_in_a_thread_that_shares_the_context_is_counted():
+    with tallied_llm_calls() as tally:
+        thread = threading.Thread(target=copy_context().run, args=(count, reply(USAGE)))
+        thread.start()
+        thread.join()
+    assert tally.calls == 1
+
+
+async def test_overlapping_runs_do_not_mix():
+    async def run(calls):
+        with tallied_llm_calls() as tally:
+            for _ in range(calls):
+                await asyncio.sleep(0)
+                count(reply())
+            return tally.calls
+
+    assert await asyncio.gather(run(1), run(3)) == [1, 3]
+
+
+async def test_haystacks_own_generator_in_a_pipeline_is_counted(endpoint, foreign):
+    tally = await calls_of(foreign)
+    assert (tally.calls, endpoint.calls) == (1, 1)
+    assert tally.usage["total_tokens"] > 0
+
+
+async def test_ours_and_ours_in_haystacks_fallback_are_counted_once(endpoint):
+    assert (await calls_of(ConfiguredChatGenerator())).calls == 1
+    assert (await calls_of(FallbackChatGenerator([ConfiguredChatGenerator(), ExtractiveChatGenerator()]))).calls == 1
+
+
+async def test_the_extractive_answerer_calls_nobody():
+    assert (await calls_of(ExtractiveChatGenerator())).calls == 0
+    assert (await calls_of(ConfiguredChatGenerator(without_endpoint=ExtractiveChatGenerator()))).calls == 0
+
+
+async def test_ours_inside_a_component_of_haystacks_is_counted(endpoint):
+    endpoint.default = '{"queries": ["Li Su", "Caizhou"]}'
+    assert (await calls_of(QueryExpander(chat_generator=ConfiguredChatGenerator()), query="Caizhou?")).calls == 1
+
+
+async def test_an_agent_in_a_pipeline_is_counted_with_any_generator(endpoint, foreign):
+    assert (await calls_of(Agent(chat_generator=foreign))).calls == 1
+    assert (await calls_of(Agent(chat_generator=ConfiguredChatGenerator()))).calls == 1
+
+
+async def test_haystacks_generator_asked_by_a_stage_is_counted(endpoint, foreign):
+    @component
+    class Stage:
+        @component.output_types(text=str, replies=list[ChatMessage])
+        def run(self, replies: list[ChatMessage]):
+            return {"text": ask_llm(foreign, PROMPT).text, "replies": replies}
+
+    pipeline = Pipeline()
+    pipeline.add_component("stage", Stage())
+    with watched_stages(RunWatch()), tallied_llm_calls() as tally:
+        pipeline.run({"stage": {"replies": reply(USAGE)}})
+        await ask_llm_async(foreign, PROMPT)
+        await ask_llm_async(ConfiguredChatGenerator(), PROMPT)
+    assert tally.calls == endpoint.calls == 3
+
+
+async def test_replies_that_a_stage_passes_on_are_no_call():
+    @component
+    class Grader:
+        @component.output_types(replies=list[ChatMessage])
+        def run(self, replies: list[ChatMessage]):
+            return {"replies": replies}
+
+    assert (await calls_of(Grader(), replies=reply(USAGE))).calls == 0
