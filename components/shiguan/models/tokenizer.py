@@ -65,16 +65,15 @@ class Tokenizer:
         normalized = "".join(characters).replace(" ", _SPACE)
         if normalized[0] != _SPACE:
             normalized = _SPACE + normalized
-            places.insert(0, -1)
+            places.insert(0, 0)
         ((_, ends),) = self._cut([normalized])
         spans = []
         start = 0
         for end in ends:
-            first, last = places[start], places[end - 1]
-            if first >= 0 and normalized[start] == _SPACE and end - start > 1:
-                first = places[start + 1]
-            if last >= 0:
-                spans.append((max(first, 0), last + 1))
+            # The space that every text begins with is no token of its own text.
+            if end > 1:
+                led = normalized[start] == _SPACE and end - start > 1
+                spans.append((places[start + led], places[end - 1] + 1))
             start = end
         return spans
 
