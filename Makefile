@@ -75,7 +75,6 @@ bars: $(VENV)/installed-dev  ## the retrieval table of the README, on the public
 
 quality: $(VENV)/installed-dev  ## what each part of the retrieval pays, on the public sets
 	$(BIN)/python evaluation/quality.py --keep .data/quality
-	$(BIN)/python evaluation/late_interaction.py
 	$(BIN)/python evaluation/answer_bars.py --keep .data/bars
 
 clean:

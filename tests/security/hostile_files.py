@@ -375,11 +375,11 @@ def _sockets() -> Iterator[Hostile]:
     yield changed("a tenant for nobody", "tenant_reads", lambda d: d["inputs"].pop("tenant_id"))
     yield changed("no filter", "tenant_reads", lambda d: d["connections"].pop(0))
 
-    late = {
-        "type": "shiguan.retrieval.late_interaction_ranker.LateInteractionRanker",
+    fetcher = {
+        "type": "shiguan.retrieval.parent_document_fetcher.ParentDocumentFetcher",
         "init_parameters": {"document_store": SOUND["components"]["retriever"]["init_parameters"]["document_store"]},
     }
-    between = {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": {"model": late}}
+    between = {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": {"model": fetcher}}
     ranker = {
         "type": "haystack.components.retrievers.multi_retriever.MultiRetriever",
         "init_parameters": {"retrievers": [between]},

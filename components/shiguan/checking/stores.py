@@ -9,7 +9,6 @@ _WRITERS: Final = {
     "haystack.components.writers.document_writer.DocumentWriter": "documents",
     "shiguan.ingest.new_document_filter.NewDocumentFilter": "documents",
     "shiguan.ingest.orphan_remover.OrphanRemover": "produced",
-    "shiguan.ingest.token_vector_document_embedder.TokenVectorDocumentEmbedder": "documents",
     "shiguan.ingest.vector_writer.VectorWriter": "produced",
 }
 """Components that change a store or compare with it, and the input that must come from a `SourceStamper`."""

@@ -30,7 +30,6 @@ from shiguan.stores.shard_format import (
     read_record,
     write_record,
 )
-from shiguan.stores.token_vector_file import TokenVectorFile
 from shiguan.support.free_space import FOR_OPENING, check_free_space
 
 logger = logging.getLogger(__name__)
@@ -86,7 +85,6 @@ class Shard:
         try:
             check_free_space(folder, FOR_OPENING)
             self._edge: EdgeShard | None = self._open(keyword_fields)
-            self.token_vectors = TokenVectorFile(folder, self._stored)
         except BaseException:
             self._lock.release()
             raise
@@ -157,7 +155,6 @@ class Shard:
     def delete(self, edge: EdgeShard, point_ids: list[str]) -> None:
         """Delete points, unless there is no room to write that down; called inside `write`."""
         check_free_space(self.folder, FOR_OPENING)
-        self.token_vectors.delete(point_ids)
         edge.update(UpdateOperation.delete_points([*point_ids]))
         self.stale_statistics = True
         if self._builder is not None:
@@ -180,7 +177,6 @@ class Shard:
             self._readers.wait_for(lambda: not self._reading)
             if self._edge is not None:
                 edge, self._edge = self._edge, None
-                self.token_vectors.close()
                 self._save_record()
                 edge.close()
                 self._lock.release()
@@ -275,10 +271,6 @@ class Shard:
         for name, value in wanted.items():
             if name != "embedding_model" and found.get(name) != value:
                 raise mismatch(self.folder, name, found.get(name), value)
-
-    def _stored(self, point_ids: list[str]) -> set[str]:
-        records = self._engine().retrieve([*point_ids], with_payload=False, with_vector=False)
-        return {str(record.id) for record in records}
 
     def _engine(self) -> EdgeShard:
         if self._edge is None:

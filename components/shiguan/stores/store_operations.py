@@ -8,10 +8,9 @@ from haystack.document_stores.types import DuplicatePolicy
 from qdrant_edge import CountRequest, EdgeShard, PayloadSelector
 
 from shiguan.errors import StoreError
-from shiguan.stores import metadata, points
+from shiguan.stores import points
 from shiguan.stores.point_writer import PointWriter
 from shiguan.stores.reading import existing_ids, resolve, scroll, search_terms, search_vectors
-from shiguan.stores.token_vector_operations import without_token_vectors
 from shiguan.stores.vector_operations import VectorOperations
 
 _BATCH = 256
@@ -48,12 +47,10 @@ class StoreOperations(VectorOperations):
                 self._shard.claim_vectors(edge, self.embedding_model)
             orders = self._shard.next_orders(len(documents))
             for start in range(0, len(documents), _BATCH):
-                batch, tokens = without_token_vectors(documents[start : start + _BATCH])
+                batch = documents[start : start + _BATCH]
                 rows = zip(batch, orders[start:], strict=False)
                 new = [writer.point(document, order) for document, order in rows]
-                self._shard.token_vectors.stage(tokens)
                 self._shard.upsert(edge, new, _embedded(batch))
-                self._shard.token_vectors.publish([str(point.id) for point in new])
         return len(documents)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
@@ -166,76 +163,6 @@ class StoreOperations(VectorOperations):
             for start in range(0, len(doomed), _DELETED):
                 self._shard.delete(edge, doomed[start : start + _DELETED])
         return len(doomed)
-
-    def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """
-        Set meta fields of the documents that match, and index their words anew.
-
-        :param filters: A Haystack filter.
-        :param meta: The fields and their new values; other fields stay.
-        :returns: How many documents were changed.
-        :raises FilterError: If the filter is malformed.
-        :raises ValueError: If a value is not JSON.
-        """
-        writer = PointWriter(self._format())
-        with self._shard.write() as edge:
-            records = list(scroll(edge, filters, True, self._vectors(True)))
-            for start in range(0, len(records), _BATCH):
-                batch = records[start : start + _BATCH]
-                changed = [_document(record, True) for record in batch]
-                for document in changed:
-                    document.meta.update(meta)
-                new = [writer.point(d, r.payload[points.ORDER]) for d, r in zip(changed, batch, strict=True)]
-                self._shard.upsert(edge, new, _embedded(changed))
-        return len(records)
-
-    def count_unique_metadata_by_filter(self, filters: dict[str, Any], metadata_fields: list[str]) -> dict[str, int]:
-        """
-        Count the different values of meta fields.
-
-        :param filters: A Haystack filter that chooses the documents; `{}` for all.
-        :param metadata_fields: The fields, with or without `meta.` before them.
-        :returns: For each field, without `meta.`, how many values it has; `None` is none.
-        :raises FilterError: If the filter is malformed.
-        """
-        return metadata.count_unique(self._metas(filters), metadata_fields)
-
-    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
-        """
-        Name the meta fields that are stored.
-
-        :returns: For each field its `type`: `boolean`, `int`, `float` or `keyword`.
-        """
-        return metadata.fields_info(self._metas({}))
-
-    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
-        """
-        Give the least and the greatest value of a meta field.
-
-        :param metadata_field: The field, with or without `meta.` before it.
-        :returns: `min` and `max`; both `None` if there is no value, or they cannot be compared.
-        """
-        return metadata.min_max(self._metas({}), metadata_field)
-
-    def get_metadata_field_unique_values(
-        self, metadata_field: str, search_term: str | None = None
-    ) -> tuple[list[str], int]:
-        """
-        List the values of a meta field.
-
-        :param metadata_field: The field, with or without `meta.` before it.
-        :param search_term: Take only documents whose content has this text, in upper or lower case.
-        :returns: The values as texts, sorted, and how many they are.
-        """
-        with self._shard.read() as edge:
-            payloads = [record.payload for record in scroll(edge, {}, True if search_term else _META_ONLY)]
-        term = (search_term or "").lower()
-        metas = [
-            points.decode_meta(payload.get(points.META) or {})
-            for payload in payloads
-            if term in (payload.get(points.CONTENT) or "").lower()
-        ]
-        return metadata.unique_values(metas, metadata_field)
 
     def bm25_retrieval(
         self,

@@ -1,7 +1,7 @@
 """What the embedded document store does about vectors that come after the words."""
 
 import json
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 from haystack.dataclasses import Document
@@ -11,17 +11,22 @@ from shiguan.stores import points
 from shiguan.stores.point_writer import PointWriter
 from shiguan.stores.reading import count_values, count_vectors, existing_ids, resolve, scroll_records, without_vector
 from shiguan.stores.shard_format import ShardFormat, is_model, other_vectors
-from shiguan.stores.token_vector_operations import TokenVectorOperations
+from shiguan.stores.shards import Shard
 
 _IN_ORDER = PayloadSelector.Include([points.ID, points.ORDER])
 # A server's tenants ask with a filter each; more different ones than this are counted anew.
 _MOST_COUNTS = 1000
 
 
-class VectorOperations(TokenVectorOperations):
+class VectorOperations(ABC):
     """The methods of `QdrantEdgeDocumentStore` for documents that are found by words first and by vectors later."""
 
     embedding_model: str | None
+
+    @property
+    @abstractmethod
+    def _shard(self) -> Shard:
+        """The open folder."""
 
     @abstractmethod
     def _format(self) -> ShardFormat:

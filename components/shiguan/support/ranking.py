@@ -16,8 +16,7 @@ def ranking_of(before: Sequence[Document], after: Sequence[Document]) -> list[di
 
     :param before: The passages as the ranker got them.
     :param after: As it returns them, each with `meta.ranked_by`.
-    :returns: For each its `id`, `rank_before` and `rank` (from 1), `score` (to four places) and `ranked_by`; also what
-        was measured for it, such as `late_interaction`.
+    :returns: For each its `id`, `rank_before` and `rank` (from 1), `score` (to four places) and `ranked_by`.
     """
     places = {document.id: place for place, document in enumerate(before, start=1)}
     entries = []
@@ -25,8 +24,7 @@ def ranking_of(before: Sequence[Document], after: Sequence[Document]) -> list[di
         ranked_by = document.meta["ranked_by"]
         score = None if document.score is None else round(document.score, 4)
         entry = {"id": document.id, "rank_before": places[document.id], "rank": place, "score": score}
-        measured = {ranked_by: document.meta[ranked_by]} if ranked_by in document.meta else {}
-        entries.append({**entry, "ranked_by": ranked_by, **measured})
+        entries.append({**entry, "ranked_by": ranked_by})
     return entries
 
 

@@ -3,11 +3,9 @@ from haystack.dataclasses import Document
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.testing.document_store import (
     CountDocumentsByFilterTest,
-    CountUniqueMetadataByFilterTest,
-    DocumentStoreBaseExtendedTests,
-    GetMetadataFieldMinMaxTest,
-    GetMetadataFieldsInfoTest,
-    GetMetadataFieldUniqueValuesTest,
+    DeleteAllTest,
+    DeleteByFilterTest,
+    DocumentStoreBaseTests,
 )
 
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
@@ -21,14 +19,7 @@ def document_store(tmp_path):
     store.close()
 
 
-class TestHaystacksOwn(
-    DocumentStoreBaseExtendedTests,
-    CountDocumentsByFilterTest,
-    CountUniqueMetadataByFilterTest,
-    GetMetadataFieldsInfoTest,
-    GetMetadataFieldMinMaxTest,
-    GetMetadataFieldUniqueValuesTest,
-):
+class TestHaystacksOwn(DocumentStoreBaseTests, DeleteAllTest, DeleteByFilterTest, CountDocumentsByFilterTest):
     @pytest.fixture
     def document_store(self, document_store):
         return document_store

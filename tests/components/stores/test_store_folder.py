@@ -158,8 +158,6 @@ def test_a_store_without_vectors_keeps_embeddings_but_cannot_search(tmp_path):
     assert store.get_documents_by_id(["1"], with_embedding=True) == [document]
     assert store.filter_documents() == [document, Document(id="2", content="other")]
     assert store.list_ids({"field": "embedding", "operator": "==", "value": None}) == ["2"]
-    assert store.update_by_filter({"field": "id", "operator": "==", "value": "2"}, {"x": 1}) == 1
-    assert store.get_documents_by_id(["2"])[0].meta == {"x": 1}
     with pytest.raises(StoreError, match="bm25: true"):
         store.bm25_retrieval("text")
     with pytest.raises(StoreError, match="embedding_dim"):
@@ -211,17 +209,6 @@ def test_documents_that_do_not_fit_are_refused_by_name(tmp_path, document, messa
     with pytest.raises(ValueError, match=message):
         store.write_documents([document])
     assert store.count_documents() == 0
-
-
-def test_updated_fields_are_found_by_their_words_and_keep_the_rest(tmp_path):
-    store = make(tmp_path, bm25_fields=["title"])
-    (document,) = documents(1)
-    store.write_documents([document])
-    assert store.bm25_retrieval("governors") == []
-    assert store.update_by_filter({"field": "id", "operator": "==", "value": "d0"}, {"title": "The governor"}) == 1
-    (hit,) = store.bm25_retrieval("governors")
-    assert hit.meta == {"tenant_id": "t0", "title": "The governor"}
-    assert store.filter_documents()[0].embedding == document.embedding
 
 
 def test_two_objects_of_one_folder_share_their_data(tmp_path):
