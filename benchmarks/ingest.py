@@ -205,7 +205,7 @@ def compare_token_vectors(children: list[Any], folder: Path) -> dict[str, Any]:
             model=PACKAGED_MODEL, local_files_only=True, progress_bar=False, meta_fields_to_embed=["title"]
         ),
     }
-    stores = {name: QdrantEdgeDocumentStore(path=str(folder / name)) for name in embedders}
+    stores = {name: QdrantEdgeDocumentStore(path=str(folder / name)).unscoped() for name in embedders}
     for embedder in embedders.values():
         embedder.warm_up()
         embedder.run(documents=children[:1])

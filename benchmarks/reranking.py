@@ -170,7 +170,9 @@ def main(arguments: list[str] | None = None) -> int:
     library = SyntheticLibrary(options.children)
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shiguan-reranking-")))
-        store = QdrantEdgeDocumentStore(path=str(folder / f"reranking-{options.children}"), exact_below=10**9)
+        store = QdrantEdgeDocumentStore(
+            path=str(folder / f"reranking-{options.children}"), exact_below=10**9
+        ).unscoped()
         stack.callback(store.close)
         if store.count_documents() != library.children_count:
             print("building the library ...", file=sys.stderr, flush=True)

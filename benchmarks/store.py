@@ -101,7 +101,7 @@ def main() -> None:
     options = parser.parse_args()
     random = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
-        store = QdrantEdgeDocumentStore(path=folder, exact_below=10**9)
+        store = QdrantEdgeDocumentStore(path=folder, exact_below=10**9).unscoped()
         cpu = 0.0
         for batch in batches(random, options.children):
             before = time.process_time()

@@ -106,7 +106,7 @@ def measure(folder: Path, data: Path) -> list[str]:
     encoder = token_encoder(PACKAGED_MODEL)
     texts = ["\n".join([child.meta["title"]] * bool(child.meta.get("title")) + [child.content]) for child in children]
     encoded = [text for start in range(0, len(texts), 512) for text in encoder.encode(texts[start : start + 512])]
-    store = QdrantEdgeDocumentStore(path=str(data / folder.name), bm25_fields=["title"])
+    store = QdrantEdgeDocumentStore(path=str(data / folder.name), bm25_fields=["title"]).unscoped()
     store.write_documents(
         [replace(child, embedding=text.embedding.tolist()) for child, text in zip(children, encoded, strict=True)]
     )

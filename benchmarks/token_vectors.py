@@ -63,12 +63,12 @@ def measure(children: int, folder: Path) -> dict[str, Any]:
     from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
     from shiguan.stores.token_vector_file import VECTOR_FILE
 
-    store = QdrantEdgeDocumentStore(path=str(folder), exact_below=10 * children)
+    store = QdrantEdgeDocumentStore(path=str(folder), exact_below=10 * children).unscoped()
     fill(store, children)
     store.close()
     size = (folder / "children" / VECTOR_FILE).stat().st_size
 
-    store = QdrantEdgeDocumentStore(path=str(folder), exact_below=10 * children)
+    store = QdrantEdgeDocumentStore(path=str(folder), exact_below=10 * children).unscoped()
     started = time.perf_counter()
     store.count_documents()
     opened = time.perf_counter() - started

@@ -55,8 +55,8 @@ class LibraryCopy:
     def __init__(self, source: str, target: str, *, data_dir: str | Path | None = None) -> None:
         if source == target:
             raise RefusedError(f"`{source}` cannot be copied to itself. Name two deployments.")
-        self.source = load_stores(source, data_dir=data_dir)
-        self.target = load_stores(target, data_dir=data_dir)
+        self.source = _unscoped(source, data_dir)
+        self.target = _unscoped(target, data_dir)
         # The two know different models, so vectors cannot be taken along.
         self.embedder: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("embedder")
         self._ids: dict[str, list[str]] = {}
@@ -116,3 +116,8 @@ class LibraryCopy:
         if kind not in self._ids:
             self._ids[kind] = sorted(self.source[kind].list_ids())
         return self._ids[kind]
+
+
+def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:
+    """Open a deployment's stores for all tenants, whose passages are copied together."""
+    return {kind: store.unscoped() for kind, store in load_stores(deployment, data_dir=data_dir).items()}

@@ -13,7 +13,7 @@ CHILDREN = 80
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("reranking")))
+    store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("reranking"))).unscoped()
     reranking.build(store, CHILDREN)
     yield reranking.late_interaction(store, SyntheticLibrary(CHILDREN), 2)
     store.close()

@@ -13,6 +13,7 @@ from shiguan.support.question_encoder import question_encoder
 from shiguan.support.ranking import FUSION, as_found, ranking_of, stamped
 from shiguan.support.token_encoder import EncodedText
 from shiguan.support.token_vectors import TokenVectors
+from shiguan.tenants import require_filters
 
 RANKED_BY = "late_interaction"
 """What passages say in `meta.ranked_by` that this ranker has put in their place."""
@@ -184,8 +185,7 @@ class LateInteractionRanker:
         if self.scope == "parent":
             places = {document.id: place for place, document in enumerate(documents)}
             wanted: dict[str, Any] = {"field": "meta.parent_id", "operator": "in", "value": list(places)}
-            if filters:
-                wanted = {"operator": "AND", "conditions": [wanted, filters]}
+            wanted = {"operator": "AND", "conditions": [wanted, require_filters(filters, type(self).__name__)]}
             for child in self.document_store.filter_documents(wanted):
                 families[places[child.meta["parent_id"]]].append(child.id)
         return [

@@ -13,6 +13,7 @@ from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
 
 from shiguan.support.languages import detect_language
+from shiguan.tenants import require_filters
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class RankFusionRetriever:
         :returns: `documents`, children by fused score; `searches`, for each list `kind`, `query`, how many were
             `found` and, with HyDE, the `hypothetical_passages`; `warnings`; `llm_calls`, how many HyDE made.
         """
+        filters = require_filters(filters, type(self).__name__)
         self.warm_up()
         searches, warnings = self._plan(queries)
         use_hyde = use_hyde and attempt == 1
@@ -131,6 +133,7 @@ class RankFusionRetriever:
         :param top_k: How many children to return at most, for this call.
         :returns: As `run`.
         """
+        filters = require_filters(filters, type(self).__name__)
         self.warm_up()
         searches, warnings = self._plan(queries)
         use_hyde = use_hyde and attempt == 1

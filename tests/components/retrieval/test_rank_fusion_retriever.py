@@ -11,6 +11,9 @@ def child(name):
     return Document(id=name, content="", meta={"parent_id": name})
 
 
+MINE = {"field": "meta.tenant_id", "operator": "==", "value": "mine"}
+
+
 @component
 class Words:
     """Finds what a table says, by query."""
@@ -77,14 +80,14 @@ def names(result):
 def test_what_several_lists_agree_on_comes_first():
     # "one" has 3 letters, "three" 5.
     fusing = retriever({"one": ["a", "b"], "three": ["b"]}, {3.0: ["c", "b"], 5.0: ["b"]})
-    result = fusing.run(["one", "three"])
+    result = fusing.run(["one", "three"], MINE)
     assert names(result)[0] == "b"
     assert set(names(result)) == {"a", "b", "c"}
 
 
 def test_scores_are_reciprocal_ranks_weighted_by_list():
     fusing = retriever({"one": ["a", "b"]}, {3.0: ["b"]}, bm25_weight=0.2)
-    scores = {document.id: document.score for document in fusing.run(["one"])["documents"]}
+    scores = {document.id: document.score for document in fusing.run(["one"], MINE)["documents"]}
     # Haystack scales by k = 61: .2 * 61/61 for a, .2 * 61/62 + .8 * 61/61 for b.
     assert scores["a"] == pytest.approx(0.2)
     assert scores["b"] == pytest.approx(0.2 * 61 / 62 + 0.8)
@@ -93,12 +96,12 @@ def test_scores_are_reciprocal_ranks_weighted_by_list():
 def test_more_queries_of_one_kind_do_not_outvote_the_other():
     fusing = retriever({"one": ["a"], "two": ["a"], "four": ["a"]}, {3.0: ["b"]}, bm25_weight=0.4, languages=["en"])
     # Vectors find b for the two queries of three letters only; the list for "four" is empty.
-    assert names(fusing.run(["one"])) == ["b", "a"]
+    assert names(fusing.run(["one"], MINE)) == ["b", "a"]
 
 
 def test_a_language_that_the_embedder_does_not_know_is_searched_by_words_alone():
     fusing = retriever({"安祿山": ["a"], "An Lushan": ["b"]}, {9.0: ["c"], 3.0: ["wrong"]}, languages=["en"])
-    result = fusing.run(["安祿山", "An Lushan"])
+    result = fusing.run(["安祿山", "An Lushan"], MINE)
     assert set(names(result)) == {"a", "b", "c"}
     assert result["warnings"] == [
         "The embedder knows en, the question is in zh: passages were found by their words (BM25) alone."
@@ -112,13 +115,13 @@ def test_a_language_that_the_embedder_does_not_know_is_searched_by_words_alone()
 
 def test_an_unknown_language_is_searched_by_words_even_where_words_have_no_weight():
     fusing = retriever({"安祿山": ["a"]}, languages=["en"], bm25_weight=0.0)
-    result = fusing.run(["安祿山"])
+    result = fusing.run(["安祿山"], MINE)
     assert [(document.id, document.score) for document in result["documents"]] == [("a", 1.0)]
 
 
 def test_only_the_question_itself_may_imagine_a_passage():
     embedder = Imagining()
-    result = retriever(text_embedder=embedder).run(["why", "how so"], use_hyde=True)
+    result = retriever(text_embedder=embedder).run(["why", "how so"], MINE, use_hyde=True)
     assert sorted(embedder.asked) == [("how so", False), ("why", True)]
     assert result["llm_calls"] == 1
     assert result["warnings"] == ["imagined"]
@@ -130,21 +133,21 @@ def test_only_the_question_itself_may_imagine_a_passage():
 
 def test_a_later_attempt_imagines_nothing():
     embedder = Imagining()
-    assert retriever(text_embedder=embedder).run(["why"], use_hyde=True, attempt=2)["llm_calls"] == 0
+    assert retriever(text_embedder=embedder).run(["why"], MINE, use_hyde=True, attempt=2)["llm_calls"] == 0
     assert embedder.asked == [("why", False)]
 
 
 def test_every_search_gets_the_filters():
     fusing = retriever()
     filters = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
-    fusing.run(["one", "two"], filters=filters)
+    fusing.run(["one", "two"], filters)
     assert fusing.bm25_retriever.filters == [filters, filters]
     assert fusing.embedding_retriever.filters == [filters, filters]
 
 
 @pytest.mark.parametrize("queries", [[], [""], ["  "]])
 def test_no_query_finds_nothing(queries):
-    assert retriever({"": ["a"]}).run(queries) == {
+    assert retriever({"": ["a"]}).run(queries, MINE) == {
         "documents": [],
         "searches": [],
         "warnings": [],
@@ -153,18 +156,18 @@ def test_no_query_finds_nothing(queries):
 
 
 def test_a_repeated_query_is_searched_once():
-    assert len(retriever().run(["one", "one"])["searches"]) == 2
+    assert len(retriever().run(["one", "one"], MINE)["searches"]) == 2
 
 
 def test_top_k_of_the_call_overrides_that_of_the_pipeline():
     fusing = retriever({"one": ["a", "b", "c"]}, top_k=2)
-    assert names(fusing.run(["one"])) == ["a", "b"]
-    assert names(fusing.run(["one"], top_k=1)) == ["a"]
+    assert names(fusing.run(["one"], MINE)) == ["a", "b"]
+    assert names(fusing.run(["one"], MINE, top_k=1)) == ["a"]
 
 
 async def test_the_async_twin_gives_the_same():
     fusing = retriever({"one": ["a", "b"], "three": ["b"]}, {3.0: ["c", "b"], 5.0: ["b"]})
-    assert await fusing.run_async(["one", "three"]) == fusing.run(["one", "three"])
+    assert await fusing.run_async(["one", "three"], MINE) == fusing.run(["one", "three"], MINE)
 
 
 @pytest.mark.parametrize("twin", ["run", "run_async"])
@@ -189,9 +192,9 @@ def test_searches_run_side_by_side(twin):
 
     fusing = RankFusionRetriever(Meeting(), embedding_retriever=Vectors(), text_embedder=MeetingEmbedder())
     if twin == "run":
-        fusing.run(["one", "two"])
+        fusing.run(["one", "two"], MINE)
     else:
-        asyncio.run(fusing.run_async(["one", "two"]))
+        asyncio.run(fusing.run_async(["one", "two"], MINE))
     assert not barrier.broken
 
 

@@ -24,7 +24,7 @@ def closed_shards():
 
 
 def make(folder):
-    return QdrantEdgeDocumentStore(path=str(folder), embedding_dim=None, bm25=True)
+    return QdrantEdgeDocumentStore(path=str(folder), embedding_dim=None, bm25=True).unscoped()
 
 
 def file(folder):
@@ -249,7 +249,7 @@ def document(name, row, token):
     return Document(id=name, content=f"text {name}", meta={"tenant_id": "t", META_KEY: packed})
 
 def run(folder, point):
-    store = QdrantEdgeDocumentStore(path=folder, embedding_dim=None, bm25=True)
+    store = QdrantEdgeDocumentStore(path=folder, embedding_dim=None, bm25=True).unscoped()
     store.write_documents([document("old", 1, 4), document("kept", 2, 4)])
     vectors = type(store._shard.token_vectors)
     if point == "while staging":
