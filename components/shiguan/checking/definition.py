@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import networkx as nx
+
 from shiguan.checking.finding import Place
 from shiguan.checking.reading import PipelineFile
 from shiguan.checking.signatures import Signature, read_signature
@@ -84,23 +86,41 @@ class Definition:
         declared = self.file.content.get("inputs") or {}
         return {name: [as_socket(target) for target in targets] for name, targets in declared.items()}
 
-    def senders(self, receiver: Socket) -> list[Connection]:
-        """
-        Find what is connected to an input.
+    @cached_property
+    def graph(self) -> "nx.DiGraph[str]":
+        """The components, and which of them hand something to which."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.components)
+        edges = ((edge.sender[0], edge.receiver[0]) for edge in self.connections)
+        graph.add_edges_from(edge for edge in edges if set(edge) <= self.components.keys())
+        return graph
 
-        :param receiver: The input.
-        :returns: The connections that end there.
-        """
-        return [edge for edge in self.connections if edge.receiver == receiver]
+    @cached_property
+    def _edges(self) -> dict[Socket, list[Connection]]:
+        found: dict[Socket, list[Connection]] = {}
+        for edge in self.connections:
+            found.setdefault(edge.receiver, []).append(edge)
+        return found
+
+    @cached_property
+    def _names(self) -> dict[Socket, list[str]]:
+        found: dict[Socket, list[str]] = {}
+        for name, targets in self.inputs.items():
+            for target in dict.fromkeys(targets):
+                found.setdefault(target, []).append(name)
+        return found
+
+    def senders(self, receiver: Socket) -> list[Connection]:
+        """Give the connections that end at an input."""
+        return self._edges.get(receiver, [])
 
     def input_names(self, receiver: Socket) -> list[str]:
-        """
-        Find the declared inputs of the pipeline that go to an input of a component.
+        """Give the names of the declared inputs of the pipeline that go to an input of a component."""
+        return self._names.get(receiver, [])
 
-        :param receiver: The component's input.
-        :returns: Their names.
-        """
-        return [name for name, targets in self.inputs.items() if receiver in targets]
+    def feeds(self, receiver: Socket) -> int:
+        """Count how many connections and declared inputs feed an input."""
+        return len(self.senders(receiver)) + len(self.input_names(receiver))
 
     def input_place(self, name: str, receiver: Socket) -> Place:
         """

@@ -11,6 +11,7 @@ from shiguan.checking.checks.allowed_types import check_allowed_types
 from shiguan.checking.checks.code_in_parameters import check_code_in_parameters
 from shiguan.checking.checks.connections import check_connections
 from shiguan.checking.checks.known_prompts import check_known_prompts
+from shiguan.checking.checks.reachable_parameters import check_reachable_parameters
 from shiguan.checking.checks.starvation import check_starvation
 from shiguan.checking.checks.structure import check_structure
 from shiguan.checking.checks.templates import check_templates
@@ -28,6 +29,7 @@ CHECKS = (
     check_known_prompts,
     check_connections,
     check_starvation,
+    check_reachable_parameters,
     check_tenant_reads,
     check_tenant_writes,
 )

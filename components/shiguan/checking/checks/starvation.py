@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from shiguan.checking.definition import Definition
 from shiguan.checking.finding import Finding
-from shiguan.checking.loops import loops
+from shiguan.checking.repeats import loops
 from shiguan.checking.sockets import BRANCH_JOINER, sockets_of
 
 

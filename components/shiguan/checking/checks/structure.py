@@ -6,7 +6,16 @@ from typing import Any
 
 from shiguan.checking.finding import Finding, Place, shortened
 
-_SECTIONS = ("metadata", "max_runs_per_component", "components", "connections", "inputs", "outputs", "explain")
+_SECTIONS = (
+    "metadata",
+    "max_runs_per_component",
+    "connection_type_validation",
+    "components",
+    "connections",
+    "inputs",
+    "outputs",
+    "explain",
+)
 _COMPONENT_KEYS = {"type", "init_parameters"}
 _NAME = re.compile(r"[A-Za-z_][\w-]{0,79}")
 _SOCKET = re.compile(r"[A-Za-z_][\w-]{0,79}\.\S(.{0,198}\S)?")
@@ -33,6 +42,8 @@ def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
     yield from _declared(content)
     if not isinstance(content.get("metadata", {}), dict):
         yield _shape(("metadata",), content["metadata"], "a mapping")
+    if content.get("connection_type_validation", True) is not True:
+        yield _shape(("connection_type_validation",), content["connection_type_validation"], "true, or leave it out")
     runs = content.get("max_runs_per_component", 1)
     if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= 1000:
         yield _shape(("max_runs_per_component",), runs, "a whole number from 1 to 1000")

@@ -5,7 +5,7 @@ from typing import Final
 
 from shiguan.checking.definition import Component, Definition, Socket, inner_components
 from shiguan.checking.finding import Finding
-from shiguan.checking.loops import loops
+from shiguan.checking.repeats import loops, runs_without
 from shiguan.checking.sockets import sockets_of
 from shiguan.checking.stores import readers, reading_parts
 from shiguan.checking.tenant_flow import TENANT_FILTER, unfiltered
@@ -112,6 +112,15 @@ def _filters(definition: Definition, reader: Component) -> Iterator[Finding]:
                 "find every tenant's documents.",
                 "Expected the filters from inside the loop.",
                 _NEXT,
+            )
+        elif again := runs_without(definition, reader, edge.sender[0]):
+            yield Finding(
+                edge.place,
+                f"`{reader.name}` may run more often than `{edge.sender[0]}` sends it filters: {again}. A run without "
+                "them would find every tenant's documents.",
+                "Expected whatever makes a reader run to come the same way as its filters, once each time.",
+                "Take the `BranchJoiner` or the loop out of its way, or carry the filters along in the loop, from "
+                "`AttemptStarter` to `AttemptReader`.",
             )
 
 

@@ -1,0 +1,84 @@
+"""What a question or a model's reply can reach is text, and never becomes a path, an address or a parameter."""
+
+import re
+from collections.abc import Iterator
+
+from shiguan.checking.definition import Component, Definition, Socket
+from shiguan.checking.finding import Finding, Place
+from shiguan.checking.sockets import sockets_of
+from shiguan.checking.stores import readers
+from shiguan.checking.tenant_flow import TENANT_FILTER
+
+_FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
+_PARAMETERS = re.compile(
+    r"(.*_)?(urls?|hosts?|headers)|.*_kwargs|api_key|model|tools|toolset|streaming_callback|index|policy"
+)
+_PATH = re.compile(r"\b(Path|PathLike)\b")
+_FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
+_STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
+
+
+def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
+    """Find inputs that open files or change what a component is, and that anybody but the ingest can reach."""
+    answers = any(component.type == TENANT_FILTER for component in definition.components.values())
+    answers = answers or any(True for _ in readers(definition))
+    stamped = any(component.type == _STAMPER for component in definition.components.values())
+    for component in definition.components.values():
+        if _opens_files(component) and (answers or not stamped):
+            yield Finding(
+                component.place,
+                f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would be "
+                "taken for a path.",
+                "Expected converters and file routers only where files are put into a library, with a `SourceStamper`.",
+                "Convert the files with `shiguan ingest`, and take it out here.",
+            )
+    for receiver, place, origin in _feeds(definition):
+        component = definition.components.get(receiver[0])
+        if component is None:
+            continue
+        if _PARAMETERS.fullmatch(receiver[1]):
+            yield Finding(
+                place,
+                f"`{'.'.join(origin)}` sets `{'.'.join(receiver)}` while the pipeline runs.",
+                "Expected addresses and parameters in the file alone, where nothing that is asked or answered can reach "
+                "them.",
+                "Write the value below `init_parameters`, and remove this.",
+            )
+        elif _takes_files(component, receiver[1]) and not _is_source(definition, origin):
+            yield Finding(
+                place,
+                f"`{'.'.join(origin)}` says which files `{component.name}` opens.",
+                "Expected the declared input `sources`, directly or through `SourceInspector` and `FileTypeRouter`.",
+                "Connect it so.",
+            )
+
+
+def _feeds(definition: Definition) -> Iterator[tuple[Socket, Place, tuple[str, ...]]]:
+    for edge in definition.connections:
+        yield edge.receiver, edge.place, edge.sender
+    for name, targets in definition.inputs.items():
+        for position, target in enumerate(targets):
+            yield target, ("inputs", name, position), (name,)
+
+
+def _opens_files(component: Component) -> bool:
+    return any(_takes_files(component, name) for name in ("sources", *sockets_of(component).inputs))
+
+
+def _takes_files(component: Component, name: str) -> bool:
+    sockets = sockets_of(component)
+    known = sockets.inputs.get(name)
+    if known is None:
+        # A class that cannot be read, or one that is made of others.
+        return ".converters." in component.type and sockets.open_inputs and bool(_FILES.fullmatch(name))
+    return bool(_PATH.search(known.annotation)) or (bool(_FILES.fullmatch(name)) and "str" in known.annotation)
+
+
+def _is_source(definition: Definition, origin: tuple[str, ...]) -> bool:
+    """Whether it is the input `sources`, or what a component makes of it, whose own input is asked the same."""
+    if len(origin) == 1:
+        return origin == ("sources",)
+    sender = definition.components.get(origin[0])
+    if sender is None:
+        return False
+    return sender.type == _FILE_ROUTER or (sender.type.startswith("shiguan.ingest.") and origin[1] == "sources")
