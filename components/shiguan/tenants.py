@@ -11,7 +11,8 @@ from shiguan.errors import RefusedError
 
 TENANT_FIELD = "meta.tenant_id"
 _SAFE = frozenset(
-    "build_index close existing_ids from_dict set_up status to_dict token_vectors unscoped write_documents".split()
+    "build_index close existing_ids from_dict get_distance set_up status to_dict token_vectors unscoped "
+    "write_documents".split()
 )
 """What a store does without showing, counting or removing a document; every other public method needs a tenant."""
 

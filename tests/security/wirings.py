@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.security.mutant_parts import (
-    ADAPTER, BRANCH_JOINER, FILTER_RETRIEVER, MEMORY_BM25, MEMORY_STORE, PROMPT, READER, STARTER, TENANT_FILTER,
+    ADAPTER,
+    BRANCH_JOINER,
+    FILTER_RETRIEVER,
+    MEMORY_BM25,
+    MEMORY_STORE,
+    PROMPT,
+    READER,
+    STARTER,
+    TENANT_FILTER,
 )  # fmt: skip
 
 MEMORY_INDEX = "wirings"

@@ -95,6 +95,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
         file = read_pipeline_file(path, name)
     except UnreadableFile as unreadable:
         return Report(name, [replace(finding, check="reading") for finding in unreadable.findings])
+    _unpack_metadata(file.content)
     shape = [_placed(file, finding, "structure") for finding in check_structure(file.content)]
     if shape:
         return Report(name, shape, content=file.content)
@@ -108,6 +109,15 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
     once = {(finding.line, finding.problem): finding for finding in reversed(findings)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)
     return Report(name, ordered, list(dict.fromkeys(_notes(definition))), file.content, definition.allowed_types)
+
+
+def _unpack_metadata(content: dict[str, Any]) -> None:
+    """Put back in its place what `load_pipeline` keeps in the metadata, where Haystack's `dumps` writes it."""
+    metadata = content.get("metadata")
+    if isinstance(metadata, dict):
+        for section in ("inputs", "outputs", "explain"):
+            if section in metadata:
+                content.setdefault(section, metadata[section])
 
 
 def refuse_unsafe_environment() -> None:

@@ -16,7 +16,7 @@ MAX_EVENTS = 20_000
 """So many values, keys and brackets a file may have. Reading YAML is slow, and a hostile file is all brackets."""
 
 MAX_DEPTH = 40
-MAX_NODES = 100_000
+MAX_NODES = 20_000
 """So large a file may grow when its anchors are written out, as Haystack does when it copies a definition."""
 
 # The same loader in C where PyYAML was built with it, which is everywhere but on odd machines.

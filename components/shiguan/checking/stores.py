@@ -68,13 +68,16 @@ def _holders(component: Component) -> list[Component]:
     """
     inner = list(inner_components(component))
     parts = [component, *(one for one in inner if not is_store(one))]
-    found = [one for one in parts if ".retrievers." in one.type or any(map(_names_store, one.signature.parameters))]
+    places = {one.place: one for one in parts}
+    holders = {
+        one.place for one in parts if ".retrievers." in one.type or any(map(_names_store, one.signature.parameters))
+    }
     for store in filter(is_store, inner):
-        around = [one for one in parts if store.place[: len(one.place)] == one.place]
-        nearest = max(around, key=lambda one: len(one.place))
-        if nearest not in found:
-            found.append(nearest)
-    return found
+        place = store.place[:-1]
+        while place not in places:
+            place = place[:-1]
+        holders.add(place)
+    return [one for place, one in places.items() if place in holders]
 
 
 def _names_store(key: str | int) -> bool:

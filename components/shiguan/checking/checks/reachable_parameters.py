@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from shiguan.checking.definition import Component, Definition, Socket
 from shiguan.checking.finding import Finding, Place
 from shiguan.checking.sockets import sockets_of
-from shiguan.checking.stores import readers
 from shiguan.checking.tenant_flow import TENANT_FILTER
 
 _FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
@@ -15,21 +14,20 @@ _PARAMETERS = re.compile(
 )
 _PATH = re.compile(r"\b(Path|PathLike)\b")
 _FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
-_STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
+_ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
 
 
 def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
     """Find inputs that open files or change what a component is, and that anybody but the ingest can reach."""
+    # Nothing else can read a library, so a file without one answers from nothing.
     answers = any(component.type == TENANT_FILTER for component in definition.components.values())
-    answers = answers or any(True for _ in readers(definition))
-    stamped = any(component.type == _STAMPER for component in definition.components.values())
     for component in definition.components.values():
-        if _opens_files(component) and (answers or not stamped):
+        if answers and _opens_files(component):
             yield Finding(
                 component.place,
                 f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would be "
                 "taken for a path.",
-                "Expected converters and file routers only where files are put into a library, with a `SourceStamper`.",
+                "Expected converters and file routers only where files are put into a library, as in `index.yml`.",
                 "Convert the files with `shiguan ingest`, and take it out here.",
             )
     for receiver, place, origin in _feeds(definition):
@@ -40,8 +38,7 @@ def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
             yield Finding(
                 place,
                 f"`{'.'.join(origin)}` sets `{'.'.join(receiver)}` while the pipeline runs.",
-                "Expected addresses and parameters in the file alone, where nothing that is asked or answered can reach "
-                "them.",
+                "Expected addresses and parameters in the file alone, where nothing asked or answered can reach them.",
                 "Write the value below `init_parameters`, and remove this.",
             )
         elif _takes_files(component, receiver[1]) and not _is_source(definition, origin):
@@ -66,6 +63,8 @@ def _opens_files(component: Component) -> bool:
 
 
 def _takes_files(component: Component, name: str) -> bool:
+    if component.type == _ADAPTER:
+        return False
     sockets = sockets_of(component)
     known = sockets.inputs.get(name)
     if known is None:

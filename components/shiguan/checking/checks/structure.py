@@ -16,6 +16,7 @@ _SECTIONS = (
     "outputs",
     "explain",
 )
+_MAX_COMPONENTS, _MAX_CONNECTIONS = 200, 1_000
 _COMPONENT_KEYS = {"type", "init_parameters"}
 _NAME = re.compile(r"[A-Za-z_][\w-]{0,79}")
 _SOCKET = re.compile(r"[A-Za-z_][\w-]{0,79}\.\S(.{0,198}\S)?")
@@ -59,6 +60,9 @@ def _components(components: Any) -> Iterator[Finding]:
             unsafe=False,
         )
         return
+    if len(components) > _MAX_COMPONENTS:
+        yield _shape(("components",), len(components), f"at most {_MAX_COMPONENTS} of them")
+        return
     for name, spec in components.items():
         place = ("components", name)
         if not _NAME.fullmatch(name):
@@ -94,6 +98,9 @@ def _connections(connections: Any) -> Iterator[Finding]:
         return
     if not isinstance(connections, list):
         yield _shape(("connections",), connections, "a list of `sender` and `receiver`")
+        return
+    if len(connections) > _MAX_CONNECTIONS:
+        yield _shape(("connections",), len(connections), f"at most {_MAX_CONNECTIONS:,} of them")
         return
     for position, edge in enumerate(connections):
         place: Place = ("connections", position)

@@ -125,11 +125,12 @@ def _filters(definition: Definition, reader: Component) -> Iterator[Finding]:
 
 
 def _inner(reader: Component) -> Iterator[Finding]:
-    around = [reader, *inner_components(reader)]
+    around = {one.place: one for one in (reader, *inner_components(reader))}
     for part in reading_parts(reader):
         if part is reader:
             continue
-        if not all(_hands_on(one, part) for one in around if one is reader or _stands_in(part, one)):
+        outer = [around[place] for depth in range(len(part.place)) if (place := part.place[:depth]) in around]
+        if not all(_hands_on(one, part) for one in outer):
             yield Finding(
                 part.place,
                 f"`{reader.name}` is not known to hand its filters on to `{part.name}`.",
@@ -144,10 +145,6 @@ def _inner(reader: Component) -> Iterator[Finding]:
                 "Expected a retriever that takes `filters`.",
                 "Use another class.",
             )
-
-
-def _stands_in(part: Component, other: Component) -> bool:
-    return part.place != other.place and part.place[: len(other.place)] == other.place
 
 
 def _hands_on(outer: Component, part: Component) -> bool:
