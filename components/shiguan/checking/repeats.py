@@ -4,6 +4,7 @@ import networkx as nx
 
 from shiguan.checking.definition import Component, Definition, Socket
 from shiguan.checking.sockets import BRANCH_JOINER, sockets_of
+from shiguan.checking.tenant_flow import TENANT_FILTER
 
 
 def loops(definition: Definition) -> list[set[str]]:
@@ -46,27 +47,34 @@ def _asked_unevenly(definition: Definition, reader: Component) -> str | None:
 
 
 def _overtaken(definition: Definition, reader: Component, source: str) -> str | None:
-    """Whether the next round may begin before the reader has had its turn in this one."""
+    """Whether the reader may run before its filters are there, or the next round begin before the reader has run."""
+    everything = set(definition.graph)
+    always = definition.components[source].type == TENANT_FILTER  # nothing but the caller feeds it
+    if not always and reader.name not in _waiting_for(definition, source, everything):
+        return f"`{reader.name}` does not wait for `{source}`"
     loop = next((loop for loop in loops(definition) if source in loop), None)
-    if loop is None:
-        return None
-    waiting: set[str] = set()
-    frontier = [reader.name]
+    if loop and source not in _waiting_for(definition, reader.name, loop):
+        return f"`{source}` may begin the next round before `{reader.name}` has run"
+    return None
+
+
+def _waiting_for(definition: Definition, first: str, within: set[str]) -> set[str]:
+    """Find what cannot run before a component has: it needs an input that comes only from those that wait as well."""
+    done, waiting, frontier = {first}, set[str](), [first]
     while frontier:
-        done = frontier.pop()
-        if done in waiting:
-            continue
-        waiting.add(done)
-        frontier += [name for name in definition.graph.successors(done) if _waits(definition, name, loop, waiting)]
-    return None if source in waiting else f"`{source}` may begin the next round before `{reader.name}` has run"
+        for name in set(definition.graph.successors(frontier.pop())) - waiting:
+            if name in within and _waits(definition, name, within, done):
+                waiting.add(name)
+                done.add(name)
+                frontier.append(name)
+    return waiting
 
 
-def _waits(definition: Definition, name: str, loop: set[str], waiting: set[str]) -> bool:
-    """Whether one of the inputs that a component cannot run without comes, within the loop, only from those waiting."""
+def _waits(definition: Definition, name: str, within: set[str], done: set[str]) -> bool:
     for key, socket in sockets_of(definition.components[name]).inputs.items():
         receiver: Socket = (name, key)
-        senders = {edge.sender[0] for edge in definition.senders(receiver)} & loop
-        if socket.mandatory and senders and senders <= waiting and not definition.input_names(receiver):
+        senders = {edge.sender[0] for edge in definition.senders(receiver)} & within
+        if socket.mandatory and senders and senders <= done and not definition.input_names(receiver):
             return True
     return False
 
