@@ -127,7 +127,7 @@ class Shiguan(_HaystackSystem):
     def open(self) -> None:
         """Open both stores."""
         for store in self._stores():
-            store.count_documents()
+            getattr(store, "unscoped", lambda store=store: store)().count_documents()
 
     def close(self) -> None:
         """End the loop and free the folder."""

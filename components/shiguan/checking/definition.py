@@ -15,6 +15,9 @@ Socket = tuple[str, str]
 """A component's name and the name of one of its sockets."""
 
 
+_HAYSTACK_ROLES = {"haystack.components.writers.document_writer.DocumentWriter": "writes"}
+
+
 @dataclass(frozen=True)
 class Component:
     """
@@ -35,6 +38,11 @@ class Component:
     def signature(self) -> Signature:
         """What its class takes and gives, as far as its source tells."""
         return read_signature(self.type)
+
+    @property
+    def role(self) -> str:
+        """What its class says of itself about the tenant; Haystack's own say nothing."""
+        return self.signature.role or _HAYSTACK_ROLES.get(self.type, "")
 
 
 @dataclass(frozen=True)
@@ -123,23 +131,12 @@ class Definition:
         return len(self.senders(receiver)) + len(self.input_names(receiver))
 
     def input_place(self, name: str, receiver: Socket) -> Place:
-        """
-        Tell where a declared input names a component's input.
-
-        :param name: The declared input.
-        :param receiver: The component's input.
-        :returns: The place.
-        """
+        """Tell where a declared input names a component's input."""
         return ("inputs", name, self.inputs[name].index(receiver))
 
 
 def as_socket(text: str) -> Socket:
-    """
-    Read `component.socket`; a socket's own name may have dots, as a file type has.
-
-    :param text: The text.
-    :returns: Both names.
-    """
+    """Read `component.socket`; a socket's own name may have dots, as a file type has."""
     component, _, socket = text.partition(".")
     return component, socket
 
@@ -162,12 +159,7 @@ def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def inner_components(component: Component) -> Iterator[Component]:
-    """
-    Find what a component is built with: everything among its parameters that has a class for a type.
-
-    :param component: The component.
-    :returns: The components, stores and others inside, at any depth.
-    """
+    """Find what a component is built with: everything among its parameters that has a class for a type."""
     for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
         if isinstance(value, dict) and is_class_path(value.get("type")):
             name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
@@ -176,10 +168,5 @@ def inner_components(component: Component) -> Iterator[Component]:
 
 
 def is_class_path(value: Any) -> bool:
-    """
-    Tell whether Haystack would take a `type` for a class and import it.
-
-    :param value: What stands as `type`.
-    :returns: Whether it is a text with a dot; `env_var` or `object` are not.
-    """
+    """Tell whether Haystack would take a `type` for a class and import it."""
     return isinstance(value, str) and "." in value

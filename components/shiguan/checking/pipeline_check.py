@@ -67,11 +67,7 @@ class Report:
         return kind(f"{self.name} is refused for {len(self.findings)} reasons:\n{lines}")
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Give the report as plain data, for programs.
-
-        :returns: `file`, `ok`, `findings` and `notes`.
-        """
+        """Give the report as plain data, for programs."""
         return {
             "file": self.name,
             "ok": not self.findings,
@@ -121,11 +117,7 @@ def _unpack_metadata(content: dict[str, Any]) -> None:
 
 
 def refuse_unsafe_environment() -> None:
-    """
-    Refuse to go on where Haystack is told to load anything.
-
-    :raises UnsafePipelineError: If HAYSTACK_UNSAFE_DESERIALIZATION is set.
-    """
+    """Refuse to go on where Haystack is told to load anything."""
     if os.environ.get(_UNSAFE_HAYSTACK):
         raise UnsafePipelineError(
             f"{_UNSAFE_HAYSTACK} is set to `{os.environ[_UNSAFE_HAYSTACK]}`, which lets a pipeline file load any code. "

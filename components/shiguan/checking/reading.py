@@ -69,14 +69,7 @@ class PipelineFile:
 
 
 def read_pipeline_file(path: Path, name: str) -> PipelineFile:
-    """
-    Read a file.
-
-    :param path: Where it is.
-    :param name: What to call it in messages.
-    :returns: The file's data.
-    :raises UnreadableFile: If it is missing, too large, no YAML, or YAML that only an attacker writes.
-    """
+    """Read a file."""
     text = _text(path)
     try:
         _check_events(text)

@@ -4,7 +4,6 @@ import networkx as nx
 
 from shiguan.checking.definition import Component, Definition, Socket
 from shiguan.checking.sockets import BRANCH_JOINER, sockets_of
-from shiguan.checking.tenant_flow import TENANT_FILTER
 
 
 def loops(definition: Definition) -> list[set[str]]:
@@ -49,7 +48,7 @@ def _asked_unevenly(definition: Definition, reader: Component) -> str | None:
 def _overtaken(definition: Definition, reader: Component, source: str) -> str | None:
     """Whether the reader may run before its filters are there, or the next round begin before the reader has run."""
     everything = set(definition.graph)
-    always = definition.components[source].type == TENANT_FILTER  # nothing but the caller feeds it
+    always = definition.components[source].role == "filters"  # nothing but the caller feeds it
     if not always and reader.name not in _waiting_for(definition, source, everything):
         return f"`{reader.name}` does not wait for `{source}`"
     loop = next((loop for loop in loops(definition) if source in loop), None)

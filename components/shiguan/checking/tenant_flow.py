@@ -1,15 +1,7 @@
 """Follows a value backwards through a pipeline until it is sure that it came from a `TenantFilter`."""
 
 from shiguan.checking.definition import Definition, Socket
-from shiguan.checking.sockets import ATTEMPT_READER, ATTEMPT_STARTER, BRANCH_JOINER
-
-TENANT_FILTER = "shiguan.retrieval.tenant_filter.TenantFilter"
-_GRADERS = frozenset(
-    {
-        "shiguan.grading.hallucination_grader.HallucinationGrader",
-        "shiguan.retrieval.relevance_grader.RelevanceGrader",
-    }
-)
+from shiguan.checking.sockets import BRANCH_JOINER
 
 
 def unfiltered(definition: Definition, sender: Socket) -> str | None:
@@ -44,20 +36,20 @@ def unfiltered(definition: Definition, sender: Socket) -> str | None:
 def _before(definition: Definition, sender: Socket, carried: str | None) -> tuple[Socket, str | None] | str | None:
     """Give the input that an output comes from, and as what; None where it is the tenant's; else what is wrong."""
     component = definition.components.get(sender[0])
-    type_ = component.type if component else ""
+    role = component.role if component else ""
     if carried is None:
-        if type_ == TENANT_FILTER and sender[1] == "filters":
+        if role == "filters" and sender[1] == "filters":
             return None
-        if type_ == ATTEMPT_READER:
+        if role == "carries":
             return (sender[0], "state"), sender[1]
         return f"`{'.'.join(sender)}`, which {'is no `TenantFilter`' if component else 'does not exist'}"
-    if type_ == ATTEMPT_STARTER and component is not None:
+    if role == "starts" and component is not None:
         carry = component.parameters.get("carry")
         if not isinstance(carry, dict) or carried not in carry:
             return f"`{carried}`, which `{sender[0]}` does not carry"
         return (sender[0], carried), None
-    if type_ == BRANCH_JOINER:
+    if component is not None and component.type == BRANCH_JOINER:
         return (sender[0], "value"), carried
-    if (type_ in _GRADERS and sender[1] == "retry") or (type_ == ATTEMPT_READER and sender[1] == "state"):
+    if (role, sender[1]) in (("carries", "state"), ("retries", "retry")):
         return (sender[0], "state"), carried
     return f"`{carried}` of a state from `{'.'.join(sender)}`, which may change it"

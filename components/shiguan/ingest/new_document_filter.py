@@ -17,6 +17,8 @@ class NewDocumentFilter:
     that is ingested again costs no embedding, and one that changed costs only its changed passages.
     """
 
+    tenant_role = "writes"
+
     def __init__(self, document_store: DocumentStore) -> None:
         """
         Keep the store.

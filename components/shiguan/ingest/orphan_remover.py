@@ -21,6 +21,8 @@ class OrphanRemover:
     that gave nothing in this run, because they could not be read, keep what they had.
     """
 
+    tenant_role = "writes"
+
     def __init__(self, parent_store: DocumentStore, *, child_store: DocumentStore) -> None:
         """
         Keep the stores.

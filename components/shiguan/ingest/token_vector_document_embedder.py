@@ -32,6 +32,8 @@ class TokenVectorDocumentEmbedder:
     ```
     """
 
+    tenant_role = "writes"
+
     def __init__(
         self,
         model: str = PACKAGED_MODEL,

@@ -37,7 +37,7 @@ def everything_in(data_dir):
         documents = [document.to_dict(flatten=False) for document in store.unscoped().filter_documents()]
         found[name] = sorted(json.dumps(document, sort_keys=True) for document in documents)
     children = stores["children"]
-    tokens = children.token_vectors(sorted(children.list_ids()), "hash")
+    tokens = children.token_vectors(sorted(children.unscoped().list_ids()), "hash")
     found["token vectors"] = [tokens.ids, tokens.values.tolist(), tokens.frequencies.tolist()]
     close_all_shards()
     return found

@@ -37,12 +37,7 @@ _KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USE
 
 
 def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
-    """
-    Find parameters with which a file would run code of its own, or carry secrets elsewhere.
-
-    :param definition: The file.
-    :returns: The findings.
-    """
+    """Find parameters with which a file would run code of its own, or carry secrets elsewhere."""
     for component in definition.components.values():
         for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
             if isinstance(value, dict):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from shiguan.checking.definition import Component, Definition, Socket
 from shiguan.checking.finding import Finding, Place
 from shiguan.checking.sockets import sockets_of
-from shiguan.checking.tenant_flow import TENANT_FILTER
 
 _FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
 _PARAMETERS = re.compile(
@@ -20,7 +19,7 @@ _ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
 def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
     """Find inputs that open files or change what a component is, and that anybody but the ingest can reach."""
     # Nothing else can read a library, so a file without one answers from nothing.
-    answers = any(component.type == TENANT_FILTER for component in definition.components.values())
+    answers = any(component.role == "filters" for component in definition.components.values())
     for component in definition.components.values():
         if answers and _opens_files(component):
             yield Finding(
@@ -31,8 +30,8 @@ def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
                 "Convert the files with `shiguan ingest`, and take it out here.",
             )
     for receiver, place, origin in _feeds(definition):
-        component = definition.components.get(receiver[0])
-        if component is None:
+        target = definition.components.get(receiver[0])
+        if target is None:
             continue
         if _PARAMETERS.fullmatch(receiver[1]):
             yield Finding(
@@ -41,10 +40,10 @@ def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
                 "Expected addresses and parameters in the file alone, where nothing asked or answered can reach them.",
                 "Write the value below `init_parameters`, and remove this.",
             )
-        elif _takes_files(component, receiver[1]) and not _is_source(definition, origin):
+        elif _takes_files(target, receiver[1]) and not _is_source(definition, origin):
             yield Finding(
                 place,
-                f"`{'.'.join(origin)}` says which files `{component.name}` opens.",
+                f"`{'.'.join(origin)}` says which files `{target.name}` opens.",
                 "Expected the declared input `sources`, directly or through `SourceInspector` and `FileTypeRouter`.",
                 "Connect it so.",
             )

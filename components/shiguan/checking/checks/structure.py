@@ -24,12 +24,7 @@ _SOCKET_RULE = "Expected `component.socket`, such as `retriever.documents`."
 
 
 def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
-    """
-    Find what keeps a file from being understood as a pipeline at all.
-
-    :param content: The file's data.
-    :returns: The findings; the other checks run only where there are none.
-    """
+    """Find what keeps a file from being understood as a pipeline at all."""
     for key in content:
         if key not in _SECTIONS and not key.startswith("x-"):
             yield Finding(

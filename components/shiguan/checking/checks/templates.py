@@ -28,9 +28,6 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
     Find templates that do more than to place values into text.
 
     Every text with Jinja's marks is taken for a template, whatever its parameter is called.
-
-    :param definition: The file.
-    :returns: The findings.
     """
     for component in definition.components.values():
         yield from _check(component)

@@ -8,7 +8,7 @@ from shiguan.checking.finding import Finding
 from shiguan.checking.repeats import loops, runs_without
 from shiguan.checking.sockets import sockets_of
 from shiguan.checking.stores import readers, reading_parts
-from shiguan.checking.tenant_flow import TENANT_FILTER, unfiltered
+from shiguan.checking.tenant_flow import unfiltered
 
 _INNER_READERS: Final = {
     "shiguan.retrieval.rank_fusion_retriever.RankFusionRetriever": ("bm25_retriever", "embedding_retriever"),
@@ -29,12 +29,9 @@ def check_tenant_reads(definition: Definition) -> Iterator[Finding]:
 
     It does not ask where the documents of a reader go: a reader without the tenant's filter is refused wherever it
     stands, and `filters` in its `init_parameters` do not count, since a run's own take their place.
-
-    :param definition: The file.
-    :returns: The findings.
     """
     for component in definition.components.values():
-        if component.type == TENANT_FILTER:
+        if component.role == "filters":
             yield from _tenant_filter(definition, component)
     for reader in readers(definition):
         yield from _inner(reader)
