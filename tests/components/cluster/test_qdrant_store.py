@@ -95,7 +95,7 @@ def test_two_set_ups_at_once_both_succeed_and_nothing_is_deleted(qdrant):
 
 
 def test_a_collection_for_other_vectors_is_refused_and_kept(store, qdrant):
-    other = QdrantStore("children", embedding_dim=4)
+    other = QdrantStore("children", embedding_dim=4).unscoped()
     for call in (other.set_up, other.count_documents):
         with pytest.raises(StoreError, match="its vectors have 3 dimensions, the embedder's 4"):
             call()
