@@ -21,7 +21,9 @@ def child(number, embedding=(1.0, 0.0)):
 
 @pytest.fixture
 def pair(elasticsearch, qdrant):
-    pair = PairedDocumentStore(ElasticsearchStore("children"), vectors=QdrantStore("children", embedding_dim=2)).unscoped()
+    pair = PairedDocumentStore(
+        ElasticsearchStore("children"), vectors=QdrantStore("children", embedding_dim=2)
+    ).unscoped()
     pair.set_up()
     yield pair
     pair.close()

@@ -54,7 +54,7 @@ def ingest(data_dir, last_step, files):
             os.kill(os.getpid(), signal.SIGKILL)
         steps += 1
 
-    write, delete = QdrantEdgeDocumentStore.write_documents, QdrantEdgeDocumentStore.delete_documents
+    write, delete = QdrantEdgeDocumentStore.write_documents, QdrantEdgeDocumentStore.delete_by_filter
 
     def write_documents(self, documents, *args, **kwargs):
         written = 0
@@ -66,14 +66,17 @@ def ingest(data_dir, last_step, files):
     async def write_documents_async(self, documents, *args, **kwargs):
         return write_documents(self, documents, *args, **kwargs)
 
-    def delete_documents(self, document_ids):
-        for start in range(0, len(document_ids), SLICE):
+    def delete_by_filter(self, filters):
+        ids = self.list_ids(filters)
+        for start in range(0, len(ids), SLICE):
             step()
-            delete(self, document_ids[start : start + SLICE])
+            slice_ = {"field": "id", "operator": "in", "value": ids[start : start + SLICE]}
+            delete(self, {"operator": "AND", "conditions": [filters, slice_]})
+        return len(ids)
 
     QdrantEdgeDocumentStore.write_documents = write_documents
     QdrantEdgeDocumentStore.write_documents_async = write_documents_async
-    QdrantEdgeDocumentStore.delete_documents = delete_documents
+    QdrantEdgeDocumentStore.delete_by_filter = delete_by_filter
     pipeline = load_pipeline("embedded", "index", data_dir=data_dir)
     embedder = HashEmbedder()
     pipeline.get_component("embedder").document_embedder = embedder
