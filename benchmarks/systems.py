@@ -127,7 +127,7 @@ class Shiguan(_HaystackSystem):
     def open(self) -> None:
         """Open both stores."""
         for store in self._stores():
-            store.count_documents()
+            getattr(store, "unscoped", lambda store=store: store)().count_documents()
 
     def close(self) -> None:
         """End the loop and free the folder."""
@@ -213,7 +213,6 @@ class LlamaIndexFusion(System):
         import llama_index.retrievers.bm25  # noqa: F401
         from haystack_integrations.components.embedders.sentence_transformers import SentenceTransformersTextEmbedder
         from llama_index.core.base.embeddings.base import BaseEmbedding
-
         from shiguan.support.model_cache import PACKAGED_MODEL, seed_model_cache
 
         seed_model_cache()

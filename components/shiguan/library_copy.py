@@ -58,9 +58,11 @@ class LibraryCopy:
     def __init__(self, source: str, target: str, *, data_dir: str | Path | None = None) -> None:
         if source == target:
             raise RefusedError(f"`{source}` cannot be copied to itself. Name two deployments.")
-        self.source = load_stores(source, data_dir=data_dir)
-        self.target = load_stores(target, data_dir=data_dir)
+        self.source = _unscoped(source, data_dir)
+        self.target = _unscoped(target, data_dir)
+        # The two know different models, so vectors cannot be taken along.
         self.vector_writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
+        self.vector_writer.document_store = self.vector_writer.document_store.unscoped()
         self._ids: dict[str, list[str]] = {}
         self._done = {kind: CopiedPassages(source=0) for kind in KINDS}
 
@@ -127,3 +129,8 @@ class LibraryCopy:
         if kind not in self._ids:
             self._ids[kind] = sorted(self.source[kind].list_ids())
         return self._ids[kind]
+
+
+def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:
+    """Open a deployment's stores for all tenants, whose passages are copied together."""
+    return {kind: store.unscoped() for kind, store in load_stores(deployment, data_dir=data_dir).items()}

@@ -197,7 +197,8 @@ def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
         if str(node.get("type", "")).startswith(_STORE_PREFIX) and "document_store" not in node.get(
             "init_parameters", {}
         ):
-            node.setdefault("init_parameters", {}).setdefault("path", data_dir)
+            parameters = node.setdefault("init_parameters", {})
+            parameters["path"] = parameters.get("path") or data_dir
 
 
 def load_stores(deployment: str, *, data_dir: str | Path | None = None) -> dict[str, Any]:

@@ -59,6 +59,8 @@ def hostile_files() -> Iterator[Hostile]:
     yield from _yaml()
     yield from _shapes()
     yield from _sockets()
+    yield from _reachable()
+    yield from _runs_again()
 
 
 def changed(name: str, check: str, change: Any) -> Hostile:
@@ -95,6 +97,7 @@ _FOREIGN = [
     "haystack.components.extractors.llm_metadata_extractor.LLMMetadataExtractor",
     "haystack.components.audio.whisper_local.LocalWhisperTranscriber",
     "haystack.components.caching.cache_checker.CacheChecker",
+    "haystack_integrations.components.embedders.jina.document_image_embedder.JinaDocumentImageEmbedder",
     "haystack_integrations.tools.mcp.MCPTool", "haystack_integrations.components.connectors.github.GitHubIssueViewer",
     "haystack_experimental.components.X",
     # Below an allowed package, but no class that is written there.
@@ -135,6 +138,8 @@ def _code_in_parameters() -> Iterator[Hostile]:
     adapter = "haystack.components.converters.output_adapter.OutputAdapter"
     router = "haystack.components.routers.conditional_router.ConditionalRouter"
     joiner = "haystack.components.joiners.branch.BranchJoiner"
+    qdrant = "haystack_integrations.components.retrievers.qdrant.retriever.QdrantEmbeddingRetriever"
+    qdrant_store = "haystack_integrations.document_stores.qdrant.document_store.QdrantDocumentStore"
     azure = "haystack.components.generators.chat.azure.AzureOpenAIChatGenerator"
     ours = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"
     route = {"condition": "{{ true }}", "output": "{{ query }}", "output_name": "x", "output_type": "str"}
@@ -180,6 +185,10 @@ def _code_in_parameters() -> Iterator[Hostile]:
         ("any variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": ["PATH"], "strict": True}}),
         ("one good variable and another", generator, {"api_key": {"type": "env_var", "env_vars": ["OPENAI_API_KEY", "HOME"]}}),
         ("no variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": None}}),
+        ("a store that empties itself", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"recreate_index": True}}}),
+        ("a store that drops its table", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"recreate_table": "yes"}}}),
+        ("a callback named like a property of a schema", generator, {"properties": {"streaming_callback": f"{CANARY}.run"}}),
+        ("a callback in a schema's place", generator, {"generation_kwargs": {"properties": {"hook": f"{CANARY}.run"}}}),
         ("an unknown parameter", "shiguan.retrieval.tenant_filter.TenantFilter", {"tenant_id": "theirs"}),
         ("merged filters", "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever", {"filter_policy": "merge"}),
     ]  # fmt: skip
@@ -251,7 +260,7 @@ def _yaml() -> Iterator[Hostile]:
     for tag in (
         "!!python/object/apply:os.system ['touch owned']", "!!python/object/new:os.system ['touch owned']",
         f"!!python/name:{CANARY}.run", f"!!python/module:{CANARY}", f"!!python/object:{CANARY}.Canary {{}}",
-        "!!python/object/apply:subprocess.Popen [[id]]", "!!python/object/apply:builtins.eval ['1']", "!!python/tuple [1]",
+        "!!python/object/apply:subprocess.Popen [[id]]", "!!python/object/apply:builtins.eval ['1']", "!!python/tuple x", "!!python/tuple {a: 1}",
         "!!python/complex 1j", "!!python/bytes x", "!!binary aGk=", "!!set {a}", "!!omap [a: 1]", "!!timestamp 2020-01-01",
         "!custom x", "!<tag:yaml.org,2002:python/name:os.system> x", "!ruby/object:X {}", "!!js/function 'x'",
     ):  # fmt: skip
@@ -421,3 +430,170 @@ def _sockets() -> Iterator[Hostile]:
     ):
         spec = {"type": builder, "init_parameters": parameters}
         yield changed(name, "known_prompts", lambda d, s=spec: d["components"].update(evil=s))
+
+
+def added(
+    name: str, check: str, components: dict[str, Any], edges: list[tuple[str, str]], inputs: dict[str, list[str]]
+) -> Hostile:
+    """The sound file with more components in it."""
+
+    def change(d):
+        d["components"].update(components)
+        d["connections"] += [{"sender": sender, "receiver": receiver} for sender, receiver in edges]
+        for key, targets in inputs.items():
+            d["inputs"].setdefault(key, []).extend(targets)
+
+    return changed(name, check, change)
+
+
+def _reachable() -> Iterator[Hostile]:
+    """A question, or a model's reply, that becomes a path, an address or a parameter."""
+    converters = "haystack.components.converters"
+    text = {"type": f"{converters}.txt.TextFileToDocument"}
+    router = {
+        "type": "haystack.components.routers.file_type_router.FileTypeRouter",
+        "init_parameters": {"mime_types": ["text/plain"]},
+    }
+    prompt = {
+        "type": "haystack.components.builders.prompt_builder.PromptBuilder",
+        "init_parameters": {"template": "{{ query }}"},
+    }
+    listed = {
+        "type": f"{converters}.output_adapter.OutputAdapter",
+        "init_parameters": {"template": "{{ [query] }}", "output_type": "list[str]"},
+    }
+    object_ = {
+        "type": f"{converters}.output_adapter.OutputAdapter",
+        "init_parameters": {"template": "{{ query }}", "output_type": "dict"},
+    }
+    generator = {"type": "haystack.components.generators.chat.openai.OpenAIChatGenerator"}
+    check = "reachable_parameters"
+    for name, maker, output in (("a prompt", prompt, "prompt"), ("an adapter", listed, "output")):
+        for kind, opener in (("a converter", text), ("a file router", router)):
+            yield added(
+                f"{name} says what {kind} opens",
+                check,
+                {"says": maker, "opens": opener},
+                [(f"says.{output}", "opens.sources")],
+                {"query": ["says.query"]},
+            )
+    for socket in ("query", "sources"):
+        yield added(
+            f"a mode converts files that come as {socket}", check, {"opens": text}, [], {socket: ["opens.sources"]}
+        )
+    for kind in (
+        "pypdf.PyPDFToDocument",
+        "docx.DOCXToDocument",
+        "html.HTMLToDocument",
+        "csv.CSVToDocument",
+        "markdown.MarkdownToDocument",
+    ):
+        yield added(
+            f"a mode has a {kind}",
+            check,
+            {"opens": {"type": f"{converters}.{kind}"}},
+            [],
+            {"sources": ["opens.sources"]},
+        )
+    for kind in (
+        "epub_to_document.EPUBToDocument",
+        "jsonl_to_document.JSONLToDocument",
+        "source_inspector.SourceInspector",
+    ):
+        yield added(
+            f"a mode has a {kind}",
+            check,
+            {"opens": {"type": f"shiguan.ingest.{kind}"}},
+            [],
+            {"sources": ["opens.sources"]},
+        )
+
+    def index(d):
+        d.clear()
+        d.update(
+            {
+                "components": {"says": prompt, "opens": text},
+                "connections": [{"sender": "says.prompt", "receiver": "opens.sources"}],
+                "inputs": {"query": ["says.query"]},
+            }
+        )
+
+    yield changed("a file without a library lets a question open files", check, index)
+    yield added(
+        "a model's parameters are made from a question",
+        check,
+        {"says": object_, "model": generator},
+        [("says.output", "model.generation_kwargs"), ("prompt_builder.prompt", "model.messages")],
+        {"query": ["says.query"]},
+    )
+    yield added(
+        "a caller sets a model's tools",
+        check,
+        {"model": generator},
+        [("prompt_builder.prompt", "model.messages")],
+        {"tools": ["model.tools"]},
+    )
+
+
+def _runs_again() -> Iterator[Hostile]:
+    """Readers that may run more often than they get filters."""
+    reader = SOUND["components"]["retriever"]
+    joiner = {"type": "haystack.components.joiners.branch.BranchJoiner", "init_parameters": {"type_": "str"}}
+    prompt = {
+        "type": "haystack.components.builders.prompt_builder.PromptBuilder",
+        "init_parameters": {"template": "{{ query }}"},
+    }
+    again = [
+        {
+            "condition": "{{ query|length < 60 }}",
+            "output": "{{ query ~ ' again' }}",
+            "output_name": "again",
+            "output_type": "str",
+        },
+        {"condition": "{{ true }}", "output": "{{ query }}", "output_name": "done", "output_type": "str"},
+    ]
+    router = {
+        "type": "haystack.components.routers.conditional_router.ConditionalRouter",
+        "init_parameters": {"routes": again},
+    }
+    filtered = ("tenant_filter.filters", "second.filters")
+    inputs = {"query": ["says.query", "joiner.value"]}
+    yield added(
+        "two questions, one after the other, to one reader",
+        "tenant_reads",
+        {"second": reader, "joiner": joiner, "says": prompt},
+        [filtered, ("says.prompt", "joiner.value"), ("joiner.value", "second.query")],
+        inputs,
+    )
+    yield added(
+        "two questions by way of a prompt",
+        "tenant_reads",
+        {"second": reader, "joiner": joiner, "says": prompt, "then": prompt},
+        [filtered, ("says.prompt", "joiner.value"), ("joiner.value", "then.query"), ("then.prompt", "second.query")],
+        inputs,
+    )
+    yield added(
+        "a reader behind a loop",
+        "tenant_reads",
+        {"second": reader, "joiner": joiner, "router": router},
+        [
+            filtered,
+            ("joiner.value", "router.query"),
+            ("router.again", "joiner.value"),
+            ("joiner.value", "second.query"),
+        ],
+        {"query": ["joiner.value"]},
+    )
+    yield added(
+        "a reader that its own question may overtake",
+        "tenant_reads",
+        {
+            "second": {
+                "type": "haystack.components.retrievers.filter_retriever.FilterRetriever",
+                "init_parameters": reader["init_parameters"],
+            },
+            "joiner": {"type": joiner["type"], "init_parameters": {"type_": "dict"}},
+        },
+        [("joiner.value", "second.filters")],
+        {"filters": ["joiner.value"]},
+    )

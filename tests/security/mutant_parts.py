@@ -18,7 +18,7 @@ MEMORY_BM25 = "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryB
 PROMPT = "haystack.components.builders.prompt_builder.PromptBuilder"
 ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
 WRITER = "haystack.components.writers.document_writer.DocumentWriter"
-CLUSTER = "shiguan.cluster."  # its retrievers take no filters when they are built
+OURS = "shiguan."  # its retrievers take no filters when they are built
 RELAY = {"type": BRANCH_JOINER, "init_parameters": {"type_": "dict[str, typing.Any]"}}
 THEIRS = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.security.mutant_parts import (
     ADAPTER,
-    CLUSTER,
     MEMORY_BM25,
     MEMORY_STORE,
+    OURS,
     PROMPT,
     RELAY,
     TENANT_FILTER,
@@ -75,7 +75,7 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
     def initial(d):
         drop(d)
         for one in retrievers_of(d["components"][reader]):
-            if CLUSTER in one["type"]:
+            if OURS in one["type"]:
                 by_vectors = "Embedding" in one["type"]
                 one.update(deepcopy(taken))
                 if by_vectors:

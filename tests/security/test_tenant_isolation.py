@@ -80,7 +80,7 @@ def stores(folder):
 
 @pytest.fixture(scope="module")
 def everything(stores):
-    return {name: store.filter_documents() for name, store in stores.items()}
+    return {name: store.unscoped().filter_documents() for name, store in stores.items()}
 
 
 def searches(stores):

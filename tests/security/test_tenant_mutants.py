@@ -1,16 +1,19 @@
 """No change of our files that lets a tenant see another's documents gets past the check."""
 
 import json
+import sys
 from collections import Counter
 
 import pytest
 from haystack import AsyncPipeline, Document, component
+from haystack.core.errors import PipelineRuntimeError
 from tests.security.mutant_parts import THEIRS, load
 from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.loading import load_stores
 from shiguan.pruning import pruned
+from shiguan.tenants import TenantGuarded
 
 TENANT_CHECKS = {"tenant_reads", "tenant_writes"}
 SHOWN = [path for path in FILES if path.parent.name == "embedded" and path.stem != "index"]
@@ -127,8 +130,8 @@ def seen_tenants(data, library, filters):
     pipeline = AsyncPipeline.from_dict(data)
     try:
         results = pipeline.run(run, include_outputs_from=set(data["components"]))
-    except ValueError:
-        return set()  # an attack that this mutant cannot run shows nothing
+    except (ValueError, PipelineRuntimeError):
+        return set()  # an attack that this mutant cannot run, or that a store refuses, shows nothing
     outputs = [results.get(target.partition(".")[0], {}).get("documents", []) for target in data["outputs"].values()]
     return {document.meta["tenant_id"] for documents in outputs for document in documents}
 
@@ -149,7 +152,27 @@ def test_the_file_itself_shows_the_tenants_own_passages_only(path, library):
     assert seen_tenants(load(path), library, THEIRS) == set()
 
 
+@pytest.fixture
+def unguarded(monkeypatch):
+    """Stores, retrievers and fetchers as they are where nothing but the check stands before them."""
+    everything = {"field": "id", "operator": "!=", "value": ""}
+    monkeypatch.setattr(TenantGuarded, "_scoped", False)
+    for module in [sys.modules[name] for name in sys.modules if name.startswith("shiguan.")]:
+        if hasattr(module, "require_filters"):
+            monkeypatch.setattr(module, "require_filters", lambda filters, asked: filters or everything)
+
+
 @pytest.mark.parametrize("path", SHOWN, ids=file_name)
+def test_mutants_that_forget_the_tenant_show_nothing_where_the_stores_are_guarded(path, library):
+    """The second fence, should the check miss something; that a tenant is the asking one, only the check can know."""
+    named = ("the tenant", "a relay", "caller's filters", "carried beside", "that the file names")
+    for mutant in mutants(path):
+        if mutant.shows and not any(words in mutant.name for words in named):
+            assert "theirs" not in seen_tenants(mutant.data, library, None), mutant.id
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=file_name)
+@pytest.mark.usefixtures("unguarded")
 def test_mutants_do_show_another_tenants_passages_when_they_are_run(path, library):
     """So a mutant is refused for real harm."""
     shown = [mutant for mutant in mutants(path) if mutant.shows]

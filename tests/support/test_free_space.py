@@ -32,7 +32,7 @@ def test_a_write_needs_room_and_says_how_much(free, tmp_path):
 
 
 def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free, tmp_path):
-    store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None)
+    store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
     store.write_documents([Document(id="a", content="salt"), Document(id="b", content="iron")])
     free(FOR_WRITING - 1)
     with pytest.raises(StoreFullError):

@@ -75,6 +75,8 @@ def refusal(type_: str, allowed: tuple[str, ...] = ()) -> str | None:
     """
     if _below(type_, allowed):
         return None
+    if "image" in re.split(r"[._]", type_.rpartition(".")[0]):
+        return "it opens files that a document names"
     for refused, reason in REFUSED_TYPES.items():
         if _below(type_, (refused,)):
             return reason

@@ -32,13 +32,7 @@ def can_fit(sender: str, receiver: str) -> bool:
 
 
 def mentions(annotation: str, *names: str) -> bool:
-    """
-    Tell whether an annotation may stand for one of some types.
-
-    :param annotation: The annotation.
-    :param names: The types' own names.
-    :returns: Whether it names one, or nothing is known about it, or it is `Any` itself.
-    """
+    """Tell whether an annotation may stand for one of some types: it names one, is `Any`, or says nothing."""
     words = _words(annotation)
     return not words or words == {"Any"} or bool(words & set(names))
 

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import networkx as nx
+
 from shiguan.checking.finding import Place
 from shiguan.checking.reading import PipelineFile
 from shiguan.checking.signatures import Signature, read_signature
 
 Socket = tuple[str, str]
 """A component's name and the name of one of its sockets."""
+
+
+_HAYSTACK_ROLES = {"haystack.components.writers.document_writer.DocumentWriter": "writes"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class Component:
     def signature(self) -> Signature:
         """What its class takes and gives, as far as its source tells."""
         return read_signature(self.type)
+
+    @property
+    def role(self) -> str:
+        """What its class says of itself about the tenant; Haystack's own say nothing."""
+        return self.signature.role or _HAYSTACK_ROLES.get(self.type, "")
 
 
 @dataclass(frozen=True)
@@ -84,42 +94,49 @@ class Definition:
         declared = self.file.content.get("inputs") or {}
         return {name: [as_socket(target) for target in targets] for name, targets in declared.items()}
 
-    def senders(self, receiver: Socket) -> list[Connection]:
-        """
-        Find what is connected to an input.
+    @cached_property
+    def graph(self) -> "nx.DiGraph[str]":
+        """The components, and which of them hand something to which."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.components)
+        edges = ((edge.sender[0], edge.receiver[0]) for edge in self.connections)
+        graph.add_edges_from(edge for edge in edges if set(edge) <= self.components.keys())
+        return graph
 
-        :param receiver: The input.
-        :returns: The connections that end there.
-        """
-        return [edge for edge in self.connections if edge.receiver == receiver]
+    @cached_property
+    def _edges(self) -> dict[Socket, list[Connection]]:
+        found: dict[Socket, list[Connection]] = {}
+        for edge in self.connections:
+            found.setdefault(edge.receiver, []).append(edge)
+        return found
+
+    @cached_property
+    def _names(self) -> dict[Socket, list[str]]:
+        found: dict[Socket, list[str]] = {}
+        for name, targets in self.inputs.items():
+            for target in dict.fromkeys(targets):
+                found.setdefault(target, []).append(name)
+        return found
+
+    def senders(self, receiver: Socket) -> list[Connection]:
+        """Give the connections that end at an input."""
+        return self._edges.get(receiver, [])
 
     def input_names(self, receiver: Socket) -> list[str]:
-        """
-        Find the declared inputs of the pipeline that go to an input of a component.
+        """Give the names of the declared inputs of the pipeline that go to an input of a component."""
+        return self._names.get(receiver, [])
 
-        :param receiver: The component's input.
-        :returns: Their names.
-        """
-        return [name for name, targets in self.inputs.items() if receiver in targets]
+    def feeds(self, receiver: Socket) -> int:
+        """Count how many connections and declared inputs feed an input."""
+        return len(self.senders(receiver)) + len(self.input_names(receiver))
 
     def input_place(self, name: str, receiver: Socket) -> Place:
-        """
-        Tell where a declared input names a component's input.
-
-        :param name: The declared input.
-        :param receiver: The component's input.
-        :returns: The place.
-        """
+        """Tell where a declared input names a component's input."""
         return ("inputs", name, self.inputs[name].index(receiver))
 
 
 def as_socket(text: str) -> Socket:
-    """
-    Read `component.socket`; a socket's own name may have dots, as a file type has.
-
-    :param text: The text.
-    :returns: Both names.
-    """
+    """Read `component.socket`; a socket's own name may have dots, as a file type has."""
     component, _, socket = text.partition(".")
     return component, socket
 
@@ -142,12 +159,7 @@ def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def inner_components(component: Component) -> Iterator[Component]:
-    """
-    Find what a component is built with: everything among its parameters that has a class for a type.
-
-    :param component: The component.
-    :returns: The components, stores and others inside, at any depth.
-    """
+    """Find what a component is built with: everything among its parameters that has a class for a type."""
     for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
         if isinstance(value, dict) and is_class_path(value.get("type")):
             name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
@@ -156,10 +168,5 @@ def inner_components(component: Component) -> Iterator[Component]:
 
 
 def is_class_path(value: Any) -> bool:
-    """
-    Tell whether Haystack would take a `type` for a class and import it.
-
-    :param value: What stands as `type`.
-    :returns: Whether it is a text with a dot; `env_var` or `object` are not.
-    """
+    """Tell whether Haystack would take a `type` for a class and import it."""
     return isinstance(value, str) and "." in value

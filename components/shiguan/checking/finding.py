@@ -40,23 +40,14 @@ class Finding:
         return " ".join(part for part in (where and f"{where}:", self.problem, self.expected, self.next_step) if part)
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Give the finding as plain data, for programs.
-
-        :returns: `check`, `line`, `where`, `problem`, `expected`, `next_step` and `unsafe`.
-        """
+        """Give the finding as plain data, for programs."""
         plain = asdict(self)
         del plain["place"]
         return {"check": plain.pop("check"), "line": plain.pop("line"), "where": self.where, **plain}
 
 
 def place_text(place: Place) -> str:
-    """
-    Write a place as a person reads it.
-
-    :param place: Keys and list positions.
-    :returns: Such as `inputs.query[0]`; long keys are shortened.
-    """
+    """Write a place as a person reads it."""
     text = ""
     for step in place:
         if isinstance(step, int):
@@ -67,12 +58,6 @@ def place_text(place: Place) -> str:
 
 
 def shortened(value: object, most: int = 80) -> str:
-    """
-    Write a value from a file into a message, which a hostile file must not flood or colour.
-
-    :param value: Any value.
-    :param most: How many characters at most.
-    :returns: Its text on one line, without control characters.
-    """
+    """Write a value from a file into a message, which a hostile file must not flood or colour."""
     text = "".join(letter if letter.isprintable() else "�" for letter in str(value)[: most + 1])
     return text if len(text) <= most else f"{text[: most - 1]}…"

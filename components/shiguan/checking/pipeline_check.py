@@ -11,6 +11,7 @@ from shiguan.checking.checks.allowed_types import check_allowed_types
 from shiguan.checking.checks.code_in_parameters import check_code_in_parameters
 from shiguan.checking.checks.connections import check_connections
 from shiguan.checking.checks.known_prompts import check_known_prompts
+from shiguan.checking.checks.reachable_parameters import check_reachable_parameters
 from shiguan.checking.checks.starvation import check_starvation
 from shiguan.checking.checks.structure import check_structure
 from shiguan.checking.checks.templates import check_templates
@@ -28,6 +29,7 @@ CHECKS = (
     check_known_prompts,
     check_connections,
     check_starvation,
+    check_reachable_parameters,
     check_tenant_reads,
     check_tenant_writes,
 )
@@ -65,11 +67,7 @@ class Report:
         return kind(f"{self.name} is refused for {len(self.findings)} reasons:\n{lines}")
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Give the report as plain data, for programs.
-
-        :returns: `file`, `ok`, `findings` and `notes`.
-        """
+        """Give the report as plain data, for programs."""
         return {
             "file": self.name,
             "ok": not self.findings,
@@ -93,6 +91,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
         file = read_pipeline_file(path, name)
     except UnreadableFile as unreadable:
         return Report(name, [replace(finding, check="reading") for finding in unreadable.findings])
+    _unpack_metadata(file.content)
     shape = [_placed(file, finding, "structure") for finding in check_structure(file.content)]
     if shape:
         return Report(name, shape, content=file.content)
@@ -108,12 +107,17 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
     return Report(name, ordered, list(dict.fromkeys(_notes(definition))), file.content, definition.allowed_types)
 
 
-def refuse_unsafe_environment() -> None:
-    """
-    Refuse to go on where Haystack is told to load anything.
+def _unpack_metadata(content: dict[str, Any]) -> None:
+    """Put back in its place what `load_pipeline` keeps in the metadata, where Haystack's `dumps` writes it."""
+    metadata = content.get("metadata")
+    if isinstance(metadata, dict):
+        for section in ("inputs", "outputs", "explain"):
+            if section in metadata:
+                content.setdefault(section, metadata[section])
 
-    :raises UnsafePipelineError: If HAYSTACK_UNSAFE_DESERIALIZATION is set.
-    """
+
+def refuse_unsafe_environment() -> None:
+    """Refuse to go on where Haystack is told to load anything."""
     if os.environ.get(_UNSAFE_HAYSTACK):
         raise UnsafePipelineError(
             f"{_UNSAFE_HAYSTACK} is set to `{os.environ[_UNSAFE_HAYSTACK]}`, which lets a pipeline file load any code. "

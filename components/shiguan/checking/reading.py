@@ -16,12 +16,15 @@ MAX_EVENTS = 20_000
 """So many values, keys and brackets a file may have. Reading YAML is slow, and a hostile file is all brackets."""
 
 MAX_DEPTH = 40
-MAX_NODES = 100_000
+MAX_NODES = 20_000
 """So large a file may grow when its anchors are written out, as Haystack does when it copies a definition."""
 
 # The same loader in C where PyYAML was built with it, which is everywhere but on odd machines.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
+_TUPLE = "tag:yaml.org,2002:python/tuple"
+"""Haystack writes tuples so when it dumps a pipeline; they are read as lists."""
+
 _TEXT_TAGS = frozenset({"tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"})
 
 
@@ -66,14 +69,7 @@ class PipelineFile:
 
 
 def read_pipeline_file(path: Path, name: str) -> PipelineFile:
-    """
-    Read a file.
-
-    :param path: Where it is.
-    :param name: What to call it in messages.
-    :returns: The file's data.
-    :raises UnreadableFile: If it is missing, too large, no YAML, or YAML that only an attacker writes.
-    """
+    """Read a file."""
     text = _text(path)
     try:
         _check_events(text)
@@ -157,7 +153,8 @@ def _check_events(text: str) -> None:
         if documents > 1:
             raise UnreadableFile(_invalid("it holds several documents", line))
         tag = getattr(event, "tag", None)
-        if tag is not None and tag != "!" and tag not in _PLAIN_TAGS:
+        is_tuple = tag == _TUPLE and isinstance(event, yaml.SequenceStartEvent)
+        if tag is not None and tag != "!" and tag not in _PLAIN_TAGS and not is_tuple:
             raise UnreadableFile(
                 Finding(
                     (),
@@ -226,6 +223,8 @@ def _wrong_keys(root: yaml.Node) -> Iterator[Finding]:
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             yield from _wrong_keys_of(node)
+        elif node.tag == _TUPLE:
+            node.tag = "tag:yaml.org,2002:seq"
         stack.extend(_children(node))
 
 

@@ -35,6 +35,8 @@ class Signature:
     :param parameters: What `__init__` takes.
     :param inputs: What `run` takes.
     :param outputs: What `run` gives.
+    :param role: What it does about the tenant, its `tenant_role`: `filters`, `stamps`, `writes`; `starts`, `carries` or
+        `retries` with the state of a loop; empty for all others, which read if they hold a store.
     :param open_parameters: Whether it may take more than `parameters`.
     :param open_inputs: Whether it may have more inputs than `inputs`, made when it is built.
     :param open_outputs: Whether it may have more outputs than `outputs`.
@@ -44,6 +46,7 @@ class Signature:
     parameters: dict[str, Socket] = field(default_factory=dict)
     inputs: dict[str, Socket] = field(default_factory=dict)
     outputs: dict[str, Socket] = field(default_factory=dict)
+    role: str = ""
     open_parameters: bool = True
     open_inputs: bool = True
     open_outputs: bool = True
@@ -51,12 +54,7 @@ class Signature:
 
 @cache
 def read_signature(type_: str) -> Signature:
-    """
-    Read a class's source.
-
-    :param type_: The full path of the class.
-    :returns: What it says.
-    """
+    """Read a class's source."""
     *module, name = type_.split(".")
     source, state = _source(module) if all(part.isidentifier() for part in (*module, name)) else (None, "unknown")
     if source is None:
@@ -101,10 +99,18 @@ def _signature(node: ast.ClassDef) -> Signature:
         parameters,
         inputs,
         outputs or {},
+        _role(node),
         open_parameters if "__init__" in methods else bool(bases),
         made or open_inputs or "run" not in methods or bool(calls & _OPEN_INPUTS),
         made or outputs is None or bool(calls & _OPEN_OUTPUTS),
     )
+
+
+def _role(node: ast.ClassDef) -> str:
+    for item in node.body:
+        if isinstance(item, ast.Assign) and [ast.unparse(target) for target in item.targets] == ["tenant_role"]:
+            return str(item.value.value) if isinstance(item.value, ast.Constant) else ""
+    return ""
 
 
 def _arguments(method: ast.FunctionDef | ast.AsyncFunctionDef | None) -> tuple[dict[str, Socket], bool]:

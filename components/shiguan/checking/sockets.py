@@ -49,12 +49,7 @@ class Sockets:
 
 
 def sockets_of(component: Component) -> Sockets:
-    """
-    Work out what may be connected to a component.
-
-    :param component: The component.
-    :returns: Its sockets, as far as its class and its parameters tell.
-    """
+    """Work out what may be connected to a component."""
     parameters = component.parameters
     if component.type == ATTEMPT_STARTER:
         carried = {name: Socket(type_, mandatory=True) for name, type_ in _carry(parameters).items()}

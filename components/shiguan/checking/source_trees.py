@@ -4,13 +4,7 @@ import ast
 
 
 def parse_source(source: str) -> ast.Module:
-    """
-    Parse a module's source.
-
-    :param source: The text.
-    :returns: Its tree.
-    :raises SyntaxError: If it is no Python.
-    """
+    """Parse a module's source."""
     try:
         return ast.parse(source)
     except SystemError:
@@ -20,13 +14,7 @@ def parse_source(source: str) -> ast.Module:
 
 
 def parse_annotation(annotation: str) -> ast.expr:
-    """
-    Parse an annotation.
-
-    :param annotation: The text.
-    :returns: Its tree.
-    :raises SyntaxError: If it is no expression.
-    """
+    """Parse an annotation."""
     statements = parse_source(annotation.strip()).body
     if len(statements) != 1 or not isinstance(statements[0], ast.Expr):
         raise SyntaxError(f"`{annotation}` is no annotation")

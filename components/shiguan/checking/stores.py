@@ -1,62 +1,39 @@
 """Which components of a file hold a store, and what they do with it."""
 
 from collections.abc import Iterator
-from typing import Final
 
+from shiguan.checking.annotations import mentions
 from shiguan.checking.definition import Component, Definition, Socket, inner_components
 
-_WRITERS: Final = {
-    "haystack.components.writers.document_writer.DocumentWriter": "documents",
-    "shiguan.ingest.new_document_filter.NewDocumentFilter": "documents",
-    "shiguan.ingest.orphan_remover.OrphanRemover": "produced",
-    "shiguan.ingest.vector_writer.VectorWriter": "produced",
-}
-"""Components that change a store or compare with it, and the input that must come from a `SourceStamper`."""
-
+_CARRIERS = ("Document", "ProducedIds")
 _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_stores.")
 
 
 def is_store(component: Component) -> bool:
-    """
-    Tell whether something that stands inside a component is a document store.
-
-    :param component: What stands there.
-    :returns: Whether it is one.
-    """
+    """Tell whether something that stands inside a component is a document store."""
     named = _names_store(component.place[-1])
     return named or component.type.startswith(_STORE_PACKAGES) or component.type.endswith("Store")
 
 
 def reading_parts(component: Component) -> list[Component]:
-    """
-    Find the parts of a component out of which any document of a store may come.
-
-    :param component: A component of the pipeline.
-    :returns: Itself, components inside it, or nothing.
-    """
-    return [one for one in _holders(component) if one.type not in _WRITERS]
+    """Find the parts of a component out of which any document of a store may come."""
+    return [one for one in _holders(component) if one.role != "writes"]
 
 
 def readers(definition: Definition) -> Iterator[Component]:
-    """
-    Find the components of a pipeline out of which any document of a store may come.
-
-    :param definition: The file.
-    :returns: The components.
-    """
+    """Find the components of a pipeline out of which any document of a store may come."""
     return (component for component in definition.components.values() if reading_parts(component))
 
 
 def writes(definition: Definition) -> Iterator[Socket]:
-    """
-    Find where documents go into a store.
-
-    :param definition: The file.
-    :returns: The inputs of the components that write them, or that hold something that does.
-    """
+    """Find where documents go into a store."""
     for component in definition.components.values():
-        names = {_WRITERS[one.type] for one in _holders(component) if one.type in _WRITERS}
-        yield from ((component.name, name) for name in sorted(names))
+        for writer in _holders(component):
+            if writer.role == "writes":
+                inputs = writer.signature.inputs.items()
+                yield from (
+                    (component.name, name) for name, socket in inputs if mentions(socket.annotation, *_CARRIERS)
+                )
 
 
 def _holders(component: Component) -> list[Component]:
@@ -68,13 +45,16 @@ def _holders(component: Component) -> list[Component]:
     """
     inner = list(inner_components(component))
     parts = [component, *(one for one in inner if not is_store(one))]
-    found = [one for one in parts if ".retrievers." in one.type or any(map(_names_store, one.signature.parameters))]
+    places = {one.place: one for one in parts}
+    holders = {
+        one.place for one in parts if ".retrievers." in one.type or any(map(_names_store, one.signature.parameters))
+    }
     for store in filter(is_store, inner):
-        around = [one for one in parts if store.place[: len(one.place)] == one.place]
-        nearest = max(around, key=lambda one: len(one.place))
-        if nearest not in found:
-            found.append(nearest)
-    return found
+        place = store.place[:-1]
+        while place not in places:
+            place = place[:-1]
+        holders.add(place)
+    return [one for place, one in places.items() if place in holders]
 
 
 def _names_store(key: str | int) -> bool:

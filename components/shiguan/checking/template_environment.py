@@ -36,11 +36,7 @@ class _NowTag(Extension):
 
 
 def template_environment() -> Environment:
-    """
-    Make what parses templates.
-
-    :returns: An environment that knows Haystack's tags; it is never used to render.
-    """
+    """Make what parses templates."""
     return Environment(extensions=[_MessageTag, _NowTag])  # noqa: S701 - nothing is rendered
 
 
@@ -49,9 +45,5 @@ def parse_template(text: str) -> nodes.Template:
     Parse a template that may be hostile.
 
     `Environment.parse` would turn an error into a traceback by running a line of code; the parser alone just raises.
-
-    :param text: The template.
-    :returns: Its tree.
-    :raises TemplateSyntaxError: If it cannot be parsed.
     """
     return Parser(template_environment(), text).parse()

@@ -10,6 +10,7 @@ from haystack_integrations.components.retrievers.elasticsearch import (
 
 from shiguan.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.cluster.servable_filters import servable
+from shiguan.tenants import require_filters
 
 
 @component
@@ -48,7 +49,7 @@ class ElasticsearchBM25Retriever:
         :raises RefusedError: If the filters ask what this deployment cannot answer.
         :raises StoreError: If the server cannot be reached or refuses.
         """
-        checked = servable(filters, self.document_store.schema.keyword_fields)
+        checked = servable(require_filters(filters, type(self).__name__), self.document_store.schema.keyword_fields)
         with self.document_store.server.reporting():
             return dict(self._retriever.run(query=query, filters=checked, top_k=top_k))
 

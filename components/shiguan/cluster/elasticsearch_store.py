@@ -12,9 +12,10 @@ from shiguan.cluster.elasticsearch_schema import ElasticsearchSchema
 from shiguan.cluster.elasticsearch_setup import inspect_index, make_index
 from shiguan.cluster.server import Server
 from shiguan.errors import StoreError
+from shiguan.tenants import TenantGuarded
 
 
-class ElasticsearchStore(ElasticsearchOperations):
+class ElasticsearchStore(TenantGuarded, ElasticsearchOperations):
     """
     Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 

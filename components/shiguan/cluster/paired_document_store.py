@@ -201,6 +201,10 @@ class PairedDocumentStore:
         """
         return self.words.count_documents_by_filter(filters)
 
+    def unscoped(self) -> "PairedDocumentStore":
+        """Give the same pair for maintenance, over all tenants; never hand it to a pipeline."""
+        return PairedDocumentStore(self.words.unscoped(), vectors=self.vectors.unscoped())
+
     def close(self) -> None:
         """Close both connections; the next use opens them again."""
         self.words.close()

@@ -10,6 +10,7 @@ from haystack_integrations.components.retrievers.qdrant import (
 
 from shiguan.cluster.qdrant_store import QdrantStore
 from shiguan.cluster.servable_filters import servable
+from shiguan.tenants import require_filters
 
 
 @component
@@ -50,7 +51,7 @@ class QdrantEmbeddingRetriever:
         :raises RefusedError: If the filters ask what this deployment cannot answer.
         :raises StoreError: If the server cannot be reached or refuses.
         """
-        checked = servable(filters, self.document_store.keyword_fields or ())
+        checked = servable(require_filters(filters, type(self).__name__), self.document_store.keyword_fields or ())
         with self.document_store.server.reporting():
             return dict(self._retriever.run(query_embedding=query_embedding, filters=checked, top_k=top_k))
 

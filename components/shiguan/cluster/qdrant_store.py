@@ -14,12 +14,13 @@ from shiguan.cluster.qdrant_setup import inspect_collection, make_collection, ve
 from shiguan.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
 from shiguan.cluster.server import Server
 from shiguan.errors import StoreError
+from shiguan.tenants import TenantGuarded
 
 # Asked for often, so kept in memory; the other fields that filters may name have their indexes on disk.
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
-class QdrantStore(QdrantOperations):
+class QdrantStore(TenantGuarded, QdrantOperations):
     """
     Keeps children with their vectors in one collection of a Qdrant server.
 

@@ -24,6 +24,8 @@ class AttemptReader:
     ```
     """
 
+    tenant_role = "carries"
+
     def __init__(self, carry: dict[str, str] | None = None) -> None:
         """
         Name the values that the starter carries.

@@ -29,6 +29,8 @@ class AttemptStarter:
     ```
     """
 
+    tenant_role = "starts"
+
     def __init__(self, carry: dict[str, str] | None = None) -> None:
         """
         Name the values to carry.

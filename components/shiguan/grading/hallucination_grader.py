@@ -47,6 +47,8 @@ class HallucinationGrader:
     ```
     """
 
+    tenant_role = "retries"
+
     def __init__(
         self,
         document_embedder: DocumentEmbedder | None = None,

@@ -18,6 +18,8 @@ class NewDocumentFilter:
     that changed costs only its changed passages.
     """
 
+    tenant_role = "writes"
+
     def __init__(self, document_store: DocumentStore) -> None:
         """
         Keep the store.

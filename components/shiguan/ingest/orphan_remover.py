@@ -6,6 +6,9 @@ from haystack import component
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.support.produced_ids import ProducedIds
+from shiguan.tenants import TENANT_FIELD
+
+_BATCH = 10_000
 
 
 @component
@@ -18,6 +21,8 @@ class OrphanRemover:
     Running again finishes what was interrupted. Files that gave nothing in this run, because they could not be read,
     keep what they had.
     """
+
+    tenant_role = "writes"
 
     def __init__(self, parent_store: DocumentStore, *, child_store: DocumentStore) -> None:
         """
@@ -49,9 +54,16 @@ class OrphanRemover:
             for tenant_id, file_ids in sorted(files.items()):
                 orphans = [stored for stored in _stored_ids(store, tenant_id, file_ids) if stored not in kept]
                 if orphans:
-                    store.delete_documents(orphans)
+                    _delete(store, tenant_id, orphans)
                     removed += len(orphans)
         return {"removed": removed}
+
+
+def _delete(store: Any, tenant_id: str, ids: list[str]) -> None:
+    tenant = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
+    for start in range(0, len(ids), _BATCH):
+        by_id = {"field": "id", "operator": "in", "value": ids[start : start + _BATCH]}
+        store.delete_by_filter({"operator": "AND", "conditions": [tenant, by_id]})
 
 
 def _stored_ids(store: DocumentStore, tenant_id: str, file_ids: set[str]) -> list[str]:

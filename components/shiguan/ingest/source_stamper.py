@@ -38,6 +38,8 @@ class SourceStamper:
     place replaces its own passages, one that is moved or copied is another source. A byte stream's key is its name.
     """
 
+    tenant_role = "stamps"
+
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document], tenant_id: str) -> dict[str, list[Document]]:
         """

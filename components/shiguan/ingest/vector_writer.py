@@ -33,7 +33,7 @@ class _VectorStore(Protocol):
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the documents that have none."""
 
-    def get_documents_by_id(self, document_ids: list[str]) -> list[Document]:
+    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Give documents."""
 
     def write_vectors(self, documents: list[Document], *, model: str) -> int:
@@ -69,6 +69,8 @@ class VectorWriter:
       document_store: *children
     ```
     """
+
+    tenant_role = "writes"
 
     def __init__(self, document_embedder: _DocumentEmbedder, *, document_store: _VectorStore) -> None:
         """
@@ -144,7 +146,9 @@ class VectorWriter:
             ids = store.list_ids_without_vector(filters)
         written = 0
         for start in range(0, len(ids), _SLICE):
-            documents = store.get_documents_by_id(ids[start : start + _SLICE])
+            slice_ = {"field": "id", "operator": "in", "value": ids[start : start + _SLICE]}
+            wanted = {"operator": "AND", "conditions": [filters, slice_]} if filters else slice_
+            documents = store.filter_documents(wanted)
             # A batch costs as much as its longest member.
             documents.sort(key=lambda document: len(document.content or ""))
             embedded: list[Document] = []

@@ -7,6 +7,7 @@ from haystack import Document, component, logging
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.support.shared_document import SharedDocument
+from shiguan.tenants import require_filters
 
 logger = logging.getLogger(__name__)
 
@@ -78,9 +79,8 @@ class ParentDocumentFetcher:
 
     def _fetch(self, ids: list[str], filters: dict[str, Any] | None) -> list[Document]:
         by_id: dict[str, Any] = {"field": "id", "operator": "in", "value": ids}
-        if filters:
-            by_id = {"operator": "AND", "conditions": [by_id, filters]}
-        return self.document_store.filter_documents(by_id)
+        allowed = require_filters(filters, type(self).__name__)
+        return self.document_store.filter_documents({"operator": "AND", "conditions": [by_id, allowed]})
 
 
 def _families(children: Iterable[Document]) -> dict[str, list[Document]]:

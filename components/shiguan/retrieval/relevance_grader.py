@@ -39,6 +39,8 @@ class RelevanceGrader:
     ```
     """
 
+    tenant_role = "retries"
+
     def __init__(
         self,
         chat_generator: ChatGenerator | None = None,

@@ -28,6 +28,8 @@ class TenantFilter:
         #     {"field": "meta.title", "operator": "==", "value": "舊唐書"}]}}
     """
 
+    tenant_role = "filters"
+
     @component.output_types(filters=dict[str, Any])
     def run(self, tenant_id: str, filters: dict[str, Any] | None = None) -> dict[str, Any]:
         """

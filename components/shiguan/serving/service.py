@@ -27,11 +27,15 @@ from shiguan.serving.readiness import Readiness
 from shiguan.serving.routes import check_deployed, include_routes, listed_routes
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.shutdown_signals import on_shutdown_signal
+from shiguan.tenants import TENANT_FIELD
 
 logger = logging.getLogger(__name__)
 
 Deploy = Callable[[FastAPI], list[str]]
 """Deploys the modes into an application and names them."""
+
+_NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
+"""Asks a store whether it answers, and for nothing else."""
 
 _ROUTERS = (health_router, rag_router, document_router, openai_router, draw_router)
 
@@ -138,7 +142,7 @@ class Service:
         library = Library(self.settings.deployment, data_dir=self.settings.data_dir)
         for name, store in library.stores.items():
             try:
-                store.count_documents()
+                store.count_documents_by_filter(_NOBODY)
             except ShiguanError:
                 raise
             except Exception as error:
@@ -151,7 +155,7 @@ class Service:
     def _watch(self, library: Library, engine: Engine, jobs: IngestJobs, deployed: list[str]) -> None:
         def stores() -> None:
             for store in library.stores.values():
-                store.count_documents()
+                store.count_documents_by_filter(_NOBODY)
 
         def pipelines() -> None:
             if sorted(deployed) != sorted(engine.modes):

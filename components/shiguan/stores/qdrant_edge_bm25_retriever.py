@@ -7,6 +7,7 @@ from haystack import component
 from haystack.dataclasses import Document
 
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.tenants import require_filters
 
 LIGHT_FIELDS = ["parent_id", "tenant_id", "source_id", "start", "end", "position"]
 """What the fetcher of parents needs of a child."""
@@ -22,7 +23,7 @@ class QdrantEdgeBM25Retriever:
 
     ```python
     retriever = QdrantEdgeBM25Retriever(document_store=store, top_k=5)
-    retriever.run(query="书")["documents"]  # finds 他的书
+    retriever.run(query="书", filters=tenant)["documents"]  # finds 他的书
     ```
     """
 
@@ -30,7 +31,6 @@ class QdrantEdgeBM25Retriever:
         self,
         document_store: QdrantEdgeDocumentStore,
         *,
-        filters: dict[str, Any] | None = None,
         top_k: int = 50,
         meta_fields: list[str] | None = None,
         return_content: bool = False,
@@ -39,7 +39,6 @@ class QdrantEdgeBM25Retriever:
         Describe the search.
 
         :param document_store: The store, with BM25.
-        :param filters: A Haystack filter for questions that come without one.
         :param top_k: How many documents at most.
         :param meta_fields: Meta fields to return; by default parent_id, tenant_id, source_id, start, end, position.
         :param return_content: Whether to return the contents.
@@ -52,7 +51,6 @@ class QdrantEdgeBM25Retriever:
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}")
         self.document_store = document_store
-        self.filters = filters
         self.top_k = top_k
         self.meta_fields = meta_fields
         self.return_content = return_content
@@ -65,10 +63,11 @@ class QdrantEdgeBM25Retriever:
         Search.
 
         :param query: The question; one without words, or of stop words only, finds nothing.
-        :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
+        :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
         :raises FilterError: If the filter is malformed.
+        :raises RefusedError: If it names no tenant.
         """
         return {"documents": self.document_store.bm25_retrieval(**self._arguments(query, filters, top_k))}
 
@@ -80,17 +79,18 @@ class QdrantEdgeBM25Retriever:
         Search, without stopping the event loop.
 
         :param query: The question; one without words, or of stop words only, finds nothing.
-        :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
+        :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
         :raises FilterError: If the filter is malformed.
+        :raises RefusedError: If it names no tenant.
         """
         return await asyncio.to_thread(self.run, query, filters, top_k)
 
     def _arguments(self, query: str, filters: dict[str, Any] | None, top_k: int | None) -> dict[str, Any]:
         return {
             "query": query,
-            "filters": self.filters if filters is None else filters,
+            "filters": require_filters(filters, type(self).__name__),
             "top_k": self.top_k if top_k is None else top_k,
             "meta_fields": LIGHT_FIELDS if self.meta_fields is None else self.meta_fields,
             "return_content": self.return_content,

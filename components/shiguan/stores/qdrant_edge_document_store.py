@@ -13,12 +13,13 @@ from haystack.document_stores.types import DuplicatePolicy
 from shiguan.stores.shard_format import ShardFormat
 from shiguan.stores.shards import Shard, open_shard
 from shiguan.stores.store_operations import StoreOperations
+from shiguan.tenants import TenantGuarded
 
 KEYWORD_FIELDS = ["tenant_id", "source_id", "parent_id", "file_id"]
 """Meta fields that are indexed by default."""
 
 
-class QdrantEdgeDocumentStore(StoreOperations):
+class QdrantEdgeDocumentStore(TenantGuarded, StoreOperations):
     """
     Keeps documents, and finds them by BM25 and by vectors, in one folder and without a server.
 
@@ -39,7 +40,8 @@ class QdrantEdgeDocumentStore(StoreOperations):
     ```python
     store = QdrantEdgeDocumentStore(name="children", path="/tmp/library", embedding_dim=None, bm25=True)
     store.write_documents([Document(id="1", content="他的书", meta={"tenant_id": "default"})])
-    store.bm25_retrieval("书", top_k=1)[0].id  # "1"
+    tenant = {"field": "meta.tenant_id", "operator": "==", "value": "default"}
+    store.bm25_retrieval("书", tenant, top_k=1)[0].id  # "1"
     ```
     """
 

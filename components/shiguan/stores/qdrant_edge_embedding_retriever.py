@@ -8,6 +8,7 @@ from haystack.dataclasses import Document
 
 from shiguan.stores.qdrant_edge_bm25_retriever import LIGHT_FIELDS
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.tenants import require_filters
 
 
 @component
@@ -20,7 +21,7 @@ class QdrantEdgeEmbeddingRetriever:
 
     ```python
     retriever = QdrantEdgeEmbeddingRetriever(document_store=store, top_k=5)
-    retriever.run(query_embedding=[0.1] * 384)["documents"]
+    retriever.run(query_embedding=[0.1] * 384, filters=tenant)["documents"]
     ```
     """
 
@@ -28,7 +29,6 @@ class QdrantEdgeEmbeddingRetriever:
         self,
         document_store: QdrantEdgeDocumentStore,
         *,
-        filters: dict[str, Any] | None = None,
         top_k: int = 50,
         meta_fields: list[str] | None = None,
         return_content: bool = False,
@@ -37,7 +37,6 @@ class QdrantEdgeEmbeddingRetriever:
         Describe the search.
 
         :param document_store: The store, with vectors.
-        :param filters: A Haystack filter for questions that come without one.
         :param top_k: How many documents at most.
         :param meta_fields: Meta fields to return; by default parent_id, tenant_id, source_id, start, end, position.
         :param return_content: Whether to return the contents.
@@ -50,7 +49,6 @@ class QdrantEdgeEmbeddingRetriever:
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}")
         self.document_store = document_store
-        self.filters = filters
         self.top_k = top_k
         self.meta_fields = meta_fields
         self.return_content = return_content
@@ -63,11 +61,12 @@ class QdrantEdgeEmbeddingRetriever:
         Search.
 
         :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
-        :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
+        :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says;
             `warnings`: a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
+        :raises RefusedError: If it names no tenant.
         """
         if not query_embedding:
             return {"documents": [], "warnings": []}
@@ -83,11 +82,12 @@ class QdrantEdgeEmbeddingRetriever:
         Search, without stopping the event loop.
 
         :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
-        :param filters: A Haystack filter for this call. It takes the place of the one given at construction.
+        :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says;
             `warnings`: a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
+        :raises RefusedError: If it names no tenant.
         """
         return await asyncio.to_thread(self.run, query_embedding, filters, top_k)
 
@@ -96,7 +96,7 @@ class QdrantEdgeEmbeddingRetriever:
     ) -> dict[str, Any]:
         return {
             "query_embedding": query_embedding,
-            "filters": self.filters if filters is None else filters,
+            "filters": require_filters(filters, type(self).__name__),
             "top_k": self.top_k if top_k is None else top_k,
             "meta_fields": LIGHT_FIELDS if self.meta_fields is None else self.meta_fields,
             "return_content": self.return_content,

@@ -22,7 +22,7 @@ def passage(number, tenant="a", **meta):
 
 @pytest.fixture
 def store(elasticsearch):
-    store = ElasticsearchStore("children", bm25_fields=["title"])
+    store = ElasticsearchStore("children", bm25_fields=["title"]).unscoped()
     store.set_up()
     yield store
     store.close()
@@ -116,7 +116,7 @@ def test_an_index_with_other_fields_is_refused_and_kept(elasticsearch):
 
 
 def test_the_status_names_what_is_not_as_it_should_be(elasticsearch):
-    store = ElasticsearchStore("children")
+    store = ElasticsearchStore("children").unscoped()
     assert [p.split(";")[0] for p in store.status()[0]["problems"]] == [
         "the template children is missing", "the index children is missing",
     ]  # fmt: skip
@@ -236,7 +236,7 @@ def test_filters_that_the_server_would_misread_are_refused(store):
 
 
 def test_a_store_without_an_index_says_so_and_makes_none(elasticsearch):
-    store = ElasticsearchStore("children")
+    store = ElasticsearchStore("children").unscoped()
     for _ in range(2):
         with pytest.raises(StoreError, match=r"has no index `children`\. Make it with `shiguan stores init`"):
             store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
@@ -244,7 +244,7 @@ def test_a_store_without_an_index_says_so_and_makes_none(elasticsearch):
 
 
 def test_a_store_whose_first_call_failed_works_once_the_server_does(elasticsearch):
-    store = ElasticsearchStore("children")
+    store = ElasticsearchStore("children").unscoped()
     elasticsearch.faults.append(lambda request: Reply({"error": "starting"}, status=503))
     with pytest.raises(StoreUnavailableError, match="takes no more for now"):
         store.count_documents()
@@ -257,7 +257,7 @@ def test_a_store_whose_first_call_failed_works_once_the_server_does(elasticsearc
 def test_a_server_that_is_down_is_named_without_its_password(monkeypatch):
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://elastic:geheim@127.0.0.1:9")
     with pytest.raises(StoreUnavailableError) as error:
-        ElasticsearchStore("children").count_documents()
+        ElasticsearchStore("children").unscoped().count_documents()
     assert "Elasticsearch at http://127.0.0.1:9 cannot be reached" in str(error.value)
     assert "SHIGUAN_ELASTICSEARCH_URL" in str(error.value)
     assert "geheim" not in str(error.value)
@@ -270,7 +270,7 @@ def test_a_server_that_is_down_is_named_without_its_password(monkeypatch):
 def test_an_address_that_is_none_is_refused_with_the_variables_name(monkeypatch, address):
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", address)
     with pytest.raises(ConfigurationError, match="SHIGUAN_ELASTICSEARCH_URL"):
-        ElasticsearchStore("children").count_documents()
+        ElasticsearchStore("children").unscoped().count_documents()
 
 
 def test_the_key_is_sent_and_a_wrong_one_is_named(elasticsearch, monkeypatch):
@@ -286,7 +286,7 @@ def test_the_key_is_sent_and_a_wrong_one_is_named(elasticsearch, monkeypatch):
 def test_it_round_trips_without_secrets(monkeypatch):
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://u:geheim@localhost:9200")
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_API_KEY", "geheim")
-    store = ElasticsearchStore("children", bm25_fields=["title"], bm25_k1=0.9, shards=3, timeout=2.5)
+    store = ElasticsearchStore("children", bm25_fields=["title"], bm25_k1=0.9, shards=3, timeout=2.5).unscoped()
     data = store.to_dict()
     assert "geheim" not in str(data)
     again = ElasticsearchStore.from_dict(data)

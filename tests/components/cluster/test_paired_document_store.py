@@ -24,7 +24,9 @@ def child(number, embedding=(1.0, 0.0)):
 
 @pytest.fixture
 def pair(elasticsearch, qdrant):
-    pair = PairedDocumentStore(ElasticsearchStore("children"), vectors=QdrantStore("children", embedding_dim=2))
+    pair = PairedDocumentStore(
+        ElasticsearchStore("children"), vectors=QdrantStore("children", embedding_dim=2)
+    ).unscoped()
     pair.set_up()
     yield pair
     pair.close()
@@ -97,9 +99,9 @@ def test_a_server_that_goes_down_while_in_use_is_named(pair, elasticsearch, qdra
 
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
 def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, name):
-    words = ElasticsearchStore("children", timeout=0.2)
-    vectors = QdrantStore("children", embedding_dim=2, timeout=1)
-    pair = PairedDocumentStore(words, vectors=vectors)
+    words = ElasticsearchStore("children", timeout=0.2).unscoped()
+    vectors = QdrantStore("children", embedding_dim=2, timeout=1).unscoped()
+    pair = PairedDocumentStore(words, vectors=vectors).unscoped()
     pair.set_up()
     store, server = (words, elasticsearch) if name == "Elasticsearch" else (vectors, qdrant)
     store.count_documents()

@@ -24,7 +24,7 @@ def child(number, tenant="a", embedding=(1.0, 0.0, 0.0)):
 
 @pytest.fixture
 def store(qdrant):
-    store = QdrantStore("children", embedding_dim=3)
+    store = QdrantStore("children", embedding_dim=3).unscoped()
     store.set_up()
     yield store
     store.close()
@@ -95,7 +95,7 @@ def test_two_set_ups_at_once_both_succeed_and_nothing_is_deleted(qdrant):
 
 
 def test_a_collection_for_other_vectors_is_refused_and_kept(store, qdrant):
-    other = QdrantStore("children", embedding_dim=4)
+    other = QdrantStore("children", embedding_dim=4).unscoped()
     for call in (other.set_up, other.count_documents):
         with pytest.raises(StoreError, match="its vectors have 3 dimensions, the embedder's 4"):
             call()
@@ -104,7 +104,7 @@ def test_a_collection_for_other_vectors_is_refused_and_kept(store, qdrant):
 
 
 def test_a_store_without_a_collection_says_so_and_makes_none(qdrant):
-    store = QdrantStore("children", embedding_dim=3)
+    store = QdrantStore("children", embedding_dim=3).unscoped()
     for _ in range(2):
         with pytest.raises(StoreError, match=r"has no collection `children`\. Make it with `shiguan stores init`"):
             store.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
@@ -112,7 +112,7 @@ def test_a_store_without_a_collection_says_so_and_makes_none(qdrant):
 
 
 def test_a_store_whose_first_call_failed_works_once_the_server_does(qdrant):
-    store = QdrantStore("children", embedding_dim=3)
+    store = QdrantStore("children", embedding_dim=3).unscoped()
     qdrant.faults.append(lambda request: Reply({"status": {"error": "starting"}}, status=503))
     with pytest.raises(StoreUnavailableError, match="takes no more for now"):
         store.count_documents()
@@ -185,7 +185,7 @@ def test_filters_that_the_server_would_misread_are_refused(store):
 def test_a_server_that_is_down_is_named_without_its_password(monkeypatch):
     monkeypatch.setenv("SHIGUAN_QDRANT_URL", "http://u:geheim@127.0.0.1:9")
     with pytest.raises(StoreUnavailableError) as error:
-        QdrantStore("children", embedding_dim=3).count_documents()
+        QdrantStore("children", embedding_dim=3).unscoped().count_documents()
     assert "Qdrant at http://127.0.0.1:9 cannot be reached" in str(error.value)
     assert "geheim" not in str(error.value)
     assert QdrantStore("children", embedding_dim=3).status()[0]["health"] == "unreachable"
@@ -201,7 +201,7 @@ def test_the_key_is_sent_and_a_wrong_one_is_named(qdrant, monkeypatch):
 
 def test_it_round_trips_without_secrets(monkeypatch):
     monkeypatch.setenv("SHIGUAN_QDRANT_API_KEY", "geheim")
-    store = QdrantStore("children", embedding_dim=3, hnsw_config=HNSW, quantization_config=INT8, timeout=3)
+    store = QdrantStore("children", embedding_dim=3, hnsw_config=HNSW, quantization_config=INT8, timeout=3).unscoped()
     data = store.to_dict()
     assert "geheim" not in str(data)
     again = QdrantStore.from_dict(data)

@@ -120,7 +120,7 @@ def test_a_copy_takes_every_tenant_and_embeds_anew(elasticsearch, qdrant, librar
         "from": "embedded", "to": "elasticsearch_qdrant", "parents": whole, "children": whole, "warnings": []
     }  # fmt: skip
     assert len(embedder.embedded) == 600
-    copied = load_stores("elasticsearch_qdrant")["parents"].get_documents_by_id(["parents-0007"])[0]
+    copied = load_stores("elasticsearch_qdrant")["parents"].unscoped().get_documents_by_id(["parents-0007"])[0]
     assert copied.meta == {"tenant_id": "a", "source": "x.txt", "source_id": "s", "blocks": [{"start": 0}]}
     vectors = qdrant.local.retrieve(
         "shiguan-children", qdrant.sent("PUT", "/points")[0].body["points"][0]["id"].split()

@@ -11,7 +11,9 @@ from shiguan.support.produced_ids import ProducedIds
 def stores(request, tmp_path):
     if request.param == "memory":
         return InMemoryDocumentStore(), InMemoryDocumentStore()
-    return tuple(QdrantEdgeDocumentStore(name, path=str(tmp_path), embedding_dim=None) for name in ("p", "c"))
+    return tuple(
+        QdrantEdgeDocumentStore(name, path=str(tmp_path), embedding_dim=None).unscoped() for name in ("p", "c")
+    )
 
 
 def stored(name, tenant="t", file="f"):

@@ -2,6 +2,7 @@ import pytest
 from haystack import Document
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
+from shiguan.errors import RefusedError
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 
 
@@ -42,7 +43,7 @@ def test_parents_come_in_the_order_of_their_best_child(store):
 
 def test_children_are_ordered_by_score_even_if_they_come_unordered(store):
     children = [child("c1", "p1", 0.1), child("c2", "p2", 0.9)]
-    documents = ParentDocumentFetcher(store).run(documents=children)["documents"]
+    documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"))["documents"]
     assert [document.id for document in documents] == ["p2", "p1"]
 
 
@@ -53,8 +54,8 @@ def test_no_children_give_no_parents_and_no_call(store):
 def test_top_k_of_the_call_overrides_that_of_the_pipeline(store):
     children = [child("c1", "p1", 0.9), child("c2", "p2", 0.8), child("c3", "p3", 0.7)]
     fetcher = ParentDocumentFetcher(store, top_k=2)
-    assert [d.id for d in fetcher.run(documents=children)["documents"]] == ["p1", "p2"]
-    assert [d.id for d in fetcher.run(documents=children, top_k=1)["documents"]] == ["p1"]
+    assert [d.id for d in fetcher.run(documents=children, filters=of_tenant("a"))["documents"]] == ["p1", "p2"]
+    assert [d.id for d in fetcher.run(documents=children, filters=of_tenant("a"), top_k=1)["documents"]] == ["p1"]
 
 
 def test_a_parent_of_another_tenant_is_never_returned(store):
@@ -63,8 +64,9 @@ def test_a_parent_of_another_tenant_is_never_returned(store):
     assert "1 of 1 passages" in result["warnings"][0]
 
 
-def test_a_parent_of_another_tenant_is_refused_even_without_filters(store):
-    assert ParentDocumentFetcher(store).run(documents=[child("c1", "foreign", 0.9)])["documents"] == []
+def test_a_parent_of_another_tenant_than_its_child_is_refused_whatever_the_filters_let_through(store):
+    filters = {"field": "meta.source", "operator": "==", "value": "foreign.txt"}
+    assert ParentDocumentFetcher(store).run(documents=[child("c1", "foreign", 0.9)], filters=filters)["documents"] == []
 
 
 def test_the_callers_filters_apply_to_parents_too(store):
@@ -74,7 +76,9 @@ def test_the_callers_filters_apply_to_parents_too(store):
 
 
 def test_a_parent_that_is_gone_is_reported_and_the_others_come(store):
-    result = ParentDocumentFetcher(store).run(documents=[child("c1", "gone", 0.9), child("c2", "p1", 0.8)])
+    result = ParentDocumentFetcher(store).run(
+        documents=[child("c1", "gone", 0.9), child("c2", "p1", 0.8)], filters=of_tenant("a")
+    )
     assert [d.id for d in result["documents"]] == ["p1"]
     assert result["warnings"] == [
         "1 of 2 passages that matched could not be read from the library; it may be changing right now. Ask again, "
@@ -84,7 +88,9 @@ def test_a_parent_that_is_gone_is_reported_and_the_others_come(store):
 
 def test_documents_without_a_parent_stand_for_themselves(store):
     flat = Document(id="flat", content="A flat document.", score=0.5, meta={"tenant_id": "a"})
-    documents = ParentDocumentFetcher(store).run(documents=[child("c1", "p1", 0.9), flat])["documents"]
+    documents = ParentDocumentFetcher(store).run(documents=[child("c1", "p1", 0.9), flat], filters=of_tenant("a"))[
+        "documents"
+    ]
     assert [document.id for document in documents] == ["p1", "flat"]
     assert documents[1].content == "A flat document."
 
@@ -92,7 +98,7 @@ def test_documents_without_a_parent_stand_for_themselves(store):
 def test_inputs_are_not_changed(store):
     given = child("c1", "p1", 0.9)
     before = given.to_dict()
-    ParentDocumentFetcher(store).run(documents=[given])
+    ParentDocumentFetcher(store).run(documents=[given], filters=of_tenant("a"))
     assert given.to_dict() == before
     assert "matches" not in store.filter_documents({"field": "id", "operator": "==", "value": "p1"})[0].meta
 
@@ -101,3 +107,8 @@ def test_inputs_are_not_changed(store):
 def test_a_top_k_that_is_not_positive_is_refused(store, top_k):
     with pytest.raises(ValueError, match=f"`top_k` must be positive, got {top_k}"):
         ParentDocumentFetcher(store, top_k=top_k)
+
+
+def test_parents_are_never_read_without_filters(store):
+    with pytest.raises(RefusedError, match=r"Connect `TenantFilter\.filters`"):
+        ParentDocumentFetcher(store).run(documents=[child("c1", "p1", 0.9)])

@@ -69,7 +69,7 @@ FILTERS = st.recursive(
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("filters")), embedding_dim=2)
+    store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("filters")), embedding_dim=2).unscoped()
     yield store
     store.close()
 

@@ -14,7 +14,7 @@ from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
 @pytest.fixture
 def document_store(tmp_path):
     # Haystack's test documents have embeddings of 768 random numbers.
-    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=768)
+    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=768).unscoped()
     yield store
     store.close()
 

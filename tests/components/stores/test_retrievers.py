@@ -9,11 +9,16 @@ from haystack.errors import FilterError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shiguan.errors import RefusedError
 from shiguan.stores.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
 
 K1, B, AVERAGE = 1.2, 0.75, 4.0
+
+
+ALL = {"field": "id", "operator": "!=", "value": ""}
+"""A retriever takes no question without filters."""
 
 
 def tenant(name):
@@ -22,7 +27,7 @@ def tenant(name):
 
 @pytest.fixture
 def store(tmp_path):
-    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2, bm25_average_length=AVERAGE)
+    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2, bm25_average_length=AVERAGE).unscoped()
     yield store
     store.close()
 
@@ -65,7 +70,7 @@ def ids(result):
 
 
 def test_bm25_scores_are_those_of_the_formula(filled):
-    documents = QdrantEdgeBM25Retriever(filled).run("army rebellion")["documents"]
+    documents = QdrantEdgeBM25Retriever(filled).run("army rebellion", ALL)["documents"]
     # "army" is in two of four documents, "rebellion" in one; lengths are 3 and 2 terms.
     expected = {"a": bm25(2, 3, 2, 4) + bm25(1, 3, 1, 4), "b": bm25(1, 2, 2, 4)}
     assert {d.id: d.score for d in documents} == pytest.approx(expected, rel=1e-5)
@@ -75,7 +80,7 @@ def test_bm25_scores_are_those_of_the_formula(filled):
 
 def test_a_word_twice_in_the_question_counts_twice(filled):
     retriever = QdrantEdgeBM25Retriever(filled)
-    once, twice = (retriever.run(query)["documents"][0].score for query in ("river", "river river"))
+    once, twice = (retriever.run(query, ALL)["documents"][0].score for query in ("river", "river river"))
     assert twice == pytest.approx(2 * once)
 
 
@@ -96,45 +101,53 @@ def test_a_word_twice_in_the_question_counts_twice(filled):
     ],
 )
 def test_what_a_question_finds(filled, query, found):
-    assert ids(QdrantEdgeBM25Retriever(filled).run(query)) == found
+    assert ids(QdrantEdgeBM25Retriever(filled).run(query, ALL)) == found
 
 
 def test_embedding_scores_are_cosines(filled):
-    documents = QdrantEdgeEmbeddingRetriever(filled).run([2.0, 0.0])["documents"]
+    documents = QdrantEdgeEmbeddingRetriever(filled).run([2.0, 0.0], ALL)["documents"]
     # Whatever the lengths of the vectors; a document without one is not found.
     assert [(d.id, round(d.score, 6)) for d in documents] == [("a", 1.0), ("b", 0.6), ("c", 0.0)]
 
 
 def test_dot_products_keep_the_lengths_of_vectors(tmp_path):
-    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2, similarity="dot_product")
+    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2, similarity="dot_product").unscoped()
     store.write_documents([Document(id="a", embedding=[1.0, 0.0]), Document(id="b", embedding=[3.0, 4.0])])
-    documents = QdrantEdgeEmbeddingRetriever(store).run([2.0, 0.0])["documents"]
+    documents = QdrantEdgeEmbeddingRetriever(store).run([2.0, 0.0], ALL)["documents"]
     assert [(d.id, d.score) for d in documents] == [("b", 6.0), ("a", 2.0)]
     store.close()
 
 
 def test_hits_are_light_unless_more_is_asked_for(filled):
-    (light,) = QdrantEdgeBM25Retriever(filled, top_k=1).run("army")["documents"]
+    (light,) = QdrantEdgeBM25Retriever(filled, top_k=1).run("army", ALL)["documents"]
     assert (light.content, light.embedding) == (None, None)
     assert light.meta == {"tenant_id": "one", "parent_id": "pa", "start": 0, "end": 19}
     full = QdrantEdgeBM25Retriever(filled, top_k=1, meta_fields=["section", "absent"], return_content=True)
-    (hit,) = full.run("army")["documents"]
+    (hit,) = full.run("army", ALL)["documents"]
     assert (hit.content, hit.meta) == ("rebellion army army", {"section": ["I", "II"]})
-    (vector_hit,) = QdrantEdgeEmbeddingRetriever(filled, top_k=1).run([1.0, 0.0])["documents"]
+    (vector_hit,) = QdrantEdgeEmbeddingRetriever(filled, top_k=1).run([1.0, 0.0], ALL)["documents"]
     assert (vector_hit.content, vector_hit.embedding, vector_hit.meta) == (None, None, light.meta)
     everything = filled.bm25_retrieval("army", top_k=1)[0].meta
     assert everything == {**light.meta, "section": ["I", "II"]}
 
 
-def test_a_filter_at_run_time_takes_the_place_of_the_first(filled):
-    words = QdrantEdgeBM25Retriever(filled, filters=tenant("one"))
-    assert ids(words.run("army 书")) == ["a", "b"]
+def test_every_search_goes_under_its_filters(filled):
+    words, vectors = QdrantEdgeBM25Retriever(filled), QdrantEdgeEmbeddingRetriever(filled)
+    assert ids(words.run("army 书", filters=tenant("one"))) == ["a", "b"]
     assert ids(words.run("army 书", filters=tenant("two"))) == ["c"]
-    assert ids(words.run("army 书", filters={})) == ["c", "a", "b"]
-    vectors = QdrantEdgeEmbeddingRetriever(filled, filters=tenant("one"))
-    assert ids(vectors.run([0.0, 1.0])) == ["b", "a"]
+    assert ids(vectors.run([0.0, 1.0], filters=tenant("one"))) == ["b", "a"]
     assert ids(vectors.run([0.0, 1.0], filters=tenant("two"))) == ["c"]
     assert ids(vectors.run([0.0, 1.0], filters=tenant("nobody"))) == []
+
+
+@pytest.mark.parametrize("filters", [None, {}])
+def test_a_search_without_filters_is_refused_and_says_what_to_connect(filled, filters):
+    for search in (
+        lambda: QdrantEdgeBM25Retriever(filled).run("army", filters),
+        lambda: QdrantEdgeEmbeddingRetriever(filled).run([0.0, 1.0], filters),
+    ):
+        with pytest.raises(RefusedError, match=r"Connect `TenantFilter\.filters`"):
+            search()
 
 
 def test_filters_that_the_engine_cannot_decide_are_applied_too(filled):
@@ -152,13 +165,13 @@ def test_a_malformed_filter_is_an_error_whatever_the_question(filled):
 
 def test_top_k_is_for_this_call(filled):
     retriever = QdrantEdgeBM25Retriever(filled, top_k=2)
-    assert len(retriever.run("army 书")["documents"]) == 2
-    assert len(retriever.run("army 书", top_k=1)["documents"]) == 1
+    assert len(retriever.run("army 书", ALL)["documents"]) == 2
+    assert len(retriever.run("army 书", ALL, top_k=1)["documents"]) == 1
     for wrong in (0, -1):
         with pytest.raises(ValueError, match="top_k"):
-            retriever.run("army", top_k=wrong)
+            retriever.run("army", ALL, top_k=wrong)
         with pytest.raises(ValueError, match="top_k"):
-            QdrantEdgeEmbeddingRetriever(filled).run([1.0, 0.0], top_k=wrong)
+            QdrantEdgeEmbeddingRetriever(filled).run([1.0, 0.0], ALL, top_k=wrong)
 
 
 @pytest.mark.parametrize("retriever", [QdrantEdgeBM25Retriever, QdrantEdgeEmbeddingRetriever])
@@ -172,7 +185,7 @@ def test_wrong_parameters_are_refused(store, retriever):
 @pytest.mark.parametrize("embedding", [[1.0], [1.0, float("inf")], [[1.0, 0.0]]])
 def test_a_question_whose_embedding_does_not_fit_is_refused(filled, embedding):
     with pytest.raises(ValueError, match="question's embedding"):
-        QdrantEdgeEmbeddingRetriever(filled).run(embedding)
+        QdrantEdgeEmbeddingRetriever(filled).run(embedding, ALL)
 
 
 async def test_a_question_that_no_model_embedded_finds_nothing(filled):
@@ -182,27 +195,27 @@ async def test_a_question_that_no_model_embedded_finds_nothing(filled):
 
 
 def test_an_empty_store_finds_nothing(store):
-    assert ids(QdrantEdgeBM25Retriever(store).run("army")) == []
-    assert ids(QdrantEdgeEmbeddingRetriever(store).run([1.0, 0.0])) == []
+    assert ids(QdrantEdgeBM25Retriever(store).run("army", ALL)) == []
+    assert ids(QdrantEdgeEmbeddingRetriever(store).run([1.0, 0.0], ALL)) == []
 
 
 @settings(max_examples=8, deadline=None)
 @given(order=st.permutations([f"id{n:02}" for n in range(30)]), top_k=st.integers(1, 31))
 def test_equal_scores_come_by_id_whatever_the_order_of_writing(tmp_path_factory, order, top_k):
-    store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("ties")), embedding_dim=2)
+    store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("ties")), embedding_dim=2).unscoped()
     store.write_documents([Document(id=id_, content="same words", embedding=[0.6, 0.8]) for id_ in order])
     expected = sorted(order)[:top_k]
-    assert ids(QdrantEdgeBM25Retriever(store, top_k=top_k).run("words")) == expected
-    assert ids(QdrantEdgeEmbeddingRetriever(store, top_k=top_k).run([1.0, 1.0])) == expected
+    assert ids(QdrantEdgeBM25Retriever(store, top_k=top_k).run("words", ALL)) == expected
+    assert ids(QdrantEdgeEmbeddingRetriever(store, top_k=top_k).run([1.0, 1.0], ALL)) == expected
     store.close()
 
 
 def test_fields_named_in_the_store_are_searched_too(tmp_path):
-    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2, bm25_fields=["title", "section"])
+    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2, bm25_fields=["title", "section"]).unscoped()
     meta = {"title": "Moby-Dick", "section": ["Loomings", "鯨魚"], "other": "hidden"}
     store.write_documents([Document(id="a", content="Call me Ishmael", meta=meta), Document(id="b", content="whale")])
     retriever = QdrantEdgeBM25Retriever(store)
-    assert [ids(retriever.run(q)) for q in ("moby", "looming", "鲸", "ishmael", "hidden")] == [
+    assert [ids(retriever.run(q, ALL)) for q in ("moby", "looming", "鲸", "ishmael", "hidden")] == [
         ["a"],
         ["a"],
         ["a"],
@@ -216,18 +229,23 @@ def test_both_live_in_pipelines_and_come_back_from_yaml(filled):
     pipeline = Pipeline()
     pipeline.add_component(
         "words",
-        QdrantEdgeBM25Retriever(filled, filters=tenant("one"), top_k=9, meta_fields=["start"], return_content=True),
+        QdrantEdgeBM25Retriever(filled, top_k=9, meta_fields=["start"], return_content=True),
     )
     pipeline.add_component(
         "vectors",
-        QdrantEdgeEmbeddingRetriever(filled, filters=tenant("two"), top_k=7, meta_fields=[], return_content=True),
+        QdrantEdgeEmbeddingRetriever(filled, top_k=7, meta_fields=[], return_content=True),
     )
     again = Pipeline.loads(pipeline.dumps())
     assert again.dumps() == pipeline.dumps()
     words, vectors = again.get_component("words"), again.get_component("vectors")
-    assert (words.top_k, words.filters, words.meta_fields, words.return_content) == (9, tenant("one"), ["start"], True)
-    assert (vectors.top_k, vectors.filters, vectors.meta_fields, vectors.return_content) == (7, tenant("two"), [], True)
-    result = again.run({"words": {"query": "army"}, "vectors": {"query_embedding": [0.0, 1.0]}})
+    assert (words.top_k, words.meta_fields, words.return_content) == (9, ["start"], True)
+    assert (vectors.top_k, vectors.meta_fields, vectors.return_content) == (7, [], True)
+    result = again.run(
+        {
+            "words": {"query": "army", "filters": tenant("one")},
+            "vectors": {"query_embedding": [0.0, 1.0], "filters": tenant("two")},
+        }
+    )
     assert ids(result["words"]) == ["a", "b"]
     assert ids(result["vectors"]) == ["c"]
     assert result["vectors"]["documents"][0].meta == {}
@@ -241,9 +259,9 @@ def test_the_asynchronous_twin_has_the_same_sockets(retriever):
 
 async def test_the_asynchronous_twins_find_the_same(filled):
     words, vectors = QdrantEdgeBM25Retriever(filled), QdrantEdgeEmbeddingRetriever(filled)
-    assert await words.run_async("army 书", top_k=2) == words.run("army 书", top_k=2)
+    assert await words.run_async("army 书", ALL, top_k=2) == words.run("army 书", ALL, top_k=2)
     assert await vectors.run_async([0.0, 1.0], tenant("one")) == vectors.run([0.0, 1.0], tenant("one"))
     pipeline = AsyncPipeline()
     pipeline.add_component("words", words)
-    result = await pipeline.run_async({"words": {"query": "army"}})
+    result = await pipeline.run_async({"words": {"query": "army", "filters": ALL}})
     assert ids(result["words"]) == ["a", "b"]

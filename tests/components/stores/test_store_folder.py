@@ -28,7 +28,7 @@ def closed_shards():
 
 
 def make(folder, **parameters):
-    return QdrantEdgeDocumentStore(**{"path": str(folder), "embedding_dim": 4, **parameters})
+    return QdrantEdgeDocumentStore(**{"path": str(folder), "embedding_dim": 4, **parameters}).unscoped()
 
 
 def vectors(count, seed=0, dimensions=4):
@@ -323,7 +323,7 @@ HOLD = """
 import sys
 from haystack.dataclasses import Document
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
-store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4)
+store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4).unscoped()
 for n in range(int(sys.argv[2])):
     store.write_documents([Document(id=f"{n}-{i}", content="书", embedding=[1.0, 0.0, 0.0, 0.0]) for i in range(50)])
     print(n, flush=True)
@@ -528,7 +528,7 @@ def test_a_forked_child_is_told_that_its_parent_has_the_folder_open(tmp_path):
 import os, sys
 from shiguan.errors import StoreLockedError
 from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
-store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4)
+store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4).unscoped()
 store.count_documents()
 if os.fork() == 0:
     try:

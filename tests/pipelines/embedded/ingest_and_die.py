@@ -58,7 +58,7 @@ def ingest(data_dir, last_step, files):
         steps += 1
 
     store = QdrantEdgeDocumentStore
-    write, delete, write_vectors = store.write_documents, store.delete_documents, store.write_vectors
+    write, delete, write_vectors = store.write_documents, store.delete_by_filter, store.write_vectors
 
     def write_documents(self, documents, *args, **kwargs):
         written = 0
@@ -74,13 +74,16 @@ def ingest(data_dir, last_step, files):
         step()
         return write_vectors(self, documents, model=model)
 
-    def delete_documents(self, document_ids):
-        for start in range(0, len(document_ids), SLICE):
+    def delete_by_filter(self, filters):
+        ids = self.list_ids(filters)
+        for start in range(0, len(ids), SLICE):
             step()
-            delete(self, document_ids[start : start + SLICE])
+            slice_ = {"field": "id", "operator": "in", "value": ids[start : start + SLICE]}
+            delete(self, {"operator": "AND", "conditions": [filters, slice_]})
+        return len(ids)
 
     store.write_documents, store.write_documents_async = write_documents, write_documents_async
-    store.delete_documents, store.write_vectors = delete_documents, write_a_slice
+    store.delete_by_filter, store.write_vectors = delete_by_filter, write_a_slice
     vector_writer._SLICE = SLICE
     pipeline = load_pipeline("embedded", "index", data_dir=data_dir)
     embedder = HashEmbedder()
@@ -88,7 +91,9 @@ def ingest(data_dir, last_step, files):
     if files:
         pipeline.run({"source_inspector": {"sources": files}, "stamper": {"tenant_id": "t"}})
     else:
-        pipeline.get_component("vector_writer").complete(None)
+        writer = pipeline.get_component("vector_writer")
+        writer.document_store = writer.document_store.unscoped()
+        writer.complete(None)
     report(f"{steps} {embedder.embedded}")
 
 

@@ -36,8 +36,8 @@ class Index:
         self.pipeline = load_pipeline("embedded", "index", data_dir=data_dir)
         self.embedder = CountingEmbedder()
         self.pipeline.get_component("vector_writer").document_embedder = self.embedder
-        self.parents = self.pipeline.get_component("parent_writer").document_store
-        self.children = self.pipeline.get_component("child_writer").document_store
+        self.parents = self.pipeline.get_component("parent_writer").document_store.unscoped()
+        self.children = self.pipeline.get_component("child_writer").document_store.unscoped()
 
     def data(self, paths, tenant_id="t", **extra):
         return {

@@ -34,7 +34,7 @@ def everything_in(data_dir):
     stores = load_stores("embedded", data_dir=data_dir)
     found = {}
     for name, store in stores.items():
-        documents = [document.to_dict(flatten=False) for document in store.filter_documents()]
+        documents = [document.to_dict(flatten=False) for document in store.unscoped().filter_documents()]
         found[name] = sorted(json.dumps(document, sort_keys=True) for document in documents)
     close_all_shards()
     return found
@@ -99,8 +99,8 @@ def test_what_is_found_after_a_crash_always_leads_to_a_passage(tmp_path):
     for point in (2, 6, 10):
         assert run_all((tmp_path / "lib", point, files)) == ["killed"]
         stores = load_stores("embedded", data_dir=tmp_path / "lib")
-        parents = {document.id for document in stores["parents"].filter_documents()}
-        assert {document.meta["parent_id"] for document in stores["children"].filter_documents()} <= parents
+        parents = {document.id for document in stores["parents"].unscoped().filter_documents()}
+        assert {document.meta["parent_id"] for document in stores["children"].unscoped().filter_documents()} <= parents
         close_all_shards()
 
 

@@ -12,9 +12,6 @@ def check_allowed_types(definition: Definition) -> Iterator[Finding]:
     Find types that a file must not name.
 
     Haystack imports whatever stands as `type`, which runs the module's code, and has no list of its own.
-
-    :param definition: The file.
-    :returns: The findings.
     """
     for component in definition.components.values():
         yield from _check(component, definition.allowed_types)

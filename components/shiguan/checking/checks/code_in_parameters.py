@@ -19,6 +19,7 @@ _CALLABLES = re.compile(
     r"tools|toolset|custom_filters|azure_ad_token_provider|.*(callback|callable|hook|handler|_fn|_func)s?"
     r"|(splitting|tool_parsing|parsing|embedding|tokenizer|filter)_function"
 )
+_EMPTIES = re.compile(r"(recreate|force_recreate|drop|overwrite|delete)(_\w+)?")
 _CALLABLE_TYPES = ("Callable", "StreamingCallbackT", "Tool", "Toolset", "ToolsType")
 # So are the modules of types.
 _TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})
@@ -36,12 +37,7 @@ _KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USE
 
 
 def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
-    """
-    Find parameters with which a file would run code of its own, or carry secrets elsewhere.
-
-    :param definition: The file.
-    :returns: The findings.
-    """
+    """Find parameters with which a file would run code of its own, or carry secrets elsewhere."""
     for component in definition.components.values():
         for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
             if isinstance(value, dict):
@@ -60,7 +56,14 @@ def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
             f"Expected a file without `{key}`.",
             "Remove it.",
         )
-    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}):
+    elif _EMPTIES.fullmatch(key) and value not in (False, None):
+        yield Finding(
+            place,
+            f"`{key}: {shortened(value)}` empties a store whenever the file is built.",
+            "Expected a file that leaves what is stored as it is.",
+            "Remove it; `shiguan stores init` makes what is missing.",
+        )
+    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}) and not _names_property(place, value):
         yield _callable(place, key, value)
     elif key in _SECRETS and isinstance(value, str | list):
         yield _open_secret(place)
@@ -83,6 +86,11 @@ def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
             "Expected `replace`, which is the default.",
             "Remove it.",
         )
+
+
+def _names_property(place: Place, value: Any) -> bool:
+    """Whether a key is the name of a property in a JSON schema for replies, whatever that is called."""
+    return place[-2] == "properties" and "generation_kwargs" in place and isinstance(value, dict | bool)
 
 
 def _by_signature(component: Component) -> Iterator[Finding]:

@@ -10,12 +10,7 @@ from shiguan.checking.sockets import sockets_of
 
 
 def check_connections(definition: Definition) -> Iterator[Finding]:
-    """
-    Find connections that cannot be made, and declared inputs and outputs that lead nowhere.
-
-    :param definition: The file.
-    :returns: The findings.
-    """
+    """Find connections that cannot be made, and declared inputs and outputs that lead nowhere."""
     seen: set[tuple[Socket, Socket]] = set()
     for edge in definition.connections:
         yield from _edge(definition, edge)

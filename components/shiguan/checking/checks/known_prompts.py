@@ -15,12 +15,7 @@ _LAYERS = ("persona", "rules", "task", "scope")
 
 
 def check_known_prompts(definition: Definition) -> Iterator[Finding]:
-    """
-    Find names that lead to no prompt.
-
-    :param definition: The file.
-    :returns: The findings.
-    """
+    """Find names that lead to no prompt."""
     for component in definition.components.values():
         for one in (component, *inner_components(component)):
             if one.type.startswith(_OURS):

@@ -4,17 +4,12 @@ from collections.abc import Iterator
 
 from shiguan.checking.definition import Definition
 from shiguan.checking.finding import Finding
-from shiguan.checking.loops import loops
+from shiguan.checking.repeats import loops
 from shiguan.checking.sockets import BRANCH_JOINER, sockets_of
 
 
 def check_starvation(definition: Definition) -> Iterator[Finding]:
-    """
-    Find inputs that nothing feeds, and loops that are fed from outside past their entrance.
-
-    :param definition: The file.
-    :returns: The findings.
-    """
+    """Find inputs that nothing feeds, and loops that are fed from outside past their entrance."""
     fed = {edge.receiver for edge in definition.connections}
     fed |= {target for targets in definition.inputs.values() for target in targets}
     for component in definition.components.values():

@@ -6,7 +6,17 @@ from typing import Any
 
 from shiguan.checking.finding import Finding, Place, shortened
 
-_SECTIONS = ("metadata", "max_runs_per_component", "components", "connections", "inputs", "outputs", "explain")
+_SECTIONS = (
+    "metadata",
+    "max_runs_per_component",
+    "connection_type_validation",
+    "components",
+    "connections",
+    "inputs",
+    "outputs",
+    "explain",
+)
+_MAX_COMPONENTS, _MAX_CONNECTIONS = 200, 1_000
 _COMPONENT_KEYS = {"type", "init_parameters"}
 _NAME = re.compile(r"[A-Za-z_][\w-]{0,79}")
 _SOCKET = re.compile(r"[A-Za-z_][\w-]{0,79}\.\S(.{0,198}\S)?")
@@ -14,12 +24,7 @@ _SOCKET_RULE = "Expected `component.socket`, such as `retriever.documents`."
 
 
 def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
-    """
-    Find what keeps a file from being understood as a pipeline at all.
-
-    :param content: The file's data.
-    :returns: The findings; the other checks run only where there are none.
-    """
+    """Find what keeps a file from being understood as a pipeline at all."""
     for key in content:
         if key not in _SECTIONS and not key.startswith("x-"):
             yield Finding(
@@ -33,6 +38,8 @@ def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
     yield from _declared(content)
     if not isinstance(content.get("metadata", {}), dict):
         yield _shape(("metadata",), content["metadata"], "a mapping")
+    if content.get("connection_type_validation", True) is not True:
+        yield _shape(("connection_type_validation",), content["connection_type_validation"], "true, or leave it out")
     runs = content.get("max_runs_per_component", 1)
     if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= 1000:
         yield _shape(("max_runs_per_component",), runs, "a whole number from 1 to 1000")
@@ -47,6 +54,9 @@ def _components(components: Any) -> Iterator[Finding]:
             "Start from a file of pipelines/.",
             unsafe=False,
         )
+        return
+    if len(components) > _MAX_COMPONENTS:
+        yield _shape(("components",), len(components), f"at most {_MAX_COMPONENTS} of them")
         return
     for name, spec in components.items():
         place = ("components", name)
@@ -83,6 +93,9 @@ def _connections(connections: Any) -> Iterator[Finding]:
         return
     if not isinstance(connections, list):
         yield _shape(("connections",), connections, "a list of `sender` and `receiver`")
+        return
+    if len(connections) > _MAX_CONNECTIONS:
+        yield _shape(("connections",), len(connections), f"at most {_MAX_CONNECTIONS:,} of them")
         return
     for position, edge in enumerate(connections):
         place: Place = ("connections", position)

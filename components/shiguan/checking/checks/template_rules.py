@@ -37,15 +37,15 @@ def violations(template: nodes.Template, *, layers: bool) -> Iterator[tuple[str,
 
     Haystack renders in a sandbox. This is the fence before it: a sandbox has been left before, and here nothing that
     people ever left one with may be written down at all.
-
-    :param template: The parsed template.
-    :param layers: Whether it may include layers of Shiguan's prompts.
-    :returns: What is wrong, a clause, and the line within the template.
     """
-    for node in template.find_all(nodes.Node):
+    # Without recursion, which a hostile template would exhaust, and in the order of the text.
+    stack = [*template.iter_child_nodes()][::-1]
+    while stack:
+        node = stack.pop()
         problem = _problem(node, layers=layers)
         if problem is not None:
             yield problem, node.lineno
+        stack += [*node.iter_child_nodes()][::-1]
 
 
 def _problem(node: nodes.Node, *, layers: bool) -> str | None:

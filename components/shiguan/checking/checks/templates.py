@@ -10,6 +10,10 @@ from shiguan.checking.finding import Finding, Place, shortened
 from shiguan.checking.template_environment import parse_template
 
 _MARKS = ("{{", "{%", "{#")
+_ENDS = ("}}", "%}", "#}")
+_STOPS = frozenset({"stop", "stop_words", "stop_sequences"})
+"""Where a generator is told at which text to stop, which is no template as long as it is half of one."""
+
 _SOCKETS = ("template", "prompt_template", "user_prompt", "system_prompt")
 _MAX_TEMPLATE = 20_000
 _BUILDER = "shiguan.answer.prompt_file_builder.PromptFileBuilder"
@@ -24,9 +28,6 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
     Find templates that do more than to place values into text.
 
     Every text with Jinja's marks is taken for a template, whatever its parameter is called.
-
-    :param definition: The file.
-    :returns: The findings.
     """
     for component in definition.components.values():
         yield from _check(component)
@@ -47,7 +48,9 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
 def _check(component: Component) -> Iterator[Finding]:
     seen: set[str] = set()
     for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
-        if isinstance(value, str) and any(mark in value for mark in _MARKS) and value not in seen:
+        if isinstance(value, str) and value not in seen and any(mark in value for mark in _MARKS):
+            if _STOPS.intersection(map(str, place)) and not any(mark in value for mark in _ENDS):
+                continue
             seen.add(value)
             yield from _template(place, value, layers=component.type == _BUILDER)
 

@@ -5,10 +5,10 @@ from typing import Final
 
 from shiguan.checking.definition import Component, Definition, Socket, inner_components
 from shiguan.checking.finding import Finding
-from shiguan.checking.loops import loops
+from shiguan.checking.repeats import loops, runs_without
 from shiguan.checking.sockets import sockets_of
 from shiguan.checking.stores import readers, reading_parts
-from shiguan.checking.tenant_flow import TENANT_FILTER, unfiltered
+from shiguan.checking.tenant_flow import unfiltered
 
 _INNER_READERS: Final = {
     "shiguan.retrieval.multi_query_hybrid_retriever.MultiQueryHybridRetriever": (
@@ -31,12 +31,9 @@ def check_tenant_reads(definition: Definition) -> Iterator[Finding]:
 
     It does not ask where the documents of a reader go: a reader without the tenant's filter is refused wherever it
     stands, and `filters` in its `init_parameters` do not count, since a run's own take their place.
-
-    :param definition: The file.
-    :returns: The findings.
     """
     for component in definition.components.values():
-        if component.type == TENANT_FILTER:
+        if component.role == "filters":
             yield from _tenant_filter(definition, component)
     for reader in readers(definition):
         yield from _inner(reader)
@@ -115,14 +112,24 @@ def _filters(definition: Definition, reader: Component) -> Iterator[Finding]:
                 "Expected the filters from inside the loop.",
                 _NEXT,
             )
+        elif again := runs_without(definition, reader, edge.sender[0]):
+            yield Finding(
+                edge.place,
+                f"`{reader.name}` may run more often than `{edge.sender[0]}` sends it filters: {again}. A run without "
+                "them would find every tenant's documents.",
+                "Expected whatever makes a reader run to come the same way as its filters, once each time.",
+                "Take the `BranchJoiner` or the loop out of its way, or carry the filters along in the loop, from "
+                "`AttemptStarter` to `AttemptReader`.",
+            )
 
 
 def _inner(reader: Component) -> Iterator[Finding]:
-    around = [reader, *inner_components(reader)]
+    around = {one.place: one for one in (reader, *inner_components(reader))}
     for part in reading_parts(reader):
         if part is reader:
             continue
-        if not all(_hands_on(one, part) for one in around if one is reader or _stands_in(part, one)):
+        outer = [around[place] for depth in range(len(part.place)) if (place := part.place[:depth]) in around]
+        if not all(_hands_on(one, part) for one in outer):
             yield Finding(
                 part.place,
                 f"`{reader.name}` is not known to hand its filters on to `{part.name}`.",
@@ -137,10 +144,6 @@ def _inner(reader: Component) -> Iterator[Finding]:
                 "Expected a retriever that takes `filters`.",
                 "Use another class.",
             )
-
-
-def _stands_in(part: Component, other: Component) -> bool:
-    return part.place != other.place and part.place[: len(other.place)] == other.place
 
 
 def _hands_on(outer: Component, part: Component) -> bool:

@@ -8,21 +8,15 @@ from shiguan.checking.finding import Finding
 from shiguan.checking.sockets import sockets_of
 from shiguan.checking.stores import writes
 
-_STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
 _CARRIERS = ("Document", "ProducedIds")
 _EXPECTED = "Expected documents that a `SourceStamper` has marked with the caller's tenant."
 _NEXT = "Send them through the `SourceStamper` first."
 
 
 def check_tenant_writes(definition: Definition) -> Iterator[Finding]:
-    """
-    Find ways on which documents could be stored without a tenant, or under another one's name.
-
-    :param definition: The file.
-    :returns: The findings.
-    """
+    """Find ways on which documents could be stored without a tenant, or under another one's name."""
     for component in definition.components.values():
-        if component.type == _STAMPER:
+        if component.role == "stamps":
             yield from _stamper(definition, component)
     for start in writes(definition):
         for origin, reason in _unstamped(definition, start):
@@ -61,7 +55,7 @@ def _unstamped(definition: Definition, start: Socket) -> Iterator[tuple[str, str
             yield receiver[0], f"from nowhere: nothing is connected to `{name}`"
         for edge in edges:
             sender = definition.components.get(edge.sender[0])
-            if sender is None or sender.type == _STAMPER:
+            if sender is None or sender.role == "stamps":
                 continue
             before = [
                 (sender.name, socket)

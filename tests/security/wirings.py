@@ -1,0 +1,136 @@
+"""Random pipeline files out of allowed components: joiners, branches, loops, converters, and readers in any place."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from tests.security.mutant_parts import (
+    ADAPTER,
+    BRANCH_JOINER,
+    FILTER_RETRIEVER,
+    MEMORY_BM25,
+    MEMORY_STORE,
+    PROMPT,
+    READER,
+    STARTER,
+    TENANT_FILTER,
+)  # fmt: skip
+
+MEMORY_INDEX = "wirings"
+ROUTER = "haystack.components.routers.conditional_router.ConditionalRouter"
+CONVERTER = "haystack.components.converters.txt.TextFileToDocument"
+FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
+DOCUMENT_JOINER = "haystack.components.joiners.document_joiner.DocumentJoiner"
+EDGE_STORE = "shiguan.stores.qdrant_edge_document_store.QdrantEdgeDocumentStore"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """
+    :param type: The class.
+    :param parameters: Its `init_parameters`.
+    :param inputs: Sockets and what goes into them; `!` behind it for a mandatory one, `*` for any number.
+    :param outputs: Sockets and what comes out of them.
+    :param weight: How often it is chosen.
+    """
+
+    type: str
+    parameters: dict[str, Any]
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    weight: int = 2
+
+
+def kinds(folder: str) -> list[Kind]:
+    """What files are made of; the stores of all files hold the same passages."""
+    edge = {"type": EDGE_STORE, "init_parameters": {"name": "children", "path": folder, "embedding_dim": None, "bm25": True}}  # fmt: skip
+    memory = {"type": MEMORY_STORE, "init_parameters": {"index": MEMORY_INDEX}}
+    again = [
+        {"condition": "{{ text|length < 60 }}", "output": "{{ text ~ ' Guo' }}", "output_name": "again", "output_type": "str"},
+        {"condition": "{{ true }}", "output": "{{ text }}", "output_name": "done", "output_type": "str"},
+    ]  # fmt: skip
+    carry = {"carry": {"filters": "dict"}}
+    bm25 = "shiguan.stores.qdrant_edge_bm25_retriever.QdrantEdgeBM25Retriever"
+    multi = "haystack.components.retrievers.multi_retriever.MultiRetriever"
+    fetcher = "shiguan.retrieval.parent_document_fetcher.ParentDocumentFetcher"
+    searched = {"query": "text!", "filters": "filters", "top_k": "count"}
+    return [
+        Kind(bm25, {"document_store": edge}, searched, {"documents": "documents"}, 4),
+        Kind(MEMORY_BM25, {"document_store": memory}, searched, {"documents": "documents"}, 6),
+        Kind(FILTER_RETRIEVER, {"document_store": edge}, {"filters": "filters"}, {"documents": "documents"}),
+        Kind(FILTER_RETRIEVER, {"document_store": memory}, {"filters": "filters"}, {"documents": "documents"}),
+        Kind(multi, {"retrievers": {"words": {"type": MEMORY_BM25, "init_parameters": {"document_store": memory}}}},
+             {"query": "text!", "filters": "filters"}, {"documents": "documents"}),
+        Kind(fetcher, {"document_store": edge}, {"documents": "documents!", "filters": "filters"}, {"documents": "documents"}),
+        Kind(fetcher, {"document_store": memory}, {"documents": "documents!", "filters": "filters"}, {"documents": "documents"}),
+        Kind(PROMPT, {"template": "{{ one }} {{ two }}"}, {"one": "text", "two": "text"}, {"prompt": "text"}, 4),
+        Kind(PROMPT, {"template": "{% for d in found %}{{ d.content }}{% endfor %}"}, {"found": "documents"}, {"prompt": "text"}),
+        Kind(ADAPTER, {"template": "{{ text }}", "output_type": "str"}, {"text": "text!"}, {"output": "text"}),
+        Kind(ADAPTER, {"template": "{{ [text] }}", "output_type": "list[str]"}, {"text": "text!"}, {"output": "sources"}, 1),
+        Kind(BRANCH_JOINER, {"type_": "str"}, {"value": "text*"}, {"value": "text"}, 6),
+        Kind(BRANCH_JOINER, {"type_": "dict"}, {"value": "filters*"}, {"value": "filters"}, 1),
+        Kind(ROUTER, {"routes": again}, {"text": "text!"}, {"again": "text", "done": "text"}, 4),
+        Kind(DOCUMENT_JOINER, {}, {"documents": "documents*"}, {"documents": "documents"}),
+        Kind(STARTER, carry, {"query": "text!", "filters": "filters!"}, {"state": "state"}),
+        Kind(BRANCH_JOINER, {"type_": "dict[str, typing.Any]"}, {"value": "state*"}, {"value": "state"}),
+        Kind(READER, carry, {"state": "state!"}, {"state": "state", "query": "text", "filters": "filters"}),
+        Kind(CONVERTER, {}, {"sources": "sources!"}, {"documents": "documents"}, 1),
+        Kind(FILE_ROUTER, {"mime_types": ["text/plain"]}, {"sources": "sources!"}, {"text/plain": "sources", "unclassified": "sources"}, 1),
+    ]  # fmt: skip
+
+
+def wiring(chance: random.Random, known: list[Kind]) -> dict[str, Any]:
+    """One random file. Most sockets are fed as a person would, so that enough of them pass the check."""
+    chosen = {f"c{number}": kind for number, kind in enumerate(_chosen(chance, known))}
+    guard = Kind(TENANT_FILTER, {}, {}, {"filters": "filters"})
+    everything = {"tenant_filter": guard, **chosen}
+    connections: list[dict[str, str]] = []
+    inputs: dict[str, list[str]] = {"tenant_id": ["tenant_filter.tenant_id"]}
+    for place, (name, kind) in enumerate(chosen.items(), start=1):
+        for socket, wanted in kind.inputs.items():
+            carried = wanted.rstrip("!*")
+            senders = [
+                (sender, output, before < place)
+                for before, (sender, other) in enumerate(everything.items())
+                for output, given in other.outputs.items()
+                if given == carried and sender != name
+            ]
+            needed = wanted[-1] in "!*"
+            if not needed and chance.random() < (0.04 if carried == "filters" else 0.4):
+                continue
+            count = chance.choice([1, 2, 2, 3]) if wanted.endswith("*") else 1
+            for _ in range(count):
+                _feed(chance, f"{name}.{socket}", carried, senders, connections, inputs)
+    return {
+        "max_runs_per_component": 4,
+        "components": {name: {"type": kind.type, "init_parameters": kind.parameters} for name, kind in everything.items()},
+        "connections": connections,
+        "inputs": inputs,
+    }  # fmt: skip
+
+
+def _chosen(chance: random.Random, known: list[Kind]) -> list[Kind]:
+    chosen = chance.choices(known, [kind.weight for kind in known], k=chance.randint(1, 7))
+    if chance.random() < 0.25:  # the loop that carries its filters, with whatever else
+        chosen += [kind for kind in known if kind.type in (STARTER, READER) or kind.inputs.get("value") == "state*"]
+    return chosen
+
+
+def _feed(chance, receiver, carried, senders, connections, inputs) -> None:
+    earlier = [sender for sender in senders if sender[2]]
+    pool = senders if chance.random() < 0.25 or not earlier else earlier
+    if carried == "filters" and chance.random() < 0.8:
+        # From the tenant's filter, or from where a loop carries it.
+        pool = [one for one in senders if one[:2] == ("tenant_filter", "filters")] if chance.random() < 0.7 else pool
+    if pool and (carried != "text" or chance.random() < 0.75):
+        sender, output, _ = chance.choice(pool)
+        edge = {"sender": f"{sender}.{output}", "receiver": receiver}
+        if edge not in connections:
+            connections.append(edge)
+    elif carried in ("text", "count"):
+        name = {"text": "query", "count": "top_k"}[carried]
+        inputs.setdefault(name, [])
+        if receiver not in inputs[name]:
+            inputs[name].append(receiver)
+    elif carried in ("filters", "sources") and chance.random() < 0.5:
+        inputs.setdefault(carried, []).append(receiver)
