@@ -61,8 +61,9 @@ class LibraryCopy:
         self.source = _unscoped(source, data_dir)
         self.target = _unscoped(target, data_dir)
         # The two know different models, so vectors cannot be taken along.
-        self.vector_writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
-        self.vector_writer.document_store = self.vector_writer.document_store.unscoped()
+        writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
+        writer.document_store = writer.document_store.unscoped()
+        self.vector_writer = writer
         self._ids: dict[str, list[str]] = {}
         self._done = {kind: CopiedPassages(source=0) for kind in KINDS}
 

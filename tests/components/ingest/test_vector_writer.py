@@ -32,7 +32,7 @@ class CountingEmbedder:
 
 @pytest.fixture
 def store(tmp_path):
-    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2)
+    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2).unscoped()
     yield store
     close_all_shards()
 
@@ -144,7 +144,7 @@ def test_another_embedders_vectors_are_kept_where_the_new_weights_are_missing(st
 def test_it_comes_back_from_yaml_with_its_embedder_and_its_store():
     pipeline = Pipeline()
     embedder = E5DocumentEmbedder(meta_fields_to_embed=["title"])
-    pipeline.add_component("writer", VectorWriter(embedder, document_store=QdrantEdgeDocumentStore("somewhere")))
+    pipeline.add_component("writer", VectorWriter(embedder, document_store=QdrantEdgeDocumentStore("somewhere").unscoped()))
     dumped = pipeline.dumps()
     again = Pipeline.loads(dumped)
     assert again.dumps() == dumped

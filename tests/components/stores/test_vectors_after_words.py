@@ -13,7 +13,7 @@ from shiguan.stores.shards import close_all_shards
 
 
 def make(path, **parameters):
-    return QdrantEdgeDocumentStore(path=str(path), **{"embedding_dim": 2, **parameters})
+    return QdrantEdgeDocumentStore(path=str(path), **{"embedding_dim": 2, **parameters}).unscoped()
 
 
 def child(name, tenant="t", file="file-1", **rest):
