@@ -60,8 +60,8 @@ lint: $(VENV)/installed-dev
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
-gate: $(VENV)/installed-dev  ## has retrieval, citing or refusing got worse? against evaluation/gate/
-	OMP_NUM_THREADS=1 $(BIN)/python evaluation/gate.py
+gate: $(VENV)/installed-dev  ## has retrieval, citing or refusing got worse? against bench/quality/gate/
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.quality.gate
 
 fmt: $(VENV)/installed-dev
 	$(BIN)/ruff format .
@@ -71,11 +71,11 @@ docs: $(VENV)/installed-dev  ## docs/modes.md and docs/components.md, from YAML 
 	PYTHONPATH=components $(BIN)/python docs/generate.py
 
 bars: $(VENV)/installed-dev  ## the retrieval table of the README, on the public sets
-	$(BIN)/python evaluation/retrieval_bars.py --keep .data/bars
+	$(BIN)/python -m bench.quality.retrieval_bars --keep .data/bars
 
 quality: $(VENV)/installed-dev  ## what each part of the retrieval pays, on the public sets
-	$(BIN)/python evaluation/quality.py --keep .data/quality
-	$(BIN)/python evaluation/answer_bars.py --keep .data/bars
+	$(BIN)/python -m bench.quality.quality --keep .data/quality
+	$(BIN)/python -m bench.quality.answer_bars --keep .data/bars
 
 clean:
 	rm -rf $(VENV) $(HEAVY) .data dist build

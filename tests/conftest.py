@@ -62,14 +62,14 @@ def public_data() -> Path:
     """The folder of public evaluation data; tests that need it are skipped where it is absent."""
     folder = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip(f"no public data at {folder}; see evaluation/README.md")
+        pytest.skip(f"no public data at {folder}; see bench/quality/README.md")
     return folder
 
 
 @pytest.fixture
 def stand_in_llm():
     """An LLM that answers by rules over real HTTP; set `.rules`, `.default` and its knobs in the test."""
-    from tests.support.stand_in_llm import StandInLlm
+    from tests.doubles.stand_in_llm import StandInLlm
 
     with StandInLlm() as llm:
         yield llm

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from shiguan.errors import ShiguanError
 
 if TYPE_CHECKING:
-    from shiguan.loading import load_pipeline
-    from shiguan.runner import Runner
+    from shiguan.engine.loading import load_pipeline
+    from shiguan.engine.runner import Runner
 
 __all__ = ["Runner", "ShiguanError", "__version__", "load_pipeline"]
 __version__ = "0.1.0"
@@ -23,11 +23,11 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """Import the public names on first use (PEP 562)."""
     if name == "load_pipeline":
-        from shiguan.loading import load_pipeline  # noqa: PLC0415
+        from shiguan.engine.loading import load_pipeline  # noqa: PLC0415
 
         return load_pipeline
     if name == "Runner":
-        from shiguan.runner import Runner  # noqa: PLC0415
+        from shiguan.engine.runner import Runner  # noqa: PLC0415
 
         return Runner
     raise AttributeError(f"module `shiguan` has no attribute `{name}`")

@@ -315,7 +315,7 @@ def test_modes_are_listed_with_their_costs(shiguan):
 @pytest.mark.slow
 def test_a_library_that_another_process_holds_is_one_sentence(library):
     holder = (
-        "import sys\nfrom shiguan.library import Library\n"
+        "import sys\nfrom shiguan.engine.library import Library\n"
         f"Library(data_dir={str(library)!r}).count(tenant_id='default')\nprint('open', flush=True)\nsys.stdin.read()"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "components")}

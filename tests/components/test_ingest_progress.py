@@ -1,8 +1,8 @@
 import re
 from pathlib import Path
 
-from shiguan.library import IngestedFile
-from shiguan.terminal import IngestProgress, _Stage, print_sources
+from shiguan.commands.terminal import IngestProgress, _Stage, print_sources
+from shiguan.engine.library import IngestedFile
 
 
 def test_a_stage_tells_how_fast_it_goes_and_how_long_it_will_take():

@@ -6,7 +6,7 @@ from haystack.components.retrievers import FilterRetriever
 from haystack.components.writers import DocumentWriter
 
 from shiguan.errors import RefusedError
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import names_tenant
 
 OURS = {"field": "meta.tenant_id", "operator": "==", "value": "ours"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from benchmarks.deployment_sizes import table
+from bench.speed.deployment_sizes import table
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 import openai
 import pytest
-from tests.support.server_process import ServerProcess
-from tests.support.small_library import TEXTS
-from tests.support.stand_in_llm import Fault, StandInLlm
+from tests.doubles.server_process import ServerProcess
+from tests.doubles.small_library import TEXTS
+from tests.doubles.stand_in_llm import Fault, StandInLlm
 
 QUESTION = "Who proposed the two-tax reform?"
 ANSWER = "Yang Yan proposed the two-tax reform in 780. [1] It was collected in summer and autumn [1]."

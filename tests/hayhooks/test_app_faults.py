@@ -6,8 +6,8 @@ import shutil
 import subprocess
 
 import pytest
-from tests.support.server_process import ServerProcess
-from tests.support.stand_in_llm import StandInLlm
+from tests.doubles.server_process import ServerProcess
+from tests.doubles.stand_in_llm import StandInLlm
 
 pytestmark = pytest.mark.slow
 QUESTION = {"query": "Which town was number 77?", "mode": "simple"}

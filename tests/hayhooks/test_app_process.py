@@ -7,8 +7,8 @@ import socket
 
 import httpx
 import pytest
-from tests.support.server_process import ServerProcess
-from tests.support.stand_in_llm import StandInLlm
+from tests.doubles.server_process import ServerProcess
+from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
 from shiguan.serving.keys import KeyFile

@@ -32,9 +32,9 @@ pytestmark = [
 @pytest.fixture
 def prefix(tmp_path, monkeypatch):
     """The deployment's files with small models and index names of their own, removed from both servers afterwards."""
-    from tests.support.cluster import with_small_models
+    from tests.doubles.cluster import with_small_models
 
-    from shiguan import loading
+    from shiguan.engine import loading
 
     for name, value in ADDRESSES.items():
         if value:
@@ -57,7 +57,7 @@ def prefix(tmp_path, monkeypatch):
 
 @pytest.fixture
 def stores(prefix):
-    from shiguan.loading import load_stores
+    from shiguan.engine.loading import load_stores
 
     found = load_stores("elasticsearch_qdrant")
     for store in found.values():
@@ -93,7 +93,7 @@ def test_init_twice_and_status_without_problems(prefix, capsys):
     ],
 )
 def test_words_are_found_as_the_analysis_promises(stores, query, expected):
-    from shiguan.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
+    from shiguan.stores.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
 
     stores["children"].write_documents(
         [
@@ -129,7 +129,7 @@ def test_words_are_found_as_the_analysis_promises(stores, query, expected):
     ],
 )
 def test_filters_mean_the_same_on_both_servers(stores, condition):
-    from shiguan.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
+    from shiguan.stores.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
 
     documents = [
         child(f"{language}-{position}-{tenant}", "text", tenant_id=tenant, position=position, **language_meta)
@@ -147,8 +147,8 @@ def test_filters_mean_the_same_on_both_servers(stores, condition):
 
 
 def test_the_whole_path_from_a_file_to_an_answer(stores, tmp_path):
-    from shiguan.library import Library
-    from shiguan.runner import Runner
+    from shiguan.engine.library import Library
+    from shiguan.engine.runner import Runner
 
     path = tmp_path / "rows.jsonl"
     rows = [

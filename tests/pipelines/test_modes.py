@@ -2,8 +2,8 @@
 
 import pytest
 
-from shiguan.library import Library
-from shiguan.runner import Runner
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
 
 MODES = ["simple", "advanced", "precise"]
 # How many calls a question may take at most, and how many of them one after the other.

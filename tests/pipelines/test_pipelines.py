@@ -8,7 +8,7 @@ import pytest
 import yaml
 from haystack import AsyncPipeline, Document, Pipeline, component
 
-from shiguan.loading import describe_mode, load_pipeline
+from shiguan.engine.loading import describe_mode, load_pipeline
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 FILES = sorted(PIPELINES.glob("*/*.yml"))
@@ -147,7 +147,7 @@ def test_a_mode_of_the_base_installation_is_built_without_torch(mode):
     program = (
         "import sys\n"
         "sys.modules.update(torch=None, transformers=None, accelerate=None, sentence_transformers=None)\n"
-        "from shiguan.loading import load_pipeline\n"
+        "from shiguan.engine.loading import load_pipeline\n"
         f"pipeline = load_pipeline('embedded', '{mode.stem}')\n"
         "if 'ranker' in pipeline.graph: pipeline.get_component('ranker').warm_up()\n"
     )

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from tests.security.hostile_files import CANARY, SOUND, hostile_files
 
-from shiguan import loading
 from shiguan.checking.pipeline_check import check_pipeline
+from shiguan.engine import loading
+from shiguan.engine.loading import load_pipeline
 from shiguan.errors import ConfigurationError, UnsafePipelineError
-from shiguan.loading import load_pipeline
 
 FILES = list(hostile_files())
 HERE = Path(__file__).resolve().parent

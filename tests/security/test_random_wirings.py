@@ -12,7 +12,7 @@ from tests.security.wirings import EDGE_STORE, MEMORY_INDEX, kinds, wiring
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.errors import RefusedError
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 TEXTS = {"ours": "Guo Ziyi took the capital back.", "theirs": "Guo Ziyi wrote a letter that nobody else shall read."}
 READS = ("bm25_retrieval", "embedding_retrieval", "filter_documents")

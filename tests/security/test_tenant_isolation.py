@@ -10,13 +10,13 @@ from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
 from tests.security.test_tenant_mutants import InOrder, without_models
 
+from shiguan.engine.loading import load_stores, read_definition
+from shiguan.engine.pruning import pruned
 from shiguan.errors import RefusedError
-from shiguan.loading import load_stores, read_definition
-from shiguan.pruning import pruned
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.retrieval.tenant_filter import TenantFilter
-from shiguan.stores.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
-from shiguan.stores.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
+from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
+from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
 
 CASES = 100_000
 WHOLE_PIPELINES = 2_100

@@ -11,8 +11,8 @@ from tests.security.mutant_parts import THEIRS, load
 from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
-from shiguan.loading import load_stores
-from shiguan.pruning import pruned
+from shiguan.engine.loading import load_stores
+from shiguan.engine.pruning import pruned
 from shiguan.tenants import TenantGuarded
 
 TENANT_CHECKS = {"tenant_reads", "tenant_writes"}

@@ -21,7 +21,7 @@ ROUTER = "haystack.components.routers.conditional_router.ConditionalRouter"
 CONVERTER = "haystack.components.converters.txt.TextFileToDocument"
 FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
 DOCUMENT_JOINER = "haystack.components.joiners.document_joiner.DocumentJoiner"
-EDGE_STORE = "shiguan.stores.qdrant_edge_document_store.QdrantEdgeDocumentStore"
+EDGE_STORE = "shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def kinds(folder: str) -> list[Kind]:
         {"condition": "{{ true }}", "output": "{{ text }}", "output_name": "done", "output_type": "str"},
     ]  # fmt: skip
     carry = {"carry": {"filters": "dict"}}
-    bm25 = "shiguan.stores.qdrant_edge_bm25_retriever.QdrantEdgeBM25Retriever"
+    bm25 = "shiguan.stores.embedded.qdrant_edge_bm25_retriever.QdrantEdgeBM25Retriever"
     multi = "haystack.components.retrievers.multi_retriever.MultiRetriever"
     fetcher = "shiguan.retrieval.parent_document_fetcher.ParentDocumentFetcher"
     searched = {"query": "text!", "filters": "filters", "top_k": "count"}

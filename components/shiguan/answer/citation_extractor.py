@@ -6,13 +6,13 @@ from typing import Any, get_args
 from haystack import Document, GeneratedAnswer, component, logging
 from haystack.dataclasses import ChatMessage
 
+from shiguan.claims.cited_claims import check_claim, citations_of, claim_record, numbered_passages
+from shiguan.claims.cited_text import Format, write_cited
+from shiguan.claims.claims import ClaimedText, split_claims
+from shiguan.claims.graded_claims import graded_claims
+from shiguan.claims.not_found_reply import is_not_found
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.support.cited_claims import check_claim, citations_of, claim_record, numbered_passages
-from shiguan.support.cited_text import Format, write_cited
-from shiguan.support.claims import ClaimedText, split_claims
-from shiguan.support.graded_claims import graded_claims
-from shiguan.support.languages import detect_language
-from shiguan.support.not_found_reply import is_not_found
+from shiguan.text.languages import detect_language
 
 logger = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 
+from shiguan.answer.answer_sentences import Candidate, answerability, candidates, points_back
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources
-from shiguan.support.answer_sentences import Candidate, answerability, candidates, points_back
-from shiguan.support.languages import detect_language
-from shiguan.support.near_duplicates import shingles, similarity
-from shiguan.support.terms import terms
+from shiguan.text.languages import detect_language
+from shiguan.text.near_duplicates import shingles, similarity
+from shiguan.text.terms import terms
 
 logger = logging.getLogger(__name__)
 

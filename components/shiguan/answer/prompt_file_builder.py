@@ -21,7 +21,7 @@ from shiguan.llm.prompt_layers import (
 )
 from shiguan.llm.prompt_rendering import chat_prompt_builder, prompt_hash
 from shiguan.llm.prompts import load_layer, load_prompt, load_prompt_data, not_found_sentence
-from shiguan.support.languages import detect_language
+from shiguan.text.languages import detect_language
 
 # No sockets: their words come from files and depend on the mode, the parameters and the language.
 _FILLED = ("not_found", "profile", "examples")

@@ -24,8 +24,8 @@ def register(add: AddCommand) -> None:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    from shiguan.runner import checked_question
-    from shiguan.terminal import print_answer
+    from shiguan.commands.terminal import print_answer
+    from shiguan.engine.runner import checked_question
 
     checked_question(options.question)
     history = read_history(options.history) if options.history else None

@@ -60,7 +60,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
     """Find what is meant: a path that exists before a name of Shiguan's own."""
-    from shiguan.loading import list_modes, pipeline_path
+    from shiguan.engine.loading import list_modes, pipeline_path
 
     shipped: dict[str, Path] = {}
     for deployment, modes in list_modes().items():

@@ -19,7 +19,7 @@ def register(add: AddCommand) -> None:
 
 
 def _delete(options: argparse.Namespace) -> int:
-    from shiguan.library import Library
+    from shiguan.engine.library import Library
 
     library = Library(options.deployment, data_dir=options.data_dir)
     deleted = library.delete(options.source, tenant_id=tenant(options))

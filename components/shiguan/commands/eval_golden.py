@@ -31,12 +31,12 @@ def register(add: AddCommand) -> None:
 
 
 def _eval_golden(options: argparse.Namespace) -> int:
+    from shiguan.engine.library import Library
     from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, write_made_set
     from shiguan.evaluation.golden_replies import judge_agreement
     from shiguan.evaluation.json_lines import fingerprint
     from shiguan.evaluation.provenance import prompt_hashes
     from shiguan.evaluation.run_store import RunStore
-    from shiguan.library import Library
     from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
     generator = ConfiguredChatGenerator(timeout=120.0, max_retries=1, generation_kwargs={"temperature": 0.2})

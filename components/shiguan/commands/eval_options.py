@@ -71,7 +71,7 @@ def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
     """Make a progress bar for a loop."""
 
     def through(items: "list[Item]") -> "Iterable[Item]":
-        from shiguan.terminal import track
+        from shiguan.commands.terminal import track
 
         return track(items, description)
 
@@ -80,8 +80,8 @@ def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
 
 def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
     """Ingest the corpus and show how far it is."""
+    from shiguan.commands.terminal import IngestProgress
     from shiguan.evaluation.provenance import ingest_corpus
-    from shiguan.terminal import IngestProgress
 
     with IngestProgress(files) as progress:
         return ingest_corpus(files, deployment=deployment, data_dir=data_dir, progress=progress.callback)

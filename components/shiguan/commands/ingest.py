@@ -17,8 +17,8 @@ from shiguan.commands.printing import print_json
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
-    from shiguan.library import IngestedFile
-    from shiguan.terminal import IngestProgress
+    from shiguan.commands.terminal import IngestProgress
+    from shiguan.engine.library import IngestedFile
 
 # Within it, what is being written ends in good order; everything that was written is safe without it, too.
 _TIDY_SECONDS = 1.0
@@ -57,8 +57,8 @@ class _Run:
         self.progress: IngestProgress | None = None
 
     def work(self) -> int:
-        from shiguan.library import Library, find_files
-        from shiguan.terminal import IngestProgress, print_ingest_summary
+        from shiguan.commands.terminal import IngestProgress, print_ingest_summary
+        from shiguan.engine.library import Library, find_files
 
         started = time.perf_counter()
         options = self.options
@@ -103,7 +103,7 @@ class _Run:
         if self.options.json:
             print_json({"error": message})
         print(f"shiguan: {message}", file=sys.stderr, flush=True)  # noqa: T201
-        stores = sys.modules.get("shiguan.stores.shards")
+        stores = sys.modules.get("shiguan.stores.embedded.shards")
         if stores is not None:
             stores.close_all_shards()
 

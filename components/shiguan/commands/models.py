@@ -41,7 +41,7 @@ def _models(options: argparse.Namespace) -> int:
 
 def _named_models(deployment: str) -> dict[str, list[str]]:
     """Give the models of a deployment's rankers and embedders, each with the modes that name it."""
-    from shiguan.loading import list_modes, read_definition
+    from shiguan.engine.loading import list_modes, read_definition
     from shiguan.models.hub import HUB_NAME
 
     used: dict[str, list[str]] = {}

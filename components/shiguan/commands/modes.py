@@ -16,8 +16,8 @@ def register(add: AddCommand) -> None:
 
 
 def _modes(options: argparse.Namespace) -> int:
-    from shiguan.loading import describe_mode, list_modes
-    from shiguan.terminal import print_modes
+    from shiguan.commands.terminal import print_modes
+    from shiguan.engine.loading import describe_mode, list_modes
 
     modes = {
         deployment: {mode: describe_mode(deployment, mode) for mode in names}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
-    from shiguan.runner import Runner
+    from shiguan.engine.runner import Runner
 
 
 def add_mode_options(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +58,8 @@ def open_runner(options: argparse.Namespace, *, retrieval_only: bool = False) ->
     :returns: The runner, to be closed by the caller.
     :raises RefusedError: If the tenant has nothing in the library.
     """
-    from shiguan.library import Library
-    from shiguan.runner import Runner
+    from shiguan.engine.library import Library
+    from shiguan.engine.runner import Runner
 
     library = Library(options.deployment, data_dir=options.data_dir)
     if not library.count(tenant_id=tenant(options)):

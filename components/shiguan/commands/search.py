@@ -34,8 +34,8 @@ def _search(options: argparse.Namespace) -> int:
         raise RefusedError("`search` takes either a question or `--queries FILE`. Give one of them.")
     if options.queries is not None:
         return _search_file(options)
-    from shiguan.runner import checked_question
-    from shiguan.terminal import print_passages
+    from shiguan.commands.terminal import print_passages
+    from shiguan.engine.runner import checked_question
 
     checked_question(options.question)
     with open_runner(options, retrieval_only=True) as runner:
@@ -53,7 +53,7 @@ def _search(options: argparse.Namespace) -> int:
 
 
 def _search_file(options: argparse.Namespace) -> int:
-    from shiguan.terminal import track
+    from shiguan.commands.terminal import track
 
     queries = list(_read_queries(options.queries))
     with open_runner(options, retrieval_only=True) as runner:

@@ -17,8 +17,8 @@ def register(add: AddCommand) -> None:
 
 
 def _sources(options: argparse.Namespace) -> int:
-    from shiguan.library import Library
-    from shiguan.terminal import print_sources
+    from shiguan.commands.terminal import print_sources
+    from shiguan.engine.library import Library
 
     sources = Library(options.deployment, data_dir=options.data_dir).sources(tenant_id=tenant(options))
     if options.json:

@@ -36,7 +36,7 @@ def register(add: AddCommand) -> None:
 
 
 def _init(options: argparse.Namespace) -> int:
-    from shiguan.loading import load_stores
+    from shiguan.engine.loading import load_stores
 
     done: list[str] = []
     for store in load_stores(options.deployment).values():
@@ -50,7 +50,7 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from shiguan.loading import load_stores
+    from shiguan.engine.loading import load_stores
 
     found: list[dict[str, Any]] = []
     for store in load_stores(options.deployment).values():
@@ -76,8 +76,8 @@ def _say_status(entry: dict[str, Any]) -> None:
 
 
 def _copy(options: argparse.Namespace) -> int:
-    from shiguan.library_copy import KINDS, LibraryCopy
-    from shiguan.terminal import IngestProgress, track
+    from shiguan.commands.terminal import IngestProgress, track
+    from shiguan.engine.library_copy import KINDS, LibraryCopy
 
     copy = LibraryCopy(options.source, options.target, data_dir=options.data_dir)
     try:

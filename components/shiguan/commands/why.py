@@ -30,11 +30,11 @@ def register(add: AddCommand) -> None:
 
 
 def _why(options: argparse.Namespace) -> int:
+    from shiguan.engine.library import Library
+    from shiguan.engine.runner import checked_question
     from shiguan.evaluation.attribution import attribute
     from shiguan.evaluation.expected_passage import ExpectedPassages
     from shiguan.evaluation.traced_mode import TracedMode
-    from shiguan.library import Library
-    from shiguan.runner import checked_question
 
     checked_question(options.question)
     if not options.expected.strip():

@@ -8,14 +8,14 @@ from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.context.kept_spans import sentence_selection, window_spans, with_gaps
+from shiguan.context.passage_cut import cut_span
+from shiguan.context.passage_order import Order, arranged, matched_spans, ranked
+from shiguan.context.passage_summaries import read_summaries, summary_messages
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.source_blocks import render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
-from shiguan.support.kept_spans import sentence_selection, window_spans, with_gaps
-from shiguan.support.near_duplicates import shingles, similarity
-from shiguan.support.passage_cut import cut_span
-from shiguan.support.passage_order import Order, arranged, matched_spans, ranked
-from shiguan.support.passage_summaries import read_summaries, summary_messages
+from shiguan.text.near_duplicates import shingles, similarity
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from haystack import Document, GeneratedAnswer
 
+from shiguan.claims.answer_check import check_answer
+from shiguan.claims.claims import split_claims
 from shiguan.evaluation.expected_passage import ExpectedPassage, folded
-from shiguan.support.answer_check import check_answer
-from shiguan.support.claims import split_claims
 
 LABELS: dict[str, str] = {
     "never_ingested": "never ingested",

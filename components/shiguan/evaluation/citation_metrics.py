@@ -15,8 +15,8 @@ supported in part, so that it counts as not recalled.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shiguan.support.answer_check import CheckedClaim, check_answer
-from shiguan.support.claims import Claim, ClaimedText, split_claims
+from shiguan.claims.answer_check import CheckedClaim, check_answer
+from shiguan.claims.claims import Claim, ClaimedText, split_claims
 
 
 @dataclass(frozen=True)

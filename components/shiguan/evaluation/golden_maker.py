@@ -16,8 +16,8 @@ from shiguan.evaluation.run_store import RunStore
 from shiguan.llm.calls import ask_llm
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_sources
-from shiguan.support.languages import detect_language
-from shiguan.support.near_duplicates import shingles, similarity
+from shiguan.text.languages import detect_language
+from shiguan.text.near_duplicates import shingles, similarity
 
 GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "review.jsonl"
 REVIEW_SHARE = 0.1

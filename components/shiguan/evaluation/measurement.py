@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from shiguan.engine.library import Library
+from shiguan.engine.loading import read_definition
+from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
@@ -21,10 +24,7 @@ from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
 from shiguan.evaluation.run_store import RunStore
 from shiguan.evaluation.scoring import Prices, score_records
 from shiguan.evaluation.traced_mode import TracedMode, TracedRun
-from shiguan.library import Library
-from shiguan.loading import read_definition
 from shiguan.models.token_counter import TokenCounter
-from shiguan.runner import Runner
 
 DEFAULT_ROOT = Path(".data") / "eval"
 """Where runs are kept that name no folder."""

@@ -12,11 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shiguan import __version__
+from shiguan.engine.library import Library, Progress
+from shiguan.engine.loading import pipeline_path, read_definition
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import file_hash, fingerprint, write_json
-from shiguan.library import Library, Progress
 from shiguan.llm.endpoint import DEFAULT_MODEL, is_endpoint_configured
-from shiguan.loading import pipeline_path, read_definition
 from shiguan.resources import resource_folder
 
 _PACKAGE = Path(__file__).resolve().parents[1]

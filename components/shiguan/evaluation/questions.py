@@ -69,7 +69,7 @@ class Question:
 
     @property
     def question(self) -> "Question":
-        """The question itself: `evaluation/quality.py` still reads golden sets as pairs."""
+        """The question itself: `bench/quality/quality.py` still reads golden sets as pairs."""
         return self
 
     def document_of(self, record_id: str | None, pieces: "list[tuple[int, int]]") -> str | None:

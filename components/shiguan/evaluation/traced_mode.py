@@ -5,8 +5,8 @@ from typing import Any
 
 from haystack import Document, GeneratedAnswer
 
+from shiguan.engine.runner import Runner
 from shiguan.evaluation.attribution import StageTrace
-from shiguan.runner import Runner
 
 _OUTPUTS = ("documents", "passages", "context", "answers")
 

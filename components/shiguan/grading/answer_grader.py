@@ -6,9 +6,9 @@ from haystack import Document, component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.grading.answer_grade import ASPECTS, grade_messages, local_grade, read_grade
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.support.answer_grade import ASPECTS, grade_messages, local_grade, read_grade
-from shiguan.support.languages import detect_language
+from shiguan.text.languages import detect_language
 
 
 @component

@@ -4,7 +4,7 @@ from typing import Any
 
 from haystack import Document, component
 
-from shiguan.support.carried_values import check_carried, socket_types
+from shiguan.grading.carried_values import check_carried, socket_types
 
 
 @component

@@ -4,8 +4,8 @@ from typing import Any
 
 from haystack import component
 
-from shiguan.support.attempts import first_state
-from shiguan.support.carried_values import check_carried, socket_types
+from shiguan.grading.attempts import first_state
+from shiguan.grading.carried_values import check_carried, socket_types
 
 
 @component

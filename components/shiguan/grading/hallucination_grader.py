@@ -9,13 +9,13 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
+from shiguan.claims.answer_check import Similarity
 from shiguan.errors import ModelMissingError
+from shiguan.grading.claim_judge import judge_messages
+from shiguan.grading.grading_round import GradingRound, OnUnsupported, open_round, settle, state_of, with_judgement
+from shiguan.grading.window_similarity import DocumentEmbedder, window_similarities
 from shiguan.llm.calls import ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.support.answer_check import Similarity
-from shiguan.support.claim_judge import judge_messages
-from shiguan.support.grading_round import GradingRound, OnUnsupported, open_round, settle, state_of, with_judgement
-from shiguan.support.window_similarity import DocumentEmbedder, window_similarities
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 from pypdf.errors import PyPdfError
 
-from shiguan.support.file_types import DOCX, MARKDOWN, PDF, TEXT
+from shiguan.ingest.file_types import DOCX, MARKDOWN, PDF, TEXT
 
 # The other converters report what they leave out themselves.
 _SILENT = frozenset(kind.mime_type for kind in (PDF, DOCX, MARKDOWN, TEXT))

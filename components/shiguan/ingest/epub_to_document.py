@@ -8,9 +8,9 @@ from haystack.components.converters.utils import normalize_metadata
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.support.archives import SafeArchive
-from shiguan.support.epub_blocks import Block
-from shiguan.support.epub_reader import Book, read_book
+from shiguan.ingest.archives import SafeArchive
+from shiguan.ingest.epub.blocks import Block
+from shiguan.ingest.epub.reader import Book, read_book
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class EPUBToDocument:
     - `kind`: `text`, `quote`, `footnote` (one that nothing refers to), `caption`, `table`
     - `anchor`: `href` (name of the file inside the archive), `spine` (index in the reading order), `path` (an XPath of
       local names in that file: `/html/body/section[1]/p[2]`) and `offset` (code points into that element's text as
-      `shiguan.support.epub_text.element_text` defines it: white space in single spaces, without ruby readings).
+      `shiguan.ingest.epub.text.element_text` defines it: white space in single spaces, without ruby readings).
       The offset is the place of the block's first character.
     - `notes`: where notes were put in, `{"start", "end", "anchor"}` with offsets into the content and the note's own
       place; absent without notes

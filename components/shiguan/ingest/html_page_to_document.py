@@ -12,9 +12,9 @@ from haystack.components.converters.utils import get_bytestream_from_source
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.support.archives import SafeArchive
-from shiguan.support.epub_reader import read_book
-from shiguan.support.shared_document import SharedDocument
+from shiguan.ingest.archives import SafeArchive
+from shiguan.ingest.epub.reader import read_book
+from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
 

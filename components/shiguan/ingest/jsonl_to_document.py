@@ -13,7 +13,7 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.support.shared_document import SharedDocument
+from shiguan.text.shared_document import SharedDocument
 
 _FIELDS = frozenset({"id", "title", "text", "meta"})
 RESERVED = frozenset(

@@ -5,7 +5,7 @@ from typing import Any
 from haystack import component
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.support.produced_ids import ProducedIds
+from shiguan.ingest.produced_ids import ProducedIds
 from shiguan.tenants import TENANT_FIELD
 
 _BATCH = 10_000

@@ -9,10 +9,10 @@ from typing import Any
 
 from haystack import Document, component
 
+from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
+from shiguan.ingest.produced_ids import ProducedIds
 from shiguan.models.token_counter import TokenCounter
-from shiguan.support.passages import Passage, PassageSizes, cut_passages
-from shiguan.support.produced_ids import ProducedIds
-from shiguan.support.shared_document import SharedDocument
+from shiguan.text.shared_document import SharedDocument
 
 BLOCK_SEPARATOR = "\n\n"
 """What stands between two blocks of one source in the source's text."""

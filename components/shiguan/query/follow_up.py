@@ -2,7 +2,7 @@
 
 import re
 
-from shiguan.support.languages import detect_language
+from shiguan.text.languages import detect_language
 
 _POINTERS_EN = re.compile(
     r"\b(?:it|its|it's|itself|they|them|their|theirs|they're|themselves|he|him|his|himself|she|her|hers|herself|"

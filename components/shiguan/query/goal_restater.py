@@ -11,9 +11,9 @@ from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, wa
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.query.history import clean_history
 from shiguan.query.rewritten_questions import cleaned_question, fault_of_goal
-from shiguan.support.history import clean_history
-from shiguan.support.languages import detect_language
+from shiguan.text.languages import detect_language
 
 _NO_LLM = "No LLM is configured: the goal is the question itself."
 _SENTENCE_END = re.compile(r"[。！？]|[.!?](?=\s|$)")

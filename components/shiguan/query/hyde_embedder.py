@@ -14,7 +14,7 @@ from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, wa
 from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.rewritten_questions import cleaned_passage
-from shiguan.support.languages import detect_language
+from shiguan.text.languages import detect_language
 
 _NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
 _MOST_PASSAGES = 8

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from shiguan.query.analysis_rules import CHOICE, CODE, CUES, HARDER, IDENTITY, PLAIN_ASK, SUMMARISE, WHOLE_TEXT
-from shiguan.support.languages import detect_language
+from shiguan.text.languages import detect_language
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
 TYPES: tuple[QuestionType, ...] = (

@@ -3,9 +3,9 @@
 import re
 import unicodedata
 
-from shiguan.support.languages import detect_language
-from shiguan.support.name_clues import foreign_names
-from shiguan.support.terms import terms
+from shiguan.text.languages import detect_language
+from shiguan.text.name_clues import foreign_names
+from shiguan.text.terms import terms
 
 _LONGEST_QUERY = 400
 _GROWTH = 4

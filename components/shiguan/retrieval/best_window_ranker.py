@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from haystack import Document, component, logging
 
-from shiguan.support.ranking import as_found, ranking_of, stamped
-from shiguan.support.sentences import sentence_spans
+from shiguan.retrieval.ranking import as_found, ranking_of, stamped
+from shiguan.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
     from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker

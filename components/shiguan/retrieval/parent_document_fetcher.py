@@ -6,8 +6,8 @@ from typing import Any
 from haystack import Document, component, logging
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.support.shared_document import SharedDocument
 from shiguan.tenants import require_filters
+from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
 

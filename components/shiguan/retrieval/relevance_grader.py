@@ -7,14 +7,14 @@ from haystack import Document, component
 from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.support.languages import detect_language
-from shiguan.support.relevance import (
+from shiguan.retrieval.relevance import (
     Relevance,
     read_relevance,
     relevance_by_scores,
     relevance_by_words,
     relevance_messages,
 )
+from shiguan.text.languages import detect_language
 
 Method = Literal["llm", "scores", "words"]
 

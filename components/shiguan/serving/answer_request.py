@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from shiguan.engine.question import MAX_QUESTION, AskOptions, checked_question
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.prompts import list_layers, load_prompt_data
 from shiguan.llm.run_watch import TimeLimits
-from shiguan.question import MAX_QUESTION, AskOptions, checked_question
 from shiguan.retrieval.tenant_filter import TenantFilter
 
 MAX_BATCH = 50

@@ -8,17 +8,17 @@ from typing import Any
 from haystack import Document, logging
 from pydantic import ValidationError
 
-from shiguan.answer_events import GENERATION_COMPLETE, AnswerEvent
+from shiguan.claims.claim_stream import ClaimStream
+from shiguan.engine.answer_events import GENERATION_COMPLETE, AnswerEvent
+from shiguan.engine.loading import list_modes
+from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError
 from shiguan.llm.run_watch import TimeLimits
-from shiguan.loading import list_modes
-from shiguan.runner import Runner
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.error_replies import ApiError, as_api_error
 from shiguan.serving.invalid_fields import invalid_fields
 from shiguan.serving.settings import ServingSettings
-from shiguan.support.claim_stream import ClaimStream
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Engine:
         :param request: The question.
         :param tenant_id: Whose documents may be seen.
         :param deadline: As for `ask`.
-        :yields: The events of `shiguan.answer_events`; exactly one terminal event, the last.
+        :yields: The events of `shiguan.engine.answer_events`; exactly one terminal event, the last.
         :raises ApiError: 422 if there is no such mode, before the first event.
         """
         runner = self.runner(request.mode)

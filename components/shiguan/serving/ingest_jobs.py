@@ -11,8 +11,8 @@ from filelock import FileLock, Timeout
 from haystack import logging
 from haystack.dataclasses import ByteStream
 
+from shiguan.engine.library import IngestedFile, Library
 from shiguan.errors import ShiguanError, StoreFullError
-from shiguan.library import IngestedFile, Library
 from shiguan.serving import metrics
 from shiguan.serving.error_replies import ApiError, as_api_error
 from shiguan.serving.job_folder import JobFolder, JobRecord

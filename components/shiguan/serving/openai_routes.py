@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import JSONResponse, Response
 
-from shiguan.answer_events import GENERATION_COMPLETE, TOKEN, AnswerEvent
+from shiguan.engine.answer_events import GENERATION_COMPLETE, TOKEN, AnswerEvent
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.engine import current_engine

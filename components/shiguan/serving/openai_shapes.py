@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shiguan.question import MAX_QUESTION
+from shiguan.engine.question import MAX_QUESTION
 from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.error_replies import ApiError
 

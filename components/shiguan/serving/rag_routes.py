@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse
 
-from shiguan.answer_events import EVENTS, AnswerEvent
+from shiguan.engine.answer_events import EVENTS, AnswerEvent
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, BatchRequest
 from shiguan.serving.engine import current_engine

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable
 from fastapi import FastAPI
 from haystack import logging
 
+from shiguan.engine.library import Library
+from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafePipelineError
-from shiguan.library import Library
-from shiguan.loading import list_modes
 from shiguan.serving.admission import Admission
 from shiguan.serving.document_routes import router as document_router
 from shiguan.serving.draw_routes import router as draw_router

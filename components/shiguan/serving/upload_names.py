@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from shiguan.library import SUFFIXES
+from shiguan.engine.library import SUFFIXES
 from shiguan.serving.error_replies import ApiError
 
 _LONGEST = 200

@@ -1,1 +1,1 @@
-"""The embedded document store and its retrievers."""
+"""Where passages are kept and found."""

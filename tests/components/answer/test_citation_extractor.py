@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.citation_marks import find_marks
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.support.citation_marks import find_marks
 
 FIRST = "In the winter of 755 An Lushan rose in Fanyang. He had 150,000 men. Guo Ziyi did not join him."
 SECOND = "天寶十四載十一月，安祿山反於范陽，眾十五萬。郭子儀，華州鄭縣人也。"

@@ -11,7 +11,7 @@ from shiguan.context.context_builder import ContextBuilder
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import SourceBlock, render_sources
-from shiguan.support.languages import detect_language
+from shiguan.text.languages import detect_language
 
 TANG = [
     "天寶十四載十一月，安祿山反於范陽，以討楊國忠為名，眾號二十萬。十二月，陷東京。明年正月，僭稱大燕皇帝。",

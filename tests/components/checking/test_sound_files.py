@@ -21,8 +21,8 @@ from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.checking.reading import read_pipeline_file
 from shiguan.checking.sockets import sockets_of
 from shiguan.checking.template_environment import parse_template
+from shiguan.engine.loading import load_pipeline
 from shiguan.llm.prompts import list_layers, list_prompts, load_layer, load_prompt
-from shiguan.loading import load_pipeline
 
 MEMORY = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
 
@@ -152,7 +152,7 @@ def test_what_was_loaded_and_dumped_again_may_be_checked_and_loaded_again(tmp_pa
 
 def test_a_wide_or_deep_file_is_decided_about_in_a_moment(tmp_path):
     """The worst of the files that are still read; before, 4 KB of anchors took 17 seconds."""
-    store = "{type: shiguan.stores.qdrant_edge_document_store.QdrantEdgeDocumentStore}"
+    store = "{type: shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore}"
     ranker = f"{{type: shiguan.retrieval.late_interaction_ranker.LateInteractionRanker, init_parameters: {{document_store: {store}}}}}"
     layers = "".join(f"x-{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 10))
     path = tmp_path / "deep.yml"

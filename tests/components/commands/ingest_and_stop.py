@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from shiguan import cli
 from shiguan.ingest import e5_document_embedder, source_inspector, vector_writer
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 point, signals, *arguments = sys.argv[1:]
 

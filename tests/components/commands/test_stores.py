@@ -5,12 +5,12 @@ import json
 import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
-from tests.support.recording_server import Reply
+from tests.doubles.recording_server import Reply
 
 from shiguan.cli import main
+from shiguan.engine.library_copy import LibraryCopy
+from shiguan.engine.loading import load_stores
 from shiguan.errors import RefusedError
-from shiguan.library_copy import LibraryCopy
-from shiguan.loading import load_stores
 
 
 class CountingEmbedder:

@@ -7,13 +7,13 @@ from statistics import pstdev
 
 import pytest
 
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
 from shiguan.evaluation.attribution import attribute
 from shiguan.evaluation.expected_passage import ExpectedPassages
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
 from shiguan.evaluation.retrieval_set import read_retrieval_set
 from shiguan.evaluation.traced_mode import TracedMode
-from shiguan.library import Library
-from shiguan.runner import Runner
 
 pytestmark = pytest.mark.slow
 READ = 5

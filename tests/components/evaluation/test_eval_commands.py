@@ -5,8 +5,8 @@ import json
 import pytest
 
 from shiguan.cli import main
+from shiguan.engine.loading import pipeline_path
 from shiguan.evaluation.measurement import MeasuredMode
-from shiguan.loading import pipeline_path
 
 TEXTS = {
     "fall": "The capital Chang'an fell to the rebels in July 756, and the emperor fled to Shu.",

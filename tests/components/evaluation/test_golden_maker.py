@@ -5,7 +5,7 @@ import re
 
 import pytest
 from haystack import Document
-from tests.support.stand_in_llm import Rule
+from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.golden_maker import GOLDEN_FILE, REVIEW_FILE, GoldenMaker, write_made_set

@@ -1,7 +1,7 @@
 """Haystack's evaluators by a judge over real HTTP."""
 
 import pytest
-from tests.support.stand_in_llm import Rule
+from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.evaluation.judges import HaystackJudge

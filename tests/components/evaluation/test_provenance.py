@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from shiguan.engine.loading import pipeline_path
 from shiguan.evaluation import provenance
 from shiguan.evaluation.provenance import code_hash, corpus_stamp, describe_circumstances, describe_configuration
-from shiguan.loading import pipeline_path
 
 
 def describe(mode="simple"):

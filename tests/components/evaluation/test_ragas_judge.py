@@ -5,7 +5,7 @@ import importlib.util
 import sys
 
 import pytest
-from tests.support.stand_in_llm import Rule
+from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.evaluation.judges import RAGAS_METRICS, RagasJudge

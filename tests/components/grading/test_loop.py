@@ -7,10 +7,10 @@ import pytest
 from haystack import AsyncPipeline, Document, Pipeline, component
 from haystack.dataclasses import ChatMessage
 
+from shiguan.claims.answer_check import CheckedClaim
+from shiguan.claims.claim_support import Support
+from shiguan.grading.attempts import first_state
 from shiguan.grading.hallucination_grader import HallucinationGrader
-from shiguan.support.answer_check import CheckedClaim
-from shiguan.support.attempts import first_state
-from shiguan.support.claim_support import Support
 
 LOOP = """
 components:
@@ -179,7 +179,7 @@ def check_by_first_word(parts, passages, similarity=None):
 @pytest.mark.slow
 def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and_always_give_one_answer(monkeypatch):
     """The loop as the pipeline runs it, without its machinery: the grader's state goes in again as it came out."""
-    monkeypatch.setattr("shiguan.support.grading_round.check_answer", check_by_first_word)
+    monkeypatch.setattr("shiguan.grading.grading_round.check_answer", check_by_first_word)
     generator = random.Random(755)
     documents = [Document(content="Some passage that stands here.", meta={"number": 1})]
     statuses = set()
@@ -212,7 +212,7 @@ def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and
 
 @kinds
 def test_random_outcomes_end_with_one_answer_in_the_real_pipeline(kind, monkeypatch):
-    monkeypatch.setattr("shiguan.support.grading_round.check_answer", check_by_first_word)
+    monkeypatch.setattr("shiguan.grading.grading_round.check_answer", check_by_first_word)
     generator = random.Random(757)
     for _ in range(60):
         result, _, asked = ask(kind, [outcomes(generator) for _ in range(3)])

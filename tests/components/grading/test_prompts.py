@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from haystack import Document
 
-from shiguan.support.answer_check import check_answer
-from shiguan.support.answer_grade import grade_messages
-from shiguan.support.claim_judge import judge_messages
-from shiguan.support.claims import split_claims
-from shiguan.support.relevance import relevance_messages
+from shiguan.claims.answer_check import check_answer
+from shiguan.claims.claims import split_claims
+from shiguan.grading.answer_grade import grade_messages
+from shiguan.grading.claim_judge import judge_messages
+from shiguan.retrieval.relevance import relevance_messages
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = {

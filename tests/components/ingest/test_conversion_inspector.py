@@ -6,7 +6,7 @@ from haystack import Document, Pipeline
 from haystack.dataclasses import ByteStream
 
 from shiguan.ingest.conversion_inspector import ConversionInspector
-from shiguan.support.file_types import DOCX, EPUB, MARKDOWN, PDF, TEXT
+from shiguan.ingest.file_types import DOCX, EPUB, MARKDOWN, PDF, TEXT
 
 
 def source(kind, data=b"x", name="a.bin"):

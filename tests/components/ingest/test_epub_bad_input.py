@@ -11,7 +11,7 @@ import pytest
 from haystack.dataclasses import ByteStream
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.epub_builder import CONTAINER, PARAGRAPH, EpubBuilder, chapter, nav_point, zip_bytes
+from tests.doubles.epub_builder import CONTAINER, PARAGRAPH, EpubBuilder, chapter, nav_point, zip_bytes
 
 from shiguan.ingest.epub_to_document import EPUBToDocument
 

@@ -6,9 +6,9 @@ from copy import deepcopy
 import pytest
 from lxml import etree
 
+from shiguan.ingest.archives import SafeArchive
+from shiguan.ingest.epub.trees import parse_xhtml
 from shiguan.ingest.epub_to_document import EPUBToDocument
-from shiguan.support.archives import SafeArchive
-from shiguan.support.xml import parse_xhtml
 
 BOOKS = [
     "childrens-literature", "cole-voyage-of-life", "epub30-test-0100", "epub30-test-0300", "jiutangshu_dev",

@@ -3,7 +3,7 @@
 import pytest
 from haystack import Pipeline
 from haystack.dataclasses import ByteStream
-from tests.support.epub_builder import PARAGRAPH, EpubBuilder, chapter, nav_point
+from tests.doubles.epub_builder import PARAGRAPH, EpubBuilder, chapter, nav_point
 
 from shiguan.ingest.epub_to_document import EPUBToDocument
 

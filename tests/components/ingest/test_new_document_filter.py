@@ -2,7 +2,7 @@ from haystack import Document, Pipeline
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.ingest.new_document_filter import NewDocumentFilter
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 
 def documents(*ids):

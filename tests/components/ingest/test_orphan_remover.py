@@ -3,8 +3,8 @@ from haystack import Document, Pipeline
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.ingest.orphan_remover import OrphanRemover
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.support.produced_ids import ProducedIds
+from shiguan.ingest.produced_ids import ProducedIds
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 
 @pytest.fixture(params=["memory", "embedded"])

@@ -7,10 +7,10 @@ from haystack import Document, Pipeline
 from shiguan.errors import ModelMissingError, StoreFullError
 from shiguan.ingest import vector_writer
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.ingest.produced_ids import ProducedIds
 from shiguan.ingest.vector_writer import VectorWriter
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.stores.shards import close_all_shards
-from shiguan.support.produced_ids import ProducedIds
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.shards import close_all_shards
 
 
 class CountingEmbedder:
@@ -144,7 +144,9 @@ def test_another_embedders_vectors_are_kept_where_the_new_weights_are_missing(st
 def test_it_comes_back_from_yaml_with_its_embedder_and_its_store():
     pipeline = Pipeline()
     embedder = E5DocumentEmbedder(meta_fields_to_embed=["title"])
-    pipeline.add_component("writer", VectorWriter(embedder, document_store=QdrantEdgeDocumentStore("somewhere").unscoped()))
+    pipeline.add_component(
+        "writer", VectorWriter(embedder, document_store=QdrantEdgeDocumentStore("somewhere").unscoped())
+    )
     dumped = pipeline.dumps()
     again = Pipeline.loads(dumped)
     assert again.dumps() == dumped

@@ -1,6 +1,6 @@
 import pytest
 from haystack.dataclasses import ChatMessage
-from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
+from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from haystack import Pipeline
 from haystack.dataclasses import ChatMessage
-from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
+from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt

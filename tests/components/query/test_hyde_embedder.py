@@ -7,7 +7,7 @@ from haystack import Document, Pipeline, component
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.utils import Secret
-from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
+from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt

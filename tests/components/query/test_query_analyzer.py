@@ -8,7 +8,7 @@ import yaml
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
+from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt

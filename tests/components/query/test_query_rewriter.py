@@ -9,7 +9,7 @@ from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.fake_generators import FailingGenerator, UnavailableGenerator
+from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt

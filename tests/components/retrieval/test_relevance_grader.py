@@ -5,9 +5,9 @@ import json
 import pytest
 from haystack import Document, Pipeline
 
+from shiguan.grading.attempts import first_state
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.retrieval.relevance_grader import RelevanceGrader
-from shiguan.support.attempts import first_state
 
 QUESTION = "When did An Lushan rise?"
 RIGHT = Document(id="right", content="An Lushan rose at Fanyang in 755.", score=0.9)

@@ -8,7 +8,7 @@ import pytest
 from fastapi import Depends, FastAPI, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
-from tests.support.asgi_caller import AsgiCall
+from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
 from shiguan.serving.admission import Admission

@@ -5,8 +5,8 @@ import json
 
 import pytest
 from fastapi import FastAPI
-from tests.support.asgi_caller import AsgiCall
-from tests.support.fake_modes import AT_WORK, CANCELLED, HANG, PLANS, Plan, fake_runner
+from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.fake_modes import AT_WORK, CANCELLED, HANG, PLANS, Plan, fake_runner
 
 from shiguan.errors import ConfigurationError
 from shiguan.serving import engine as engine_module

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from shiguan.engine.library import IngestedFile
 from shiguan.errors import StoreError, StoreFullError
-from shiguan.library import IngestedFile
 from shiguan.serving import ingest_jobs
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs

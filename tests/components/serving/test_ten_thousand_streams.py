@@ -5,7 +5,7 @@ import json
 import random
 
 import pytest
-from tests.support.fake_modes import FAILURES, HANG, PLANS, STAGES, TOKENS, Plan, fake_runner
+from tests.doubles.fake_modes import FAILURES, HANG, PLANS, STAGES, TOKENS, Plan, fake_runner
 
 from shiguan.serving import engine as engine_module
 from shiguan.serving.answer_request import AnswerRequest

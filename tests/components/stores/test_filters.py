@@ -9,8 +9,8 @@ from haystack.utils.filters import document_matches_filter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shiguan.stores.filters import translate
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.filters import translate
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 KEYS = ["a", "b", "#", "##", "中文", "a b", "a-b", "a[]", "tenant_id", 'quo"te', "back\\slash"]
 NUMBERS = st.one_of(

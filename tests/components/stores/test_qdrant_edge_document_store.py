@@ -8,7 +8,7 @@ from haystack.testing.document_store import (
     DocumentStoreBaseTests,
 )
 
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.errors import RefusedError
-from shiguan.stores.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.stores.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
+from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
 
 K1, B, AVERAGE = 1.2, 0.75, 4.0
 

@@ -14,9 +14,9 @@ from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
-from shiguan.stores import hnsw_builder
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.stores.shards import close_all_shards
+from shiguan.stores.embedded import hnsw_builder
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.shards import close_all_shards
 
 ALL = DuplicatePolicy.OVERWRITE
 
@@ -322,7 +322,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 HOLD = """
 import sys
 from haystack.dataclasses import Document
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4).unscoped()
 for n in range(int(sys.argv[2])):
     store.write_documents([Document(id=f"{n}-{i}", content="书", embedding=[1.0, 0.0, 0.0, 0.0]) for i in range(50)])
@@ -527,7 +527,7 @@ def test_a_forked_child_is_told_that_its_parent_has_the_folder_open(tmp_path):
     code = """
 import os, sys
 from shiguan.errors import StoreLockedError
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4).unscoped()
 store.count_documents()
 if os.fork() == 0:

@@ -6,10 +6,10 @@ from haystack.dataclasses import Document
 from qdrant_edge import CountRequest
 
 from shiguan.errors import StoreFormatError
-from shiguan.stores import shards
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.stores.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
-from shiguan.stores.shards import close_all_shards
+from shiguan.stores.embedded import shards
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
+from shiguan.stores.embedded.shards import close_all_shards
 
 
 def make(path, **parameters):
@@ -117,7 +117,7 @@ def test_questions_between_two_writes_count_once(store, monkeypatch):
         counted.append(options)
         return CountRequest(**options)
 
-    monkeypatch.setattr("shiguan.stores.vector_operations.CountRequest", count_request)
+    monkeypatch.setattr("shiguan.stores.embedded.vector_operations.CountRequest", count_request)
     for _ in range(3):
         store.vector_warnings(tenant("t"))
     assert len(counted) == 3, "all without a vector, the tenant's without one, the tenant's"

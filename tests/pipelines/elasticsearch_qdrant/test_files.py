@@ -17,7 +17,9 @@ def definition(name):
 def stores(node):
     """Every store of a file: its class's last name and its parameters."""
     if isinstance(node, dict):
-        if str(node.get("type", "")).startswith("shiguan.cluster.") and "index" in node.get("init_parameters", {}):
+        if str(node.get("type", "")).startswith("shiguan.stores.cluster.") and "index" in node.get(
+            "init_parameters", {}
+        ):
             yield node["type"].rsplit(".", 1)[1], node["init_parameters"]
         for value in node.values():
             yield from stores(value)

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from shiguan.cli import main
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
 from shiguan.errors import StoreError
-from shiguan.library import Library
-from shiguan.runner import Runner
 
 DEPLOYMENT = "elasticsearch_qdrant"
 ROWS = [

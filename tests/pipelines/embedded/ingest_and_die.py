@@ -17,9 +17,9 @@ from dataclasses import replace
 import numpy as np
 from haystack import Document, component
 
+from shiguan.engine.loading import load_pipeline
 from shiguan.ingest import vector_writer
-from shiguan.loading import load_pipeline
-from shiguan.stores.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 SLICE = 6
 

@@ -8,8 +8,8 @@ import yaml
 from haystack import AsyncPipeline, Document, component
 from haystack.core.errors import PipelineRuntimeError
 
+from shiguan.engine.loading import load_pipeline
 from shiguan.ingest import vector_writer
-from shiguan.loading import load_pipeline
 from shiguan.resources import resource_folder
 
 STAGES = {"source_inspector", "epub_converter", "jsonl_converter", "conversion_inspector", "splitter", "child_writer",

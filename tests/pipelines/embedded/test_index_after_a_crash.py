@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shiguan.loading import load_stores
-from shiguan.stores.shards import close_all_shards
+from shiguan.engine.loading import load_stores
+from shiguan.stores.embedded.shards import close_all_shards
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).with_name("ingest_and_die.py")

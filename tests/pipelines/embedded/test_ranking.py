@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from shiguan.library import Library
-from shiguan.runner import Runner
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
 
 RECORDS = [
     ("office", "The salt office sat by the river. The salt office had forty clerks and a salt store. Salt was dear."),

@@ -1,0 +1,95 @@
+"""Questions on whole books: which passage answers is told by quotes, so that any way of cutting can be scored."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from haystack import Document
+
+from shiguan.query.query_rewriter import QueryRewriter
+
+OWN, ACROSS, FOLLOW_UPS = "own language", "across languages", "follow-ups"
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class BookQuestion:
+    """
+    One question with the sentences that answer it.
+
+    :param id: Its id.
+    :param book: The file name of its book.
+    :param language: `en` or `zh`.
+    :param group: `OWN`, `ACROSS` or `FOLLOW_UPS`.
+    :param text: What is asked.
+    :param history: The turns before it.
+    :param sides: Quotes without white space. One of each side is needed; only comparisons have two sides.
+    """
+
+    id: str
+    book: str
+    language: str
+    group: str
+    text: str
+    history: list[dict[str, str]] = field(default_factory=list)
+    sides: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def query(self) -> str:
+        """What is searched: the question, and for a follow-up the words that tell most of its history."""
+        if not self.history:
+            return self.text
+        rewriter = QueryRewriter(None, method="contextualize", on_failure="terms")
+        return str(rewriter.run(query=self.text, history=self.history)["query"])
+
+    def rank(self, passages: Iterable[Document]) -> int | None:
+        """
+        Say how many passages must be read until every side is answered.
+
+        :param passages: Parents, best first.
+        :returns: From 1; None if they do not answer.
+        """
+        missing = list(self.sides)
+        for number, passage in enumerate(passages, start=1):
+            if passage.meta.get("source") != self.book:
+                continue
+            text = _SPACE.sub("", passage.content or "")
+            missing = [quotes for quotes in missing if not any(quote in text for quote in quotes)]
+            if not missing:
+                return number
+        return None
+
+
+def read_book_questions(path: Path) -> list[BookQuestion]:
+    """
+    Read the questions that their books answer.
+
+    :param path: `questions.jsonl`, as `bench/quality/README.md` says.
+    :returns: The answerable ones, in their order.
+    """
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [_question(row) for row in rows if row["answerable"]]
+
+
+def _question(row: dict[str, Any]) -> BookQuestion:
+    sides: dict[int, list[str]] = {}
+    for gold in row["gold"]:
+        sides.setdefault(gold.get("side", 1), []).append(_SPACE.sub("", gold["quote"]))
+    history = row.get("history") or []
+    group = FOLLOW_UPS if history else ACROSS if row["cross"] else OWN
+    quotes = tuple(tuple(sides[side]) for side in sorted(sides))
+    return BookQuestion(row["id"], row["book"], row["language"], group, row["question"], history, quotes)
+
+
+def share_within(ranks: Sequence[int | None], k: int) -> float:
+    """
+    Give the share of questions that the first passages answer.
+
+    :param ranks: One per question.
+    :param k: How many passages are read.
+    :returns: 0 to 1.
+    """
+    return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else 0.0

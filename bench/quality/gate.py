@@ -1,0 +1,152 @@
+"""
+Stop a change that makes the answers worse: `make gate`.
+
+    python -m bench.quality.gate [--modes simple precise] [--output DIR]
+    python -m bench.quality.gate --update
+
+Builds the sample book, puts it in for two tenants, and asks the hundred questions of `golden/sample_book.jsonl` in each
+mode of the embedded deployment. Nothing is downloaded, no language model is called. Ranking, context, citations,
+refusals and isolation are compared with the committed baseline in `gate/`, question by question, as `shiguan eval
+compare` does it; the exit code is 1 where a gated metric got worse by more than its tolerance, and 2 where the
+baseline does not fit the questions any more.
+
+A change that is meant to change the numbers brings a new baseline: `--update` writes it, and the merge request says
+why.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shiguan.evaluation.questions import QuestionSet
+    from shiguan.evaluation.results import QuestionResult, Results
+
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+# A second torch thread on one question only spins.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "bench" / "quality" / "golden" / "sample_book.jsonl"
+BASELINE = ROOT / "bench" / "quality" / "gate"
+DEPLOYMENT = "embedded"
+MODES = ("simple", "advanced", "precise")
+NEIGHBOUR = "neighbour"
+"""Another tenant with the same documents: what shows up of them has leaked."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure the modes and compare them with the baseline, or write it."""
+    parser = argparse.ArgumentParser(description="Stop a change that makes the answers worse.")
+    parser.add_argument("--modes", nargs="+", default=MODES, metavar="MODE", help="only these (default: all)")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write the reports here too")
+    parser.add_argument("--update", action="store_true", help="write a new baseline instead of comparing with it")
+    options = parser.parse_args(arguments)
+    # The gate measures the engine, not whatever endpoint the person who runs it has configured.
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        os.environ.pop(name, None)
+    from shiguan.errors import ShiguanError
+    from shiguan.stores.embedded.shards import close_all_shards
+
+    try:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shiguan-gate-")))
+            library = prepare(folder)
+            stack.callback(close_all_shards)  # before their folder is removed
+            return max(gate(mode, library, options) for mode in options.modes)
+    except ShiguanError as error:
+        print(f"gate: {error}", file=sys.stderr)
+        return 2
+
+
+def prepare(folder: Path) -> Path:
+    """Build the sample book and ingest it for the asking tenant and for a neighbour, whose passages must never show."""
+    from examples.build_book import build_book
+
+    from shiguan.engine.library import Library
+    from shiguan.errors import RefusedError
+    from shiguan.evaluation.provenance import TENANT
+
+    book = build_book(folder / "an-lushan-rebellion.epub")
+    library = Library(DEPLOYMENT, data_dir=folder / "library")
+    for tenant in (TENANT, NEIGHBOUR):
+        for result in library.ingest([book], tenant_id=tenant):
+            if not result.parents:
+                raise RefusedError(f"{result.file} gave no passage: {result.skipped or result.warnings}. Check it.")
+    return folder / "library"
+
+
+def measured(questions: "QuestionSet", mode: str | Path, library: Path) -> "Results":
+    """Ask a mode every question once, of the library that `prepare` made."""
+    from shiguan.evaluation.measurement import Plan, measure
+    from shiguan.evaluation.provenance import TENANT
+
+    folder = library.parent / "runs" / Path(mode).stem
+    plan = Plan(
+        "golden", questions, deployment=DEPLOYMENT, mode=mode, tenant_id=TENANT, output=folder, data_dir=library
+    )
+    results, _ = measure(plan)
+    return results
+
+
+def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
+    """Measure one mode; write its baseline, or say what changed."""
+    from shiguan.evaluation.comparison import compare_results, comparison_report, comparison_table, write_comparison
+    from shiguan.evaluation.metrics import GATES
+    from shiguan.evaluation.questions import read_golden_set
+    from shiguan.evaluation.report import run_report, write_report
+    from shiguan.evaluation.results import Results, read_results
+    from shiguan.evaluation.tables import Section, print_report
+
+    now = measured(read_golden_set(GOLDEN), mode, library)
+    if options.output is not None:
+        (options.output / mode).mkdir(parents=True, exist_ok=True)
+        write_report(run_report(now), options.output / mode / "report")
+    path = BASELINE / f"{mode}.json"
+    if options.update:
+        write_baseline(now, path)
+        print(f"Wrote {path.relative_to(ROOT)}.")
+        return 0
+    # Latency is the machine's: another machine's baseline says nothing about this one's.
+    before, after = (Results(run.kind, run.run, untimed(run)) for run in (read_results(path), now))
+    comparison = compare_results(before, after, GATES)
+    report = comparison_report(comparison, before, after)
+    table = Section(f"{mode} against the baseline of {before.run.get('commit')}", table=comparison_table(comparison))
+    print_report(replace(report, title="", subtitle="", sections=[table]))
+    print(flush=True)
+    if options.output is not None:
+        write_comparison(comparison, report, before, after, options.output / mode)
+    return 1 if comparison.breaches else 0
+
+
+def untimed(run: "Results") -> "list[QuestionResult]":
+    """Leave the times out of a run."""
+    return [replace(question, timings_ms={}) for question in run.questions]
+
+
+def write_baseline(run: "Results", path: Path) -> None:
+    """Keep what a later run is compared with, a line per question so that a merge request shows which ones moved."""
+    whole = run.to_json()
+    questions = []
+    for row in whole.pop("questions"):
+        row["details"] = {key: row["details"][key] for key in ("question", "answer")}
+        kept = {key: row[key] for key in ("id", "metrics", "stratum", "language", "details") if key in row}
+        questions.append(json.dumps(kept, ensure_ascii=False))
+    whole = {key: whole[key] for key in ("format", "kind", "run", "metrics")}
+    head = json.dumps(whole, ensure_ascii=False, indent=1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(f"  {question}" for question in questions)
+    path.write_text(f'{head.removesuffix("}").rstrip()},\n "questions": [\n{lines}\n ]\n}}\n', encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

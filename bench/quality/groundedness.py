@@ -1,0 +1,393 @@
+"""
+Print how well the local check of `HallucinationGrader` tells supported from unsupported, on whole public sets.
+
+    python -m bench.quality.groundedness --data DIR [--words-only] [--json FILE]
+    python -m bench.quality.groundedness --data DIR --fit
+
+Every answer goes through the component itself, as `precise` wires it, without a language model. An answer counts as
+supported as its least supported claim. Beside it stands token overlap: the share of a claim's words that the passages
+have anywhere.
+
+- `groundedness_wice`: claims of Wikipedia and the pages that they cite. AUROC of supported against not supported, and
+  against partial and not supported together.
+- `groundedness_mtrag_human`: answers of models with human faithfulness from 1 to 4. AUROC of 3.5 and more against less
+  than 3.
+- `evidence_expmrc`: evidence sentences with one number, date or name swapped (seeded, see swaps.py). Found is every
+  verdict but `supported`; a false alarm is such a verdict on an untouched sentence.
+- `tang_modern2classical`: modern sentences and the classical passages that they retell. AUROC of the right passages
+  against three drawn at random.
+
+The weights were set on half A of the first two sets (an even CRC-32 of the claim's or the conversation's id); the table
+gives half B by itself. The exit code is 1 if a bar is missed, 2 if there are no data.
+"""
+
+import argparse
+import gzip
+import itertools
+import json
+import os
+import random
+import re
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shiguan.claims.claim_support import Weights
+
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# A second thread on short texts only spins.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data"))
+_WORD = re.compile(r"\w+")
+SIMILARITIES = (0.3, 0.4, 0.5, 0.6, 0.7)
+UNRELATED = (0.70, 0.74, 0.78, 0.80, 0.82, 0.84)
+SAME = (0.90, 0.92, 0.94, 0.96, 0.98)
+"""What `--fit` tries."""
+SWAPS_FOUND = {"en": 0.987, "zh": 0.995}
+"""The share of swaps that must be found, by language."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """
+    One answer with what people said of it.
+
+    :param id: Of the answer, or of its conversation: what decides its half.
+    :param answer: The answer.
+    :param passages: What it was written from.
+    :param label: The human label or score.
+    """
+
+    id: str
+    answer: str
+    passages: tuple[str, ...]
+    label: Any
+
+    @property
+    def half(self) -> str:
+        """`A`, on which weights were set, or `B`."""
+        return "AB"[zlib.crc32(self.id.encode()) % 2]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; `at_least` or `at_most` is its bar."""
+
+    name: str
+    value: float
+    at_least: float | None = None
+    at_most: float | None = None
+    half_b: float | None = None
+    overlap: float | None = None
+    cases: int = 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bar is kept."""
+        low = self.at_least is None or self.value >= self.at_least
+        return low and (self.at_most is None or self.value <= self.at_most)
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """
+    Give the area under the ROC curve.
+
+    :param positive: Scores that should be high.
+    :param negative: Scores that should be low.
+    :returns: The chance that one of the first is above one of the second, ties counting half; 0.5 without either.
+    """
+    if not positive or not negative:
+        return 0.5
+    ranked = sorted([(score, 1) for score in positive] + [(score, 0) for score in negative])
+    wins = below = 0.0
+    at = 0
+    while at < len(ranked):
+        end = at
+        while end < len(ranked) and ranked[end][0] == ranked[at][0]:
+            end += 1
+        equal = ranked[at:end]
+        ups = sum(label for _, label in equal)
+        downs = len(equal) - ups
+        wins += ups * (below + downs / 2)
+        below += downs
+        at = end
+    return wins / (len(positive) * len(negative))
+
+
+def token_overlap(answer: str, passages: Iterable[str]) -> float:
+    """
+    Give the share of an answer's words that its passages have.
+
+    :param answer: The answer.
+    :param passages: The passages.
+    :returns: The share, 0 to 1; 1 without words.
+    """
+    said = set(_WORD.findall(" ".join(passages).lower()))
+    words = set(_WORD.findall(answer.lower()))
+    return len(words & said) / len(words) if words else 1.0
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """
+    Read a set.
+
+    :param path: A gzipped JSONL file.
+    :returns: Its rows.
+    """
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def wice_cases(folder: Path) -> list[Case]:
+    """Read the claims with the pages that they cite."""
+    rows = read(folder / "groundedness_wice" / "claims.jsonl.gz")
+    return [Case(row["id"], row["response"], ("\n".join(row["source_sentences"]),), row["label"]) for row in rows]
+
+
+def mtrag_cases(folder: Path) -> list[Case]:
+    """Read the answers with their mean faithfulness."""
+    rows = read(folder / "groundedness_mtrag_human" / "data.jsonl.gz")
+    return [
+        Case(
+            "-".join(row["id"].split("-")[:2]),
+            row["response"],
+            tuple(passage["text"] for passage in row["source"]),
+            row["faithfulness_mean"],
+        )
+        for row in rows
+    ]
+
+
+def _embedder() -> Any:
+    from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+
+    return E5DocumentEmbedder()
+
+
+class LocalCheck:
+    """The component, asked for its verdicts alone."""
+
+    def __init__(self, *, words_only: bool) -> None:
+        """
+        Load it.
+
+        :param words_only: Leave the embedder out.
+        """
+        from shiguan.grading.hallucination_grader import HallucinationGrader
+
+        self._grader = HallucinationGrader(None if words_only else _embedder(), max_attempts=1, on_unsupported="mark")
+        self._grader.warm_up()
+
+    def verdicts(self, answer: str, passages: Sequence[str]) -> list[dict[str, Any]]:
+        """
+        Check an answer.
+
+        :param answer: The answer.
+        :param passages: What it was written from.
+        :returns: The verdicts of its claims.
+        """
+        from haystack import Document
+        from haystack.dataclasses import ChatMessage
+
+        documents = [Document(content=text, meta={"number": number}) for number, text in enumerate(passages, start=1)]
+        found: list[dict[str, Any]] = self._grader.run([ChatMessage.from_assistant(answer)], documents)["verdicts"]
+        return found
+
+    def least(self, answer: str, passages: Sequence[str]) -> float:
+        """
+        Score an answer.
+
+        :param answer: The answer.
+        :param passages: What it was written from.
+        :returns: The score of its least supported claim; 1 if it claims nothing.
+        """
+        return min((verdict["score"] for verdict in self.verdicts(answer, passages)), default=1.0)
+
+
+def _separated(name: str, cases: list[Case], scores: list[float], labels: tuple[Any, Any], *, at_least: float) -> Row:
+    up, down = labels
+
+    def area(values: Sequence[float], half: str | None) -> float:
+        pairs = [(v, case.label) for v, case in zip(values, cases, strict=True) if half in (None, case.half)]
+        return auroc([v for v, label in pairs if up(label)], [v for v, label in pairs if down(label)])
+
+    overlap = [token_overlap(case.answer, case.passages) for case in cases]
+    used = sum(up(case.label) or down(case.label) for case in cases)
+    return Row(name, area(scores, None), at_least, None, area(scores, "B"), area(overlap, None), used)
+
+
+def groundedness_rows(check: LocalCheck, folder: Path) -> list[Row]:
+    """Measure the two sets with human labels."""
+    wice, mtrag = wice_cases(folder), mtrag_cases(folder)
+    of_wice = [check.least(case.answer, case.passages) for case in wice]
+    of_mtrag = [check.least(case.answer, case.passages) for case in mtrag]
+    supported = "supported".__eq__
+    return [
+        _separated(
+            "wice: supported / not supported", wice, of_wice, (supported, "not_supported".__eq__), at_least=0.95
+        ),
+        _separated("wice: supported / partial or not", wice, of_wice, (supported, "supported".__ne__), at_least=0.84),
+        _separated("mtrag: faithful / not", mtrag, of_mtrag, ((3.5).__le__, (3.0).__gt__), at_least=0.936),
+    ]
+
+
+def fit(folder: Path) -> "Weights":
+    """
+    Find the weights that tell supported from unsupported best on half A of the two sets with human labels.
+
+    :param folder: The folder of the sets.
+    :returns: Those of a grid with the highest sum of the three areas.
+    """
+    from shiguan.claims.answer_check import read_claims, windows_of
+    from shiguan.claims.claim_support import FITTED, Weights, judge
+    from shiguan.claims.claims import split_claims
+    from shiguan.grading.window_similarity import window_similarities
+
+    embedder = _embedder()
+    embedder.warm_up()
+
+    def read_half(cases: list[Case]) -> list[tuple[Any, list[Any], list[float | None]]]:
+        found = []
+        for case in (case for case in cases if case.half == "A"):
+            readings = [one[-1] for one in read_claims(split_claims(case.answer), case.passages)]
+            pairs = windows_of(readings, case.passages)
+            found.append((case.label, readings, window_similarities(embedder, pairs)))
+        return found
+
+    wice, mtrag = read_half(wice_cases(folder)), read_half(mtrag_cases(folder))
+
+    def worth(weights: "Weights") -> float:
+        def scores(read: list[tuple[Any, list[Any], list[float | None]]]) -> list[tuple[Any, float]]:
+            return [
+                (label, min((one.score for one in judge(readings, similarities, weights)), default=1.0))
+                for label, readings, similarities in read
+            ]
+
+        def area(pairs: list[tuple[Any, float]], up: Any, down: Any) -> float:
+            return auroc(
+                [score for label, score in pairs if up(label)], [score for label, score in pairs if down(label)]
+            )
+
+        of_wice = scores(wice)
+        supported = "supported".__eq__
+        return (
+            area(of_wice, supported, "not_supported".__eq__)
+            + area(of_wice, supported, "supported".__ne__)
+            + area(scores(mtrag), (3.5).__le__, (3.0).__gt__)
+        )
+
+    grid = itertools.product(SIMILARITIES, UNRELATED, SAME)
+    return max((Weights(FITTED.shares, *values) for values in grid), key=worth)
+
+
+def swap_rows(check: LocalCheck, folder: Path, language: str) -> list[Row]:
+    """Measure how many swapped numbers, dates and names are found."""
+    from bench.quality.swaps import swaps
+
+    made = swaps(read(folder / "evidence_expmrc" / f"{language}.jsonl.gz"))
+    missed: Counter[str] = Counter()
+    alarms = 0
+    for swap in made:
+        missed[swap.kind] += all(v["verdict"] == "supported" for v in check.verdicts(swap.claim, [swap.source]))
+        alarms += any(v["verdict"] != "supported" for v in check.verdicts(swap.evidence, [swap.source]))
+    kinds = Counter(swap.kind for swap in made)
+    rows = [Row(f"swaps {language}: found", 1 - missed.total() / len(made), SWAPS_FOUND[language], cases=len(made))]
+    rows += [
+        Row(f"swaps {language}: {kind}s found", 1 - missed[kind] / kinds[kind], cases=kinds[kind])
+        for kind in sorted(kinds)
+    ]
+    return [*rows, Row(f"swaps {language}: false alarms", alarms / len(made), at_most=0.05, cases=len(made))]
+
+
+def classical_row(check: LocalCheck, folder: Path) -> list[Row]:
+    """Measure modern sentences against the classical passages that they retell."""
+    place = folder / "tang_modern2classical"
+    texts = {row["id"]: row["text"] for row in read(place / "corpus.jsonl.gz")}
+    gold: dict[str, list[str]] = {}
+    for row in read(place / "qrels.jsonl.gz"):
+        if row["score"] >= 2:
+            gold.setdefault(row["query_id"], []).append(texts[row["doc_id"]])
+    everything = list(texts.values())
+    right, wrong, overlaps, other_overlaps = [], [], [], []
+    for row in [row for row in read(place / "queries.jsonl.gz") if row["id"] in gold][::4]:
+        others = random.Random(row["id"]).sample(everything, 3)
+        if not check.verdicts(row["text"], others):
+            # A question in direct speech claims nothing.
+            continue
+        right.append(check.least(row["text"], gold[row["id"]]))
+        wrong.append(check.least(row["text"], others))
+        overlaps.append(_character_overlap(row["text"], gold[row["id"]]))
+        other_overlaps.append(_character_overlap(row["text"], others))
+    return [
+        Row(
+            "tang: right passages / random ones",
+            auroc(right, wrong),
+            overlap=auroc(overlaps, other_overlaps),
+            cases=2 * len(right),
+        )
+    ]
+
+
+def _character_overlap(text: str, passages: Iterable[str]) -> float:
+    return token_overlap(" ".join(text), [" ".join(passage) for passage in passages])
+
+
+def table(rows: Iterable[Row]) -> str:
+    """
+    Write the table in Markdown.
+
+    :param rows: Its rows.
+    :returns: The table.
+    """
+    lines = ["| what | cases | value | bar | half B | token overlap |", "|---|---:|---:|---:|---:|---:|"]
+    for row in rows:
+        bar = f"≥ {row.at_least:g}" if row.at_least is not None else f"≤ {row.at_most:g}" if row.at_most else ""
+        rest = [f"{value:.3f}" if value is not None else "" for value in (row.half_b, row.overlap)]
+        missed = "" if row.holds else " (missed)"
+        lines.append(f"| {row.name} | {row.cases} | {row.value:.3f}{missed} | {bar} | {rest[0]} | {rest[1]} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Measure and print.
+
+    :param arguments: The command line; None for the process's own.
+    :returns: The exit code.
+    """
+    parser = argparse.ArgumentParser(description="Measure the local check of answers on public sets.")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets (default: $SHIGUAN_PUBLIC_DATA)")
+    parser.add_argument("--words-only", action="store_true", help="leave the embedder out")
+    parser.add_argument("--fit", action="store_true", help="print the weights that are best on half A, and stop")
+    parser.add_argument("--json", type=Path, help="write the numbers here, too")
+    chosen = parser.parse_args(arguments)
+    if not chosen.data.is_dir():
+        print(f"There are no data at {chosen.data}. Name their folder with --data.", file=sys.stderr)
+        return 2
+    if chosen.fit:
+        print(fit(chosen.data))
+        return 0
+    started = time.perf_counter()
+    check = LocalCheck(words_only=chosen.words_only)
+    rows = groundedness_rows(check, chosen.data)
+    for language in ("en", "zh"):
+        rows += swap_rows(check, chosen.data, language)
+    rows += classical_row(check, chosen.data)
+    print(table(rows))
+    print(f"\n{time.perf_counter() - started:.0f} s")
+    if chosen.json:
+        chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
+    return 0 if all(row.holds for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""
+Work out how much memory and disk the deployment `elasticsearch_qdrant` takes, and print the table of docs/deploy.md.
+
+    python bench/speed/deployment_sizes.py
+
+What a passage takes was measured on an English novel and a Chinese history with the index pipeline's own splitter; how
+the servers keep it follows their documentation. Numbers are for planning: a factor of 1.3 either way is normal.
+"""
+
+from dataclasses import dataclass
+
+GIB = 2**30
+
+CHILDREN_OF_A_PARENT = 5.7
+"""Mean of *Moby-Dick* (5.55) and a part of the *Old Book of Tang* (5.90)."""
+
+CHILD_BYTES = 910
+"""A child as JSON, text and meta: 953 and 862 bytes."""
+
+CHILD_PACKED_BYTES = 250
+"""The same, compressed: 278 and 227 bytes."""
+
+CHILD_TEXT_BYTES = 330
+"""Its text alone: 388 and 267 bytes."""
+
+PARENT_PACKED_BYTES = 1_110
+"""A parent as JSON, compressed: 1,228 and 998 bytes."""
+
+DIMENSIONS = 1_024
+M = 16
+INDEXES_IN_MEMORY = 5
+INDEXES_ON_DISK = 9
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What one copy of a library takes, in bytes."""
+
+    qdrant_memory: float
+    qdrant_disk: float
+    elasticsearch_memory: float
+    elasticsearch_disk: float
+
+
+def sizes(children: int) -> Sizes:
+    """
+    Work out the sizes for one copy, without replicas.
+
+    :param children: How many children the library has.
+    :returns: Its sizes.
+    """
+    quantised = children * DIMENSIONS  # int8: one byte a dimension, kept in memory
+    # Each point has 2 m links of 4 bytes on the lowest layer and about a tenth more above; the graph of a tenant's own
+    # points (`payload_m`) has as many again.
+    graph = children * 2 * M * 4 * 1.1 * 2
+    # Lists of points for each value, and values for each point; texts are stored once.
+    payload_index = children * INDEXES_IN_MEMORY * 24
+    payload_index_on_disk = children * INDEXES_ON_DISK * 60
+    ids = children * 40  # between our ids and the server's, and versions
+    vectors = children * DIMENSIONS * 4
+    payload = children * CHILD_BYTES * 1.2
+    # While segments are merged, the largest ones are there twice.
+    qdrant_disk = 1.5 * (vectors + quantised + graph + payload_index + payload_index_on_disk + payload)
+
+    parents = children / CHILDREN_OF_A_PARENT
+    sources = children * CHILD_PACKED_BYTES + parents * PARENT_PACKED_BYTES
+    # Words, single characters and pairs of them with their positions; then ids and keywords, column-wise.
+    postings = children * CHILD_TEXT_BYTES * 1.6
+    columns = (children + parents) * 160
+    index = sources + postings + columns
+    # Half of what is searched (postings) in the page cache, beside a heap of 2 GiB and 1 GiB more for every 2 million.
+    heap = 2 * GIB + children / 2_000_000 * GIB
+    return Sizes(
+        qdrant_memory=(quantised + graph + payload_index + ids) * 1.1 + 0.3 * GIB,
+        qdrant_disk=qdrant_disk,
+        elasticsearch_memory=heap + 0.5 * (postings + columns),
+        elasticsearch_disk=1.4 * index,
+    )
+
+
+def shards(disk: float) -> int:
+    """
+    Give the number of primary shards: one up to 30 GiB, and one more for every 30 GiB.
+
+    :param disk: Bytes on disk of one copy.
+    :returns: At least 1.
+    """
+    return 1 + int(disk // (30 * GIB))
+
+
+def table() -> str:
+    """
+    Write the table.
+
+    :returns: Markdown.
+    """
+    lines = [
+        "| children | parents | Qdrant memory | Qdrant disk | Elasticsearch memory | Elasticsearch disk | shards |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for children in (100_000, 1_000_000, 3_000_000, 10_000_000):
+        found = sizes(children)
+        cells = [
+            f"{children:,}",
+            f"{round(children / CHILDREN_OF_A_PARENT, -3):,.0f}",
+            *(
+                f"{value / GIB:.1f} GiB"
+                for value in (
+                    found.qdrant_memory,
+                    found.qdrant_disk,
+                    found.elasticsearch_memory,
+                    found.elasticsearch_disk,
+                )
+            ),
+            str(shards(found.elasticsearch_disk)),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table."""
+    print(table())
+
+
+if __name__ == "__main__":
+    main()

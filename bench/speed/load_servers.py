@@ -1,0 +1,166 @@
+"""The processes of the load benchmark: a stand-in LLM, our server, a plain Hayhooks; each measured from outside."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import yaml
+from bench.speed.synthetic import TENANTS
+
+KEY = "the-load-benchmark"
+START_SECONDS = 300.0
+"""How long a server may take until it is ready; the plain one writes its library anew at every start."""
+
+# Twenty tokens as the stand-in counts them, with the mark that every mode looks for.
+_ANSWER = "The river rose in the spring of that year and the village was moved up the hill [1]."
+_REWORDED = ["who lived in the village by the river", "when did the people move up the hill"]
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+class ServerProcess:
+    """
+    A server in a process of its own.
+
+    :param arguments: what is run by this Python.
+    :param url: where it listens.
+    :param ready: path that answers 200 once questions can be asked.
+    :param environment: variables beside the process's own.
+    """
+
+    def __init__(self, arguments: list[str], *, url: str, ready: str, environment: dict[str, str]) -> None:
+        self.url = url
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=_ROOT,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", **environment},
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self._measured = psutil.Process(self._process.pid)
+        self._wait(url + ready)
+
+    def _wait(self, url: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                if httpx.get(url, timeout=5, trust_env=False).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                pass
+            time.sleep(0.2)
+        self.stop()
+        self._log.seek(0)
+        raise RuntimeError(f"The server at {url} did not start:\n{self._log.read().decode(errors='replace')[-3000:]}")
+
+    def cpu_seconds(self) -> float:
+        """Give the CPU time that the process has used so far, all threads."""
+        times = self._measured.cpu_times()
+        return float(times.user + times.system)
+
+    def memory_mib(self) -> float:
+        """Give the memory that the process holds now."""
+        return float(self._measured.memory_info().rss) / 2**20
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.terminate()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextmanager
+def stand_in_llm(port: int, *, first_token: float, per_token: float) -> Iterator[ServerProcess]:
+    """
+    Start the LLM.
+
+    :param port: where.
+    :param first_token: seconds to the first token.
+    :param per_token: seconds for each further one.
+    :returns: the server.
+    """
+    settings: dict[str, Any] = {
+        "time_to_first_token": first_token,
+        "time_per_token": per_token,
+        "default": _ANSWER,
+        "rules": [{"match": '"queries": \\[', "reply": {"queries": _REWORDED}}],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        rules = Path(folder) / "rules.yml"
+        rules.write_text(yaml.safe_dump(settings, allow_unicode=True), encoding="utf-8")
+        server = ServerProcess(
+            ["-m", "tests.doubles.stand_in_llm", "--port", str(port), "--rules", str(rules)],
+            url=f"http://127.0.0.1:{port}",
+            ready="/v1/models",
+            environment={},
+        )
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerProcess]:
+    """
+    Start `shiguan serve` over a library.
+
+    :param port: where.
+    :param data_dir: the library.
+    :param llm_url: the LLM.
+    :returns: the server, ready.
+    """
+    hashed = hashlib.sha256(KEY.encode()).hexdigest()
+    server = ServerProcess(
+        ["-m", "shiguan.cli", "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(data_dir)],
+        url=f"http://127.0.0.1:{port}",
+        ready="/health",
+        environment={
+            "SHIGUAN_API_KEYS": f"{TENANTS[0][0]}:read:{hashed}",
+            # The limit of one tenant would come before the limit of all, and all clients are one tenant here.
+            "SHIGUAN_MAX_PER_TENANT": "1000",
+            **_llm(llm_url),
+        },
+    )
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def plain_server(port: int, *, children: int, llm_url: str) -> Iterator[ServerProcess]:
+    """
+    Start Hayhooks with one YAML file.
+
+    :param port: where.
+    :param children: the size of its library.
+    :param llm_url: the LLM.
+    :returns: the server, ready.
+    """
+    server = ServerProcess(
+        ["-m", "bench.speed.plain_hayhooks", "--port", str(port), "--children", str(children)],
+        url=f"http://127.0.0.1:{port}",
+        ready="/status/simple",
+        environment=_llm(llm_url),
+    )
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _llm(url: str) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "any", "HAYSTACK_TELEMETRY_ENABLED": "False"}

@@ -1,0 +1,214 @@
+"""
+Measure a question up to the fetched passages, against two well-known ways to do the same in memory.
+
+    python -m bench.speed.retrieval                                # 100,000 children; takes some minutes
+    python -m bench.speed.retrieval --children 2000 --queries 5 --systems shiguan haystack
+
+Each system is built in one process and measured in a fresh one: how long it takes to open its data, what memory it then
+holds above an empty process with the embedder, and the median CPU and wall time of a question. Only the ratios within
+one run mean something on another machine. The result goes to bench/speed/results/ as JSON; `--table` prints it as the
+table of bench/speed/README.md.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+# One torch thread: a second one on a single question only spins. Set before anything imports torch.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULT = ROOT / "bench" / "speed" / "results" / "retrieval.json"
+WARM_UP = 3
+TARGETS = {"haystack_ratio": 100.0, "llamaindex_ratio": 40.0, "cpu_ms": 25.0, "reopen_s": 1.0}
+
+
+def build(name: str, folder: Path, children: int) -> dict[str, Any]:
+    """Write a system's data and say how long it took."""
+    from bench.speed.measuring import timed
+    from bench.speed.synthetic import SyntheticLibrary
+    from bench.speed.systems import SYSTEMS
+
+    system = SYSTEMS[name](folder)
+    system.prepare()
+    _, times = timed(lambda: system.build(SyntheticLibrary(children)))
+    system.close()
+    return {"build": times}
+
+
+def search(name: str, folder: Path, children: int, queries: int) -> dict[str, Any]:
+    """Open a system's data and ask it."""
+    from bench.speed.measuring import medians, resident_mib, timed, versions
+    from bench.speed.synthetic import SyntheticLibrary
+    from bench.speed.systems import SYSTEMS
+
+    system = SYSTEMS[name](folder)
+    system.prepare()
+    questions = SyntheticLibrary(children).questions(queries + WARM_UP)
+    system.embed(questions[0])
+    empty = resident_mib()
+    _, opened = timed(system.open)
+    first, first_times = timed(lambda: system.search(questions[0]))
+    for question in questions[1:WARM_UP]:
+        system.search(question)
+    times, found = [], []
+    for question in questions[WARM_UP:]:
+        parents, spent = timed(lambda question=question: system.search(question))
+        times.append(spent)
+        found.append(parents)
+    # One blank more: the same tokens, and yet not a question that an embedder could have remembered.
+    embedding = [timed(lambda question=question: system.embed(f"{question} "))[1] for question in questions[WARM_UP:]]
+    memory = resident_mib()
+    system.close()
+    return {
+        "label": system.label,
+        "query": medians(times),
+        "embedder": medians(embedding),
+        "open": opened,
+        "first_query": first_times,
+        "memory_mib": memory - empty,
+        "process_mib": memory,
+        "parents_found": sum(map(len, [first, *found])) / (len(found) + 1),
+        "found": found,
+        "versions": versions(*system.packages),
+    }
+
+
+def run_system(name: str, folder: Path, children: int, queries: int) -> dict[str, Any]:
+    """Build, unless the folder is kept from an earlier run, and search, in processes of their own."""
+    built = folder / "built.json"
+    result: dict[str, Any] = json.loads(built.read_text()) if built.exists() else {}
+    for phase in ("search",) if result else ("build", "search"):
+        print(f"{name}: {phase} ...", file=sys.stderr, flush=True)
+        arguments = ["--children", str(children), "--queries", str(queries), "--phase", phase, "--folder", str(folder)]
+        command = [sys.executable, "-m", "bench.speed.retrieval", "--systems", name, *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(done.stderr, file=sys.stderr)
+            raise SystemExit(f"{name}: the phase `{phase}` failed with exit code {done.returncode}; see above.")
+        result |= json.loads(done.stdout.splitlines()[-1])
+        if phase == "build":
+            built.write_text(json.dumps(result))
+    return result
+
+
+def compare(systems: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Give the ratios of the others to ours: of a whole question, and of what is left without the embedder."""
+    ratios: dict[str, float] = {}
+    ours = systems.get("shiguan")
+    if ours is None:
+        return ratios
+    for name, other in systems.items():
+        if name == "shiguan":
+            continue
+        for clock in ("cpu_ms", "wall_ms"):
+            ratios[f"{name}_{clock}"] = other["query"][clock] / ours["query"][clock]
+            rest = max(ours["query"][clock] - ours["embedder"][clock], 0.01)
+            ratios[f"{name}_{clock}_without_embedder"] = (other["query"][clock] - other["embedder"][clock]) / rest
+        ratios[f"{name}_memory"] = other["memory_mib"] / max(ours["memory_mib"], 1.0)
+    return ratios
+
+
+def verdicts(systems: dict[str, dict[str, Any]], ratios: dict[str, float]) -> list[str]:
+    """Compare with what is to be reached."""
+    lines = []
+    for name in ("haystack", "llamaindex"):
+        if f"{name}_cpu_ms" in ratios:
+            target = TARGETS[f"{name}_ratio"]
+            value = ratios[f"{name}_cpu_ms"]
+            lines.append(
+                f"{'pass' if value >= target else 'MISS'}: {value:.0f} times {name}'s CPU time, to reach {target:g}"
+            )
+    if "shiguan" in systems:
+        ours = systems["shiguan"]
+        for label, value, target in (
+            ("ms CPU a question", ours["query"]["cpu_ms"], TARGETS["cpu_ms"]),
+            ("s to reopen", ours["open"]["wall_s"], TARGETS["reopen_s"]),
+        ):
+            lines.append(f"{'pass' if value <= target else 'MISS'}: {value:.2f} {label}, at most {target:g}")
+    return lines
+
+
+def table(result: dict[str, Any]) -> str:
+    """Write a result as Markdown."""
+    lines = [
+        "| system | CPU ms | wall ms | of it embedder | memory MiB | open s | build s |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for system in result["systems"].values():
+        query, embedder = system["query"], system["embedder"]
+        lines.append(
+            f"| {system['label']} | {query['cpu_ms']:.1f} | {query['wall_ms']:.1f} | {embedder['cpu_ms']:.1f} "
+            f"| {system['memory_mib']:.0f} | {system['open']['wall_s']:.2f} | {system['build']['wall_s']:.0f} |"
+        )
+    machine = result["machine"]
+    lines += [
+        "",
+        f"{result['children']:,} children, median of {result['queries']} questions, {machine['cpu']}, "
+        f"{machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, {result['date']}.",
+    ]
+    lines += [f"- {verdict}" for verdict in verdicts(result["systems"], result["ratios"])]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark, or one phase of it in this process."""
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.retrieval", description=__doc__.split("\n")[1])
+    parser.add_argument("--children", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=30)
+    parser.add_argument("--systems", nargs="+", choices=["shiguan", "haystack", "llamaindex"],
+                        default=["shiguan", "haystack", "llamaindex"])  # fmt: skip
+    parser.add_argument("--out", type=Path, default=RESULT, help="the JSON file (default: %(default)s)")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what was built here, to measure again without")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="print an earlier result and stop")
+    parser.add_argument("--phase", choices=["build", "search"], help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.table:
+        print(table(json.loads(options.table.read_text(encoding="utf-8"))))
+        return 0
+    if options.phase:
+        name = options.systems[0]
+        if options.phase == "build":
+            outcome = build(name, options.folder, options.children)
+        else:
+            outcome = search(name, options.folder, options.children, options.queries)
+        print(json.dumps(outcome))
+        return 0
+
+    from bench.speed.measuring import machine
+
+    systems = {}
+    for name in options.systems:
+        with tempfile.TemporaryDirectory(prefix="shiguan-benchmark-") as passing:
+            folder = options.keep / f"{name}-{options.children}" if options.keep else Path(passing)
+            folder.mkdir(parents=True, exist_ok=True)
+            systems[name] = run_system(name, folder, options.children, options.queries)
+    for system in systems.values():
+        system.pop("found")
+    result = {
+        "children": options.children,
+        "queries": options.queries,
+        "date": date.today().isoformat(),
+        "machine": machine(),
+        "systems": systems,
+        "ratios": compare(systems),
+        "targets": TARGETS,
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print(table(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Answer -> claims -> evidence -> verdicts -> citations."""

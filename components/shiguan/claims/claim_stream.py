@@ -1,0 +1,91 @@
+"""Checks the sentences of an answer while it is still being written."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from haystack import Document
+
+from shiguan.claims.cited_claims import CitedClaim, check_claim, citations_of, claim_record, numbered_passages
+from shiguan.claims.cited_text import write_cited
+from shiguan.claims.claims import ClaimedText, split_claims
+from shiguan.claims.not_found_reply import is_not_found
+
+_STOP = re.compile(r"[.!?。！？…\n]")
+_WORD = re.compile(r"[^\W_]")
+# A bracket that may become a citation mark when its end has come.
+_OPEN_MARK = re.compile(r"[\[【［〔][^\]】］〕\n]{0,40}\Z")
+
+
+class ClaimStream:
+    """
+    Gives each sentence with its verdict as soon as the next one has begun.
+
+    The sentences, their places and their verdicts are those that `CitationExtractor` gives for the whole answer: a
+    sentence counts as finished only when words follow it, because its citation marks may stand behind its stop. Two
+    things are known only at the end and are right only there: the confidence of a citation, which depends on how often
+    its passage is cited, and the owner of marks in answers that put them before the sentence.
+    """
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        """
+        Wait for an answer.
+
+        :param documents: The numbered passages that it is written from.
+        """
+        self._numbered = numbered_passages(documents)
+        self._text = ""
+        self._stopped_at = -1
+        self._checked: list[CitedClaim] = []
+
+    def add(self, piece: str) -> bool:
+        """
+        Take the next piece of the answer; cheap.
+
+        :param piece: Some characters.
+        :returns: Whether a sentence may have been finished, so that `finished` is worth calling.
+        """
+        piece = piece if self._text else piece.lstrip()
+        before = len(self._text)
+        self._text += piece
+        stops = [before + stop.start() for stop in _STOP.finditer(piece)]
+        if self._stopped_at < 0 and stops:
+            self._stopped_at = stops[0]
+        return self._stopped_at >= 0 and bool(_WORD.search(self._text, max(before, self._stopped_at + 1)))
+
+    def finished(self, *, last: bool = False) -> list[dict[str, Any]]:
+        """
+        Check the sentences that have been finished since the last call.
+
+        :param last: Whether the answer has come to its end.
+        :returns: For each claim what the answer's `metadata.claims` will say of it, its `index` there, and its
+            `citations` without their confidence.
+        """
+        text = self._text.strip() if last else _OPEN_MARK.sub("", self._text)
+        parts = split_claims(text)
+        settled = parts.claims if last else parts.claims[:-1]
+        if len(settled) <= len(self._checked) or (last and is_not_found(text)):
+            return []
+        # A stop that ended nothing (3.14, or one with only its mark behind it so far) stays in view until one does.
+        self._stopped_at = -1
+        known = len(self._checked)
+        self._checked += [check_claim(claim, self._numbered) for claim in settled[known:]]
+        added = {i: tuple(number for number, _ in one.found) for i, one in enumerate(self._checked) if one.added}
+        shown, places = write_cited(_first(parts, len(settled)), frozenset(self._numbered), added, "markdown")
+        return [
+            {
+                "index": sum(earlier.claim.checkable for earlier in self._checked[:index]),
+                **claim_record(one, places[index], shown),
+                "citations": _without_confidence(citations_of([one], [places[index]], self._numbered)),
+            }
+            for index, one in enumerate(self._checked)
+            if index >= known and one.claim.checkable
+        ]
+
+
+def _first(parts: ClaimedText, count: int) -> ClaimedText:
+    return ClaimedText(parts.text, parts.claims[:count], parts.marks)
+
+
+def _without_confidence(citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in citation.items() if name != "confidence"} for citation in citations]

@@ -1,0 +1,268 @@
+"""Holds passages ready for checking claims: which window has most of a claim, and what none of them has."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shiguan.claims.classical_chinese import character_weight, is_classical
+from shiguan.claims.verbatim import find_verbatim
+from shiguan.claims.word_differences import Comparison, compare
+from shiguan.models.rarity import rarity
+from shiguan.text.name_clues import foreign_names
+from shiguan.text.quantities import Quantity, quantities
+from shiguan.text.sentences import sentence_spans
+from shiguan.text.terms import terms
+
+_WIDEST = 3
+# A wider window must gain this much per sentence to be taken for the span; one lined up word by word, this much.
+_LENGTH_COST = 0.04
+_LINED_UP_COST = 0.05
+# How many windows are kept for the embedder, and how many are lined up with the claim.
+_KEPT, _LINED_UP = 8, 6
+# A term's weight: how rare it is among these passages, and how rare in writing at large.
+_LOCAL = 0.3
+_NUMBER_WEIGHT = 0.9
+_BEFORE_YEAR = re.compile(
+    r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$", re.IGNORECASE
+)
+_HAN_FROM = 0x2E7F
+# From these shares of a claim's words on, a window speaks of the same matter, so that another number is another
+# account: the higher one for a number that stands elsewhere in the passages.
+_SAME_MATTER, _SAME_SENTENCE = 0.6, 0.85
+_NAME_WEIGHT = 1.5
+
+
+@dataclass(frozen=True)
+class Window:
+    """
+    One to three neighbouring sentences of a passage.
+
+    :param passage: The passage's place in the list, from 0.
+    :param start: Where the first sentence starts in the passage, in code points.
+    :param end: Where the last one ends.
+    :param covered: The share of the claim's weight that it has, 0 to 1.
+    """
+
+    passage: int
+    start: int
+    end: int
+    covered: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """
+    What the passages have of a claim.
+
+    :param claim: The claim.
+    :param weight: How much the claim says: the sum of its terms' weights, about 1 for two rare words.
+    :param sentence: The largest share of that weight in one sentence, 0 to 1.
+    :param window: The largest share in three neighbouring sentences.
+    :param passages: The share that all passages together have.
+    :param windows: The windows with most of the claim, best first; the first is the supporting span.
+    :param foreign_numbers: Numbers and dates of the claim that no passage has, as the claim writes them.
+    :param foreign_names: Names of the claim that no passage has.
+    :param rival_number: A number of the first window that stands where the claim has another one; empty if none does.
+    :param comparison: The claim lined up with the window that repeats it best.
+    :param classical: Whether the passages are classical Chinese; the shares are then those of single characters.
+    :param verbatim: Whether a passage has the claim word for word; `windows[0]` is then that place.
+    """
+
+    claim: str
+    weight: float
+    sentence: float
+    window: float
+    passages: float
+    windows: tuple[Window, ...]
+    foreign_numbers: tuple[str, ...]
+    foreign_names: tuple[str, ...]
+    rival_number: str
+    comparison: Comparison
+    classical: bool = False
+    verbatim: bool = False
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    start: int
+    end: int
+    words: frozenset[str]
+    numbers: tuple[Quantity, ...]
+
+
+class Evidence:
+    """Some passages, split and counted once, against which any number of claims can be read."""
+
+    def __init__(self, passages: Sequence[str]) -> None:
+        """
+        Split the passages into sentences and count their words.
+
+        :param passages: The texts, whole.
+        """
+        self.texts = list(passages)
+        self._sentences = [
+            [
+                _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
+                for start, end in sentence_spans(text)
+            ]
+            for text in self.texts
+        ]
+        self._frequency = Counter(word for passage in self._sentences for one in passage for word in one.words)
+        self._total = sum(len(passage) for passage in self._sentences)
+        self._numbers = [number for passage in self._sentences for one in passage for number in one.numbers]
+        self._all = "\n".join(self.texts)
+        self._classical = is_classical(self._all)
+
+    def read(self, claim: str) -> Reading:
+        """
+        Find what the passages have of a claim.
+
+        :param claim: A sentence without citation marks.
+        :returns: The reading; all zero, without windows, where there is nothing to compare.
+        """
+        claimed = quantities(claim)
+        # Numbers are compared by value and not by spelling, so they are no terms here.
+        asked = list(dict.fromkeys(terms(_without(claim, claimed))))
+        nothing = Reading(claim, 0.0, 0.0, 0.0, 0.0, (), (), (), "", Comparison(0.0, ()))
+        if not self._total or not (asked or claimed):
+            return nothing
+        found = self._verbatim(claim)
+        if found is not None:
+            return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), (), (), "", Comparison(1.0, ()), verbatim=True)
+        names = tuple(name for name in foreign_names(claim, self._all) if self._is_foreign(name))
+        weights = self._weights(asked, names)
+        total = sum(weights.values()) + _NUMBER_WEIGHT * len(claimed)
+        shares, windows = self._windows(weights, claimed, total)
+        held = [any(number.agrees_with(other) for other in self._numbers) for number in claimed]
+        passages = sum(weight for word, weight in weights.items() if word in self._frequency)
+        return Reading(
+            claim,
+            total,
+            shares[0],
+            max(shares),
+            (passages + _NUMBER_WEIGHT * sum(held)) / total,
+            tuple(windows[:_KEPT]),
+            tuple(claim[n.start : n.end].strip() for n, there in zip(claimed, held, strict=True) if not there),
+            names,
+            self._rival(claim, weights, claimed, windows),
+            self._lined_up(claim, windows),
+            classical=self._classical,
+        )
+
+    def _verbatim(self, claim: str) -> Window | None:
+        for index, text in enumerate(self.texts):
+            found = find_verbatim(claim, text)
+            if found:
+                touched = [s for s in self._sentences[index] if s.start < found[1] and found[0] < s.end]
+                return Window(index, touched[0].start, touched[-1].end, 1.0)
+        return None
+
+    def _is_foreign(self, name: str) -> bool:
+        if not self._classical:
+            return len(name) > 1
+        # A retelling has many words that look new; only a name none of whose characters is there is certainly one.
+        return not any(character in self._frequency for character in terms(name) if len(character) == 1)
+
+    def _weights(self, asked: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+        named = {word for name in names for word in terms(name)}
+        most = math.log((self._total + 2) / 0.5)
+        weights = {}
+        for word in asked:
+            if self._classical and ord(word[0]) > _HAN_FROM:
+                weights[word] = character_weight(word) if len(word) == 1 else 0.0
+                continue
+            general = rarity(word)
+            here = math.log((self._total + 2) / (self._frequency[word] + 0.5)) / most
+            # Han characters have no place in the table beyond their shape, so what is local to them is scaled by it.
+            local = here * min(general, 1.0) if ord(word[0]) > _HAN_FROM else here
+            weight = _LOCAL * local + (1 - _LOCAL) * general
+            weights[word] = weight * (_NAME_WEIGHT if word in named else 1.0)
+        return weights
+
+    def _windows(
+        self, weights: dict[str, float], claimed: Sequence[Quantity], total: float
+    ) -> tuple[list[float], list[Window]]:
+        """Give the best share for one, two and three sentences, and the windows in the order of their worth."""
+        shares = [0.0] * _WIDEST
+        valued: list[tuple[float, int, Window]] = []
+        for index, passage in enumerate(self._sentences):
+            for first in range(len(passage)):
+                words: set[str] = set()
+                numbers: list[Quantity] = []
+                for width in range(min(_WIDEST, len(passage) - first)):
+                    last = passage[first + width]
+                    words |= weights.keys() & last.words
+                    numbers.extend(last.numbers)
+                    held = sum(any(number.agrees_with(other) for other in numbers) for number in claimed)
+                    covered = (sum(weights[word] for word in words) + _NUMBER_WEIGHT * held) / total
+                    shares[width] = max(shares[width], covered)
+                    window = Window(index, passage[first].start, last.end, covered)
+                    valued.append((covered - _LENGTH_COST * width, -len(valued), window))
+        valued.sort(key=lambda item: (item[0], item[1]), reverse=True)
+        return shares, [window for _, _, window in valued]
+
+    def _rival(
+        self, claim: str, weights: dict[str, float], claimed: Sequence[Quantity], windows: Sequence[Window]
+    ) -> str:
+        """Find a number in the best window that speaks of the same matter as the claim and says another one."""
+        if not windows or not claimed:
+            return ""
+        window = windows[0]
+        text = self.texts[window.passage][window.start : window.end]
+        near = quantities(text)
+        words = frozenset(terms(text))
+        total = sum(weights.values())
+        matter = sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
+        for number in claimed:
+            if any(number.agrees_with(other) for other in near):
+                continue
+            known = any(number.agrees_with(other) for other in self._numbers)
+            if matter < (_SAME_SENTENCE if known else _SAME_MATTER):
+                continue
+            spare = [other for other in near if not any(other.agrees_with(one) for one in claimed)]
+            rivals = [other for other in spare if _are_rivals((claim, number), (text, other))]
+            if rivals:
+                return text[rivals[0].start : rivals[0].end]
+        return ""
+
+    def _lined_up(self, claim: str, windows: Sequence[Window]) -> Comparison:
+        best, best_value = Comparison(0.0, ()), 0.0
+        for window in windows[:_LINED_UP]:
+            text = self.texts[window.passage][window.start : window.end]
+            comparison = compare(claim, text, self.texts[window.passage])
+            value = comparison.repeated - _LINED_UP_COST * (len(sentence_spans(text)) - 1)
+            if value > best_value:
+                best, best_value = comparison, value
+        return best
+
+
+def _without(claim: str, numbers: Sequence[Quantity]) -> str:
+    pieces = list(claim)
+    for number in numbers:
+        pieces[number.start : number.end] = " " * (number.end - number.start)
+    return "".join(pieces)
+
+
+def _are_rivals(one: tuple[str, Quantity], other: tuple[str, Quantity]) -> bool:
+    """40 miles and 30 years are no rivals: dates are, and what is followed by the same word."""
+    if _is_year(*one) or _is_year(*other):
+        return _is_year(*one) and _is_year(*other)
+    if one[1].kind != other[1].kind:
+        return False
+    unit = _unit(*one)
+    return one[1].kind != "number" or bool(unit and unit == _unit(*other))
+
+
+def _is_year(text: str, number: Quantity) -> bool:
+    if number.kind == "year":
+        return True
+    likely = number.kind == "number" and any(100 <= value <= 2100 and value.is_integer() for value in number.values)
+    return likely and bool(_BEFORE_YEAR.search(text[max(0, number.start - 12) : number.start]))
+
+
+def _unit(text: str, number: Quantity) -> str:
+    """Give the term behind a number."""
+    following = terms(text[number.end : number.end + 16])
+    return following[0] if following else ""

@@ -1,0 +1,206 @@
+"""Tells how an answer comes about, event by event, while the pipeline runs."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any
+
+from haystack.dataclasses import StreamingChunk
+
+from shiguan.claims.claim_stream import ClaimStream
+from shiguan.engine import answer_events as events
+from shiguan.engine.answer_events import AnswerEvent
+from shiguan.engine.answer_object import listed
+from shiguan.engine.pipeline_map import PipelineMap
+from shiguan.errors import AnswerError
+
+
+class AnswerStream:
+    """
+    Turns what a run reports into events.
+
+    A mode whose drafts may be rejected streams nothing of them: `token` and `claim` come when the answer is accepted.
+    In other modes tokens come as the model writes them, and each sentence is checked in a thread while the next one is
+    being written. The finished answer object has the last word: it is what the events were leading up to, and where the
+    two differ (marks that no source has are removed from it) it is right.
+    """
+
+    def __init__(self, query: str, plan: PipelineMap, explained: Mapping[str, str]) -> None:
+        """
+        Prepare for a run.
+
+        :param query: The question.
+        :param plan: The pipeline's map.
+        :param explained: The pipeline's `explain` section, which names the rewriter's `queries`.
+        """
+        self._query = query
+        self._plan = plan
+        self._rewriter = explained.get("queries", "").split(".")[0]
+        self._queue: asyncio.Queue[AnswerEvent] = asyncio.Queue()
+        self._count = 0
+        self._attempt = 0
+        self._claims: ClaimStream | None = None
+        self._pieces: asyncio.Queue[bool] = asyncio.Queue()
+        self._checking: asyncio.Task[None] | None = None
+        self._streamed = False
+        self._ended = False
+        self._started = time.perf_counter()
+        self._first_token: float | None = None
+
+    @property
+    def stages(self) -> set[str]:
+        """The stages whose outputs have to be reported to `on_outputs`."""
+        names = {self._rewriter, self._plan.sources.split(".")[0], *self._plan.graders}
+        return names - {""}
+
+    @property
+    def streams_tokens(self) -> bool:
+        """Whether the generator's own tokens are shown."""
+        return bool(self._plan.generator) and not self._plan.graders
+
+    async def events(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> AsyncGenerator[AnswerEvent, None]:
+        """
+        Run and tell.
+
+        :param answer: Runs the pipeline with this stream's callbacks and gives the answer object. It is cancelled when
+            the iterator is closed.
+        :yields: The events; the last one, and only that, is terminal.
+        """
+        running = asyncio.create_task(self._run(answer))
+        try:
+            while True:
+                event = await self._queue.get()
+                yield event
+                if event.is_terminal:
+                    break
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+
+    def on_begin(self, stage: str) -> None:
+        """
+        Note that a stage begins.
+
+        :param stage: Its name.
+        """
+        if not self._count and not self._rewriter:
+            # Every listener gets the same story: in this mode the question is searched for as it stands.
+            self._emit(events.QUERY_REWRITTEN, {"query": self._query, "queries": [self._query], "method": "none"})
+        if stage == self._plan.generator:
+            self._attempt += 1
+            self._emit(events.GENERATION_START, {"attempt": self._attempt})
+
+    def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
+        """
+        Note what a stage gave.
+
+        :param stage: Its name.
+        :param outputs: Its outputs, by socket.
+        """
+        if stage == self._rewriter and outputs.get("queries"):
+            queries = list(outputs["queries"])
+            said = {"query": outputs.get("query", queries[0]), "queries": queries}
+            self._emit(events.QUERY_REWRITTEN, {**said, "method": outputs.get("method", "")})
+        source, _, socket = self._plan.sources.partition(".")
+        if stage == source:
+            documents = outputs.get(socket) or []
+            self._claims = ClaimStream(documents)
+            self._emit(events.DOCUMENTS_RETRIEVED, {"attempt": self._attempt + 1, "documents": listed(documents)})
+        if stage in self._plan.graders:
+            self._tell_rejection(outputs)
+
+    async def on_chunk(self, chunk: StreamingChunk) -> None:
+        """
+        Pass on a piece of the answer.
+
+        :param chunk: What the generator streams.
+        """
+        if not chunk.content:
+            return
+        self._streamed = True
+        self._emit_token(chunk.content)
+        if self._claims is not None and self._claims.add(chunk.content):
+            self._check(last=False)
+
+    def _tell_rejection(self, outputs: dict[str, Any]) -> None:
+        retry = outputs.get("retry")
+        if retry:
+            record = retry["history"][-1]
+            why, queries = retry["feedback"], list(retry["queries"])
+        else:
+            reply = next(iter(outputs.get("replies") or ()), None)
+            grounding = reply.meta.get("grounding", {}) if reply is not None else {}
+            if grounding.get("status") != "refused":
+                return
+            record, queries = grounding["history"][-1], []
+            why = "\n".join(f"{claim['text']} ({claim['reason']})" for claim in grounding["claims"])
+        told = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
+        self._emit(events.DRAFT_REJECTED, told)
+
+    async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        try:
+            found = await answer()
+            await self._finish_claims()
+            if not self._streamed:
+                self._emit_accepted(found)
+            if self._first_token is not None:
+                found["metadata"]["time_to_first_token_ms"] = round(self._first_token, 2)
+            self._emit(events.GENERATION_COMPLETE, found)
+        except Exception as error:
+            self._emit(events.ERROR, {"message": str(error)}, error)
+        except asyncio.CancelledError:
+            # Nobody listens any more, or the process ends; whoever still listens must not wait for ever.
+            cancelled = AnswerError("The question was cancelled before it was answered. Ask again.")
+            self._emit(events.ERROR, {"message": str(cancelled)}, cancelled)
+            raise
+        finally:
+            if self._checking is not None:
+                self._checking.cancel()
+
+    def _check(self, *, last: bool) -> None:
+        self._pieces.put_nowait(last)
+        if self._checking is None:
+            self._checking = asyncio.create_task(self._check_claims())
+
+    async def _check_claims(self) -> None:
+        while self._claims is not None:
+            last = await self._pieces.get()
+            while not self._pieces.empty():
+                last = self._pieces.get_nowait()
+            for claim in await asyncio.to_thread(self._claims.finished, last=last):
+                self._emit(events.CLAIM, claim)
+            if last:
+                return
+
+    async def _finish_claims(self) -> None:
+        if self._streamed and self._claims is not None:
+            self._check(last=True)
+            if self._checking is not None:
+                await self._checking
+
+    def _emit_accepted(self, found: dict[str, Any]) -> None:
+        """Tell the accepted answer as if it were just being written: sentence by sentence, each with its verdict."""
+        text, at = found["answer"], 0
+        for index, claim in enumerate(found["metadata"]["claims"]):
+            self._emit_token(text[at : claim["end"]])
+            at = max(at, claim["end"])
+            cited = [
+                {name: value for name, value in citation.items() if name != "confidence"}
+                for citation in found["citations"]
+                if citation["claim"] == {"start": claim["start"], "end": claim["end"]}
+            ]
+            self._emit(events.CLAIM, {"index": index, **claim, "citations": cited})
+        self._emit_token(text[at:])
+
+    def _emit_token(self, text: str) -> None:
+        if text:
+            if self._first_token is None:
+                self._first_token = (time.perf_counter() - self._started) * 1000
+            self._emit(events.TOKEN, {"text": text})
+
+    def _emit(self, name: str, data: dict[str, Any], error: Exception | None = None) -> None:
+        if self._ended:
+            return
+        self._count += 1
+        self._ended = name in events.TERMINAL
+        self._queue.put_nowait(AnswerEvent(name, data, self._count, error))

@@ -1,0 +1,266 @@
+"""What a tenant has in the library: putting sources in, listing them, taking them out."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from haystack import logging
+from haystack.core.errors import PipelineRuntimeError
+from haystack.dataclasses import ByteStream
+
+from shiguan.engine.loading import load_pipeline, load_stores
+from shiguan.errors import RefusedError, ShiguanError
+
+logger = logging.getLogger(__name__)
+
+SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz")
+"""The files that a folder is searched for."""
+
+Progress = Callable[[str, int, int], None]
+"""A plain function called with a stage, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True)
+class IngestedFile:
+    """
+    What became of one file.
+
+    :param file: Its path as the caller named it.
+    :param sources: How many sources it holds: 1 for a book, the rows for JSONL.
+    :param parents: How many passages.
+    :param children: How many retrieval units.
+    :param new: How many of the children were not in the library before.
+    :param vectors: How many vectors were made, also of children that an earlier run left without one.
+    :param missing: How many of its children still have no vector; `warnings` says why.
+    :param removed: How many passages and units of an older version were taken out.
+    :param skipped: What was left out, each with `source`, `cause` and `next_step`, and with `stage` where it is the
+        pipeline that failed and not the file.
+    :param warnings: What went in with a reservation.
+    """
+
+    file: str
+    sources: int = 0
+    parents: int = 0
+    children: int = 0
+    new: int = 0
+    vectors: int = 0
+    missing: int = 0
+    removed: int = 0
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+class Library:
+    """
+    The sources of one deployment, by tenant.
+
+    :param deployment: A folder of `pipelines/`.
+    :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data folder.
+    :param index: The file that ingests, by name; a `Path` is a pipeline file of your own.
+    """
+
+    def __init__(
+        self, deployment: str = "embedded", *, data_dir: str | Path | None = None, index: str | Path = "index"
+    ) -> None:
+        self.deployment = deployment
+        self.index = index
+        self.data_dir = data_dir
+        self.stores = load_stores(deployment, data_dir=data_dir)
+
+    def ingest(
+        self, files: Sequence[Path | ByteStream], *, tenant_id: str, progress: Progress | None = None
+    ) -> Iterator[IngestedFile]:
+        """
+        Put files in, one after the other; each is whole in the library before the next begins.
+
+        A file on disk is known again by its path, a byte stream by its name: what came before under the same path or
+        name of the tenant is replaced.
+
+        :param files: Files, as `find_files` gives them, or byte streams with `file_name` in their meta.
+        :param tenant_id: Whose library they go into.
+        :param progress: A plain function told how far the current file is.
+        :yields: What became of each file, in order. A file that fails is reported and the next one goes on.
+        """
+        pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
+        inputs, outputs = pipeline.metadata["inputs"], pipeline.metadata["outputs"]
+        stages = {
+            name
+            for name, sockets in pipeline.outputs(include_components_with_connected_outputs=True).items()
+            if {"warnings", "skipped"} & sockets.keys()
+        } | {target.split(".")[0] for target in outputs.values()}
+        for file in files:
+            data: dict[str, dict[str, Any]] = {}
+            for name, value in (("sources", [file]), ("tenant_id", tenant_id), ("progress", progress)):
+                for target in inputs.get(name, []):
+                    component, socket = target.split(".")
+                    data.setdefault(component, {})[socket] = value
+            try:
+                results = pipeline.run(data, include_outputs_from=stages)
+            except PipelineRuntimeError as error:
+                yield IngestedFile(file=_name(file), skipped=[_failure(file, error)])
+                continue
+            yield _ingested(file, results, outputs)
+
+    def resume(self, *, tenant_id: str, progress: Progress | None = None) -> IngestedFile:
+        """
+        Make the vectors that a tenant's passages lack, from what is in the library; files are not needed.
+
+        Where the library has vectors of another embedder, those of all tenants go first: the two never stand together.
+
+        :param tenant_id: Whose library.
+        :param progress: A plain function told how far the work is.
+        :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty.
+        """
+        pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
+        writer: Any = pipeline.get_component("vector_writer")
+        done = writer.complete(_of_tenant(tenant_id), replace_others=True, progress=progress)
+        return IngestedFile(file="", vectors=done["written"], missing=done["missing"], warnings=done["warnings"])
+
+    def sources(self, *, tenant_id: str) -> list[dict[str, Any]]:
+        """
+        List what a tenant has, and how far it is.
+
+        :param tenant_id: Whose library.
+        :returns: For each source file `source`, `title`, `language`, `records` (sources in it), `passages`, `units`
+            (children that the file has), `words` and `vectors` (how many of these are found by their words and by their
+            vectors) and `complete`, by name. With fewer words than units an ingest was interrupted: ingest the file
+            again. With fewer vectors, that or `resume` makes them.
+        """
+        fields = ["source", "source_id", "file_id", "title", "language", "units"]
+        of_tenant = _of_tenant(tenant_id)
+        counts = self.stores["children"].count_by_file(of_tenant)
+        other = self.stores["children"].other_vectors()
+        by_name: dict[str, list[dict[str, Any]]] = {}
+        for meta in self.stores["parents"].list_meta(of_tenant, fields):
+            by_name.setdefault(meta["source"], []).append(meta)
+        return [_source(name, by_name[name], counts, vectors=not other) for name in sorted(by_name)]
+
+    def delete(self, source: str, *, tenant_id: str) -> int:
+        """
+        Take a source out: its children first, so that nothing that is found leads nowhere.
+
+        :param source: A source's file name, record id or `source_id`.
+        :param tenant_id: Whose library.
+        :returns: How many passages were taken out; 0 where there is no such source.
+        """
+        named = [
+            {"field": f"meta.{field}", "operator": "==", "value": source}
+            for field in ("source", "source_id", "record_id")
+        ]
+        filters = _of_tenant(tenant_id, {"operator": "OR", "conditions": named})
+        parents = self.stores["parents"].filter_documents(filters)
+        if not parents:
+            return 0
+        ids = sorted({parent.meta["source_id"] for parent in parents})
+        by_source = _of_tenant(tenant_id, {"field": "meta.source_id", "operator": "in", "value": ids})
+        self.stores["children"].delete_by_filter(by_source)
+        self.stores["parents"].delete_by_filter(by_source)
+        return len(parents)
+
+    def count(self, *, tenant_id: str) -> int:
+        """
+        Count a tenant's passages.
+
+        :param tenant_id: Whose library.
+        :returns: The number of parents.
+        """
+        return int(self.stores["parents"].count_documents_by_filter(_of_tenant(tenant_id)))
+
+
+def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
+    """
+    Find what can be ingested below some files and folders.
+
+    :param paths: Files and folders as a person typed them. A file that is named is always taken; in folders only known
+        types are, hidden files and links that lead nowhere left out.
+    :returns: Files, each once, folders in name order; and how many files of other types the folders hold, by suffix.
+    :raises RefusedError: If a path does not exist, or there is nothing to ingest at all.
+    """
+    files: dict[Path, Path] = {}
+    others: Counter[str] = Counter()
+    for given in map(Path, paths):
+        if not given.exists():
+            raise RefusedError(f"{given} does not exist. Check the path.")
+        if not given.is_dir():
+            files.setdefault(given.resolve(), given)
+            continue
+        for path in sorted(given.rglob("*")):
+            if not path.is_file() or any(part.startswith(".") for part in path.relative_to(given).parts):
+                continue
+            if path.name.lower().endswith(SUFFIXES):
+                files.setdefault(path.resolve(), path)
+            else:
+                others[path.suffix.lower() or path.name] += 1
+    if not files:
+        named = ", ".join(str(path) for path in paths)
+        raise RefusedError(f"There is nothing to ingest in {named}. Readable are {', '.join(SUFFIXES)}.")
+    return list(files.values()), others
+
+
+def _of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
+    tenant = {"field": "meta.tenant_id", "operator": "==", "value": tenant_id}
+    return {"operator": "AND", "conditions": [tenant, *conditions]}
+
+
+def _source(
+    name: str, parents: list[dict[str, Any]], counts: dict[str, tuple[int, int]], *, vectors: bool
+) -> dict[str, Any]:
+    records = {meta["source_id"] for meta in parents}
+    # A library of before this was told has no `units`: what is there is taken for all.
+    units = {meta["file_id"]: meta.get("units") for meta in parents}
+    found = {file: counts.get(file, (0, 0)) for file in units}
+    words = sum(count for count, _ in found.values())
+    embedded = sum(count for _, count in found.values()) if vectors else 0
+    total = sum(found[file][0] if told is None else told for file, told in units.items())
+    return {
+        "source": name,
+        "title": parents[0].get("title") if len(records) == 1 else None,
+        "language": Counter(meta.get("language", "und") for meta in parents).most_common(1)[0][0],
+        "records": len(records),
+        "passages": len(parents),
+        "units": total,
+        "words": words,
+        "vectors": embedded,
+        "complete": words == embedded == total,
+    }
+
+
+def _name(file: Path | ByteStream) -> str:
+    return str(file.meta.get("file_name", "")) if isinstance(file, ByteStream) else str(file)
+
+
+def _failure(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ShiguanError):
+            raise cause
+        cause = cause.__cause__
+    reason = error.__cause__ or error
+    return {
+        "source": Path(_name(file)).name,
+        "stage": error.component_name or "unknown",
+        "cause": f"the stage `{error.component_name}` failed: {type(reason).__name__}: {reason}",
+        "next_step": "Run again; nothing that was in the library is lost",
+    }
+
+
+def _ingested(file: Path | ByteStream, results: dict[str, Any], outputs: dict[str, str]) -> IngestedFile:
+    def value(name: str, default: Any) -> Any:
+        component, socket = outputs[name].split(".")
+        return results.get(component, {}).get(socket, default)
+
+    parents = value("parents", [])
+    return IngestedFile(
+        file=_name(file),
+        sources=len({parent.meta["source_id"] for parent in parents}),
+        parents=len(parents),
+        children=len(value("children", [])),
+        new=value("new", 0),
+        vectors=value("vectors", 0),
+        missing=value("missing", 0),
+        removed=value("removed", 0),
+        skipped=[entry for stage in results.values() for entry in stage.get("skipped", [])],
+        warnings=list(dict.fromkeys(text for stage in results.values() for text in stage.get("warnings", []))),
+    )

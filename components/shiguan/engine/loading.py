@@ -1,0 +1,228 @@
+"""From a YAML file to a pipeline that can run: found by name, checked, pruned to what is asked of it."""
+
+import logging
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shiguan.checking.pipeline_check import check_pipeline
+from shiguan.engine.pruning import pruned
+from shiguan.errors import ConfigurationError
+from shiguan.resources import resource_folder
+
+if TYPE_CHECKING:
+    from haystack import AsyncPipeline
+
+# Not Haystack's logging: a file that is refused shall not wait for Haystack.
+logger = logging.getLogger(__name__)
+
+_SENTENCE_TRANSFORMERS = "haystack_integrations.components.embedders.sentence_transformers."
+_STORE_PREFIX = "shiguan.stores.embedded."
+
+
+def load_pipeline(
+    deployment: str, mode: str | Path, *, data_dir: str | Path | None = None, outputs: list[str] | None = None
+) -> "AsyncPipeline":
+    """
+    Load one mode of one deployment, ready to run.
+
+        pipeline = load_pipeline("embedded", "simple")
+        pipeline.run({"query": "...", ...})     # or await pipeline.run_async(...)
+
+    The file's own `inputs`, `outputs` and `explain` come back in `pipeline.metadata`, so that a caller need not know
+    which component listens to the question: see `shiguan.Runner`, which uses them.
+
+    :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
+    :param mode: A file of that folder: `simple`, `advanced`, `precise` or `index`. A `Path` is a pipeline file of your
+        own, anywhere; a string never is, so that a mode's name that comes from elsewhere opens no file.
+    :param data_dir: Where the embedded stores keep their data; None leaves it to $SHIGUAN_DATA_DIR, else the user's
+        data folder.
+    :param outputs: Names from the file's `outputs` section; only the components that they need are built. For
+        example `["documents"]` gives the retrieval alone, without a prompt or a generator. None builds everything.
+    :returns: The pipeline. It can run in an event loop (`run_async`) and outside one (`run`).
+    :raises ConfigurationError: If there is no such deployment, mode or output, or the file is broken.
+    :raises UnsafePipelineError: If building the file could run code or show one tenant's documents to another (what
+        `shiguan check` refuses), or if HAYSTACK_UNSAFE_DESERIALIZATION is set.
+    """
+    definition = read_definition(deployment, mode)
+    # Looking for a file, or at one that is refused, shall not wait for Haystack.
+    from haystack import AsyncPipeline  # noqa: PLC0415
+
+    if outputs is not None:
+        definition = pruned(definition, outputs, f"{deployment}/{_name(mode)}")
+    if data_dir is not None:
+        _set_data_dir(definition, str(data_dir))
+    definition["metadata"] = {
+        **(definition.get("metadata") or {}),
+        "deployment": deployment,
+        "mode": _name(mode),
+        "inputs": definition.pop("inputs", None) or {},
+        "outputs": definition.pop("outputs", None) or {},
+        "explain": definition.pop("explain", None) or {},
+    }
+    try:
+        return AsyncPipeline.from_dict(definition)
+    except Exception as error:  # Haystack raises whatever a component's __init__ raised; all of it is configuration.
+        if "shiguan[" not in str(error):  # the stores' extras name themselves
+            _require_extra(definition, f"{deployment}/{_name(mode)}")
+        raise ConfigurationError(
+            f"The pipeline `{deployment}/{_name(mode)}` could not be built: {error} Correct the file, or what it needs."
+        ) from error
+
+
+def list_modes() -> dict[str, list[str]]:
+    """
+    Name what can be loaded.
+
+    :returns: Each deployment with its modes, `index` left out; those of $SHIGUAN_PIPELINES_DIR are among them.
+    :raises ConfigurationError: If $SHIGUAN_PIPELINES_DIR is set and is no folder.
+    """
+    modes: dict[str, set[str]] = {}
+    for file in (file for folder in _folders() for file in folder.glob("*/*.yml")):
+        modes.setdefault(file.parent.name, set()).add(file.stem)
+    return {deployment: sorted(modes[deployment] - {"index"}) for deployment in sorted(modes)}
+
+
+def describe_mode(deployment: str, mode: str) -> str:
+    """
+    Give the comment that opens a mode's file: what it is for, what it costs, what it needs.
+
+    :param deployment: A folder of `pipelines/`.
+    :param mode: A file of that folder.
+    :returns: The comment's lines without their `#`.
+    """
+    lines = []
+    for line in pipeline_path(deployment, mode).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# ").rstrip())
+    return "\n".join(lines)
+
+
+def pipeline_path(deployment: str, mode: str | Path) -> Path:
+    """
+    Find the file of a mode.
+
+    :param deployment: A folder of `pipelines/`.
+    :param mode: A file of that folder, without `.yml`; a `Path` is the file itself.
+    :returns: The file's path.
+    :raises ConfigurationError: If there is none; the message lists what there is.
+    """
+    known = list_modes()
+    if deployment not in known:
+        raise ConfigurationError(
+            f"There is no deployment `{deployment}`. Known deployments: {', '.join(known)}. Name one of these."
+        )
+    if isinstance(mode, Path):
+        if not mode.is_file():
+            raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
+        return mode
+    if mode in [*known[deployment], "index"]:
+        for folder in _folders():
+            path = folder / deployment / f"{mode}.yml"
+            if path.is_file():
+                return path
+    raise ConfigurationError(
+        f"The deployment `{deployment}` has no mode `{mode}`. Known modes: {', '.join(known[deployment])}. "
+        "Name one of these."
+    )
+
+
+def _folders() -> list[Path]:
+    """Say where deployments are: a file of one's own comes before the packaged one of the same name."""
+    shipped = resource_folder("pipelines")
+    own = os.environ.get("SHIGUAN_PIPELINES_DIR")
+    if not own:
+        return [shipped]
+    if not Path(own).is_dir():
+        raise ConfigurationError(
+            f"$SHIGUAN_PIPELINES_DIR names {own}, which is no folder. Make it, with a folder for each deployment, or "
+            "unset the variable."
+        )
+    return [Path(own), shipped]
+
+
+def read_definition(deployment: str, mode: str | Path) -> dict[str, Any]:
+    """
+    Read a mode's YAML as data and check that it is sound and safe to build.
+
+    :param deployment: A folder of `pipelines/`.
+    :param mode: A file of that folder, or a `Path`.
+    :returns: The file's content.
+    :raises ConfigurationError: If the file is missing or broken; the message lists everything that is wrong.
+    :raises UnsafePipelineError: If building it could run code or show one tenant's documents to another.
+    """
+    name = str(mode) if isinstance(mode, Path) else f"{deployment}/{mode}.yml"
+    report = check_pipeline(pipeline_path(deployment, mode), name)
+    if report.error is not None:
+        raise report.error
+    if report.allowed_types:
+        logger.warning("%s is checked with more types than Shiguan allows: %s", name, ", ".join(report.allowed_types))
+    return report.content or {}
+
+
+def _name(mode: str | Path) -> str:
+    return mode.stem if isinstance(mode, Path) else mode
+
+
+def _mappings(node: Any) -> Iterator[dict[str, Any]]:
+    """Every mapping of a YAML tree once, however many anchors point to it."""
+    stack, seen = [node], set()
+    while stack:
+        current = stack.pop()
+        if not isinstance(current, dict | list) or id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, dict):
+            yield current
+            stack.extend(current.values())
+        else:
+            stack.extend(current)
+
+
+def _require_extra(definition: dict[str, Any], name: str) -> None:
+    """Name the extra that is missing, where Haystack would name a module of it."""
+    needed = any(str(node.get("type", "")).startswith(_SENTENCE_TRANSFORMERS) for node in _mappings(definition))
+    if needed and find_spec("sentence_transformers") is None:
+        raise ConfigurationError(
+            f"The pipeline `{name}` embeds with sentence-transformers, which is not installed. Install it with "
+            '`pip install "shiguan[transformers]"`; docs/deploy.md says how without GPU packages.'
+        )
+
+
+def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
+    for node in _mappings(definition):
+        if str(node.get("type", "")).startswith(_STORE_PREFIX) and "document_store" not in node.get(
+            "init_parameters", {}
+        ):
+            parameters = node.setdefault("init_parameters", {})
+            parameters["path"] = parameters.get("path") or data_dir
+
+
+def load_stores(deployment: str, *, data_dir: str | Path | None = None) -> dict[str, Any]:
+    """
+    Build a deployment's document stores alone, without the components around them.
+
+    :param deployment: A folder of `pipelines/`.
+    :param data_dir: Where the embedded stores keep their data; None as in `load_pipeline`.
+    :returns: `parents` and `children`: the stores that the `index` pipeline writes to.
+    :raises ConfigurationError: If the `index` pipeline does not name them as its writers' stores.
+    """
+    from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
+
+    definition = read_definition(deployment, "index")
+    if data_dir is not None:
+        _set_data_dir(definition, str(data_dir))
+    stores = {}
+    for name, writer in (("parents", "parent_writer"), ("children", "child_writer")):
+        try:
+            spec = definition["components"][writer]["init_parameters"]["document_store"]
+        except (KeyError, TypeError) as error:
+            raise ConfigurationError(
+                f"{deployment}/index.yml has no component `{writer}` with a `document_store`. Add it: it says where "
+                f"{name} are kept."
+            ) from error
+        stores[name] = default_from_dict(import_class_by_name(spec["type"]), spec)
+    return stores

@@ -1,0 +1,152 @@
+"""One question on its way through a pipeline: timed, bounded, and ended with everything that it started."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from typing import Any, cast
+
+from haystack import AsyncPipeline
+from haystack.core.errors import PipelineRuntimeError
+from haystack.errors import FilterError
+
+from shiguan.engine.answer_object import Results
+from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError
+from shiguan.llm.run_watch import RunWatch, TimeLimits
+from shiguan.llm.stage_timer import watched_stages
+from shiguan.llm.tally import LlmTally, tallied_llm_calls
+
+
+class PipelineRun:
+    """
+    Runs a pipeline once.
+
+    However it ends (an answer, an error, a limit, the caller's task cancelled), no stage of it begins any more and what
+    was under way, calls of language models included, is cancelled. Stages that compute in a thread come to their end
+    unheard.
+    """
+
+    def __init__(
+        self,
+        pipeline: AsyncPipeline,
+        data: dict[str, dict[str, Any]],
+        *,
+        wanted: Collection[str],
+        limits: TimeLimits | None = None,
+        limited: Collection[str] = (),
+        on_begin: Callable[[str], None] | None = None,
+        on_outputs: Callable[[str, dict[str, Any]], None] | None = None,
+    ) -> None:
+        """
+        Prepare a run.
+
+        :param pipeline: The pipeline.
+        :param data: Its inputs, by component and socket.
+        :param wanted: The components whose outputs are wanted.
+        :param limits: How long the parts of the run may take.
+        :param limited: The stages to which the limit for retrieval applies.
+        :param on_begin: Called with the name of each stage that begins.
+        :param on_outputs: Called with the name and the outputs of each wanted stage when it has finished.
+        """
+        self.tally = LlmTally()
+        self.times: dict[str, float] = {}
+        self._pipeline = pipeline
+        self._data = data
+        self._wanted = set(wanted)
+        self._limits = limits or TimeLimits()
+        self._limited = limited
+        self._on_begin = on_begin
+        self._on_outputs = on_outputs
+
+    async def results(self) -> Results:
+        """
+        Run to the end.
+
+        :returns: The outputs of the wanted stages, in the order of the file: what is told about a run is then told in
+            the order in which it happened.
+        :raises TimeLimitError: If the run or one of its stages takes too long.
+        :raises ShiguanError: If a stage fails.
+        """
+        started = time.perf_counter()
+        timer = asyncio.timeout(self._limits.request)
+        loop = asyncio.get_running_loop()
+        watch = RunWatch(
+            limits=self._limits,
+            limited=self._limited,
+            on_begin=self._on_begin,
+            on_overrun=lambda: timer.reschedule(loop.time()),
+        )
+        try:
+            with watched_stages(watch), tallied_llm_calls() as self.tally:
+                try:
+                    async with timer:
+                        final = await self._outputs(watch)
+                finally:
+                    at_work = watch.running
+                    await watch.stop()
+        except PipelineRuntimeError as error:
+            ours = _ours_behind(error)
+            if ours is None:
+                raise _in_words(error) from error
+            # It lies behind Haystack's: to name that as its cause would make a circle of causes.
+            raise ours from ours.__cause__
+        except TimeoutError as error:
+            if not timer.expired() or isinstance(error, ShiguanError):
+                raise
+            raise self._too_long(watch.overran, at_work) from None
+        self.times = {**watch.times, "total": (time.perf_counter() - started) * 1000}
+        return {stage: final[stage] for stage in self._pipeline.graph.nodes if stage in final}
+
+    async def _outputs(self, watch: RunWatch) -> Results:
+        final: Results = {}
+        told: Counter[str] = Counter()
+        outputs_as_they_come = cast(
+            "AsyncGenerator[Results, None]",
+            self._pipeline.run_async_generator(self._data, include_outputs_from=self._wanted),
+        )
+        async with aclosing(outputs_as_they_come):
+            async for partial in outputs_as_they_come:
+                final = partial
+                if self._on_outputs is None or len(partial) != 1:
+                    continue
+                ((name, outputs),) = partial.items()
+                # What comes once more than the stage ran is the summary of the whole run.
+                if told[name] < watch.visits[name]:
+                    told[name] += 1
+                    self._on_outputs(name, outputs)
+        return final
+
+    def _too_long(self, overran: str, at_work: list[str]) -> TimeLimitError:
+        if overran:
+            return TimeLimitError(
+                f"The stage `{overran}` took longer than {self._limits.retrieval:g} s, which is the limit for finding "
+                "passages. Ask again, or ask for less.",
+                stage=overran,
+            )
+        during = f" while `{at_work[-1]}` was at work" if at_work else ""
+        return TimeLimitError(
+            f"The question took longer than {self._limits.request:g} s{during}. Ask again, or ask for less.",
+            stage=at_work[-1] if at_work else "",
+        )
+
+
+def _ours_behind(error: PipelineRuntimeError) -> ShiguanError | None:
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ShiguanError):
+        cause = cause.__cause__
+    if isinstance(cause, AnswerError) and not cause.stage:
+        cause.stage = error.component_name or ""
+    return cause
+
+
+def _in_words(error: PipelineRuntimeError) -> ShiguanError:
+    reason = error.__cause__ or error
+    if isinstance(reason, FilterError):
+        return RefusedError(f"The filters cannot be used: {' '.join(str(reason).split())} Correct them.")
+    stage = error.component_name or "unknown"
+    return AnswerError(
+        f"The stage `{stage}` failed: {type(reason).__name__}: {reason}. Nothing was answered; try again, and run with "
+        "SHIGUAN_LOG_LEVEL=DEBUG to see more.",
+        stage=stage,
+    )

@@ -1,0 +1,276 @@
+"""One mode of one deployment, asked by flat arguments and answering with one plain object."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from haystack import Document, GeneratedAnswer
+from haystack.dataclasses import StreamingChunk
+
+from shiguan.engine.answer_events import AnswerEvent
+from shiguan.engine.answer_object import Results, answer_object, value_at, warnings_of
+from shiguan.engine.answer_stream import AnswerStream
+from shiguan.engine.loading import load_pipeline
+from shiguan.engine.pipeline_map import map_of
+from shiguan.engine.pipeline_run import PipelineRun
+from shiguan.engine.question import MAX_QUESTION, AskOptions, checked_question
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError
+
+__all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
+
+_TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language")
+
+
+class Runner:
+    """
+    Asks a mode and gives back the answer object that the command line and the server print.
+
+    Everything that is not the pipeline's own business stands here once: a question is checked before anything runs,
+    flat arguments find their components through the file's `inputs`, warnings of all stages come together, and a run
+    that ends without an answer is an error with a stage in it.
+
+        with Runner("embedded", "simple", data_dir="library") as runner:
+            print(runner.ask("Who was Guo Ziyi?", tenant_id="default")["answer"])
+
+    One runner has one event loop of its own and answers one question at a time; a program with a loop awaits
+    `ask_async`, or listens to `stream`, instead, as often at once as it likes. A question whose task is cancelled, or
+    whose stream is closed, ends at once, and so do its calls of language models.
+    """
+
+    def __init__(
+        self,
+        deployment: str = "embedded",
+        mode: str | Path = "simple",
+        *,
+        data_dir: str | Path | None = None,
+        retrieval_only: bool = False,
+        outputs: list[str] | None = None,
+    ) -> None:
+        """
+        Load the mode.
+
+        :param deployment: A folder of `pipelines/`.
+        :param mode: A file of that folder; a `Path` is a pipeline file of your own.
+        :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data
+            folder.
+        :param retrieval_only: Build only what finds passages; `ask` is not available then.
+        :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
+        :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
+        """
+        self.deployment = deployment
+        self.mode = mode.stem if isinstance(mode, Path) else mode
+        wanted = ["documents"] if retrieval_only else outputs
+        self.retrieval_only = wanted is not None and "answers" not in wanted
+        self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=wanted)
+        self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
+        self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
+        self._explained: dict[str, str] = self.pipeline.metadata["explain"]
+        self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
+        self._loop = asyncio.Runner()
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the runner's event loop; stores stay open for the other pipelines of the process."""
+        self._loop.close()
+
+    def warm_up(self) -> None:
+        """Load models and open stores now rather than at the first question."""
+        self.pipeline.warm_up()
+
+    def ask(
+        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
+    ) -> dict[str, Any]:
+        """
+        Answer a question from the tenant's documents.
+
+        :param query: The question, 1 to 2,000 characters.
+        :param tenant_id: Whose documents may be seen.
+        :param explain: Whether `metadata.explain` tells what each stage did.
+        :param options: What else the question comes with, see `AskOptions`.
+        :returns: The answer object: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
+        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
+        :raises AnswerError: If a stage fails; the message names it.
+        """
+        with self._turn:
+            return self._loop.run(self.ask_async(query, tenant_id=tenant_id, explain=explain, **options))
+
+    async def ask_async(
+        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
+    ) -> dict[str, Any]:
+        """
+        Answer a question from the tenant's documents, from within an event loop.
+
+        :param query: The question, 1 to 2,000 characters.
+        :param tenant_id: Whose documents may be seen.
+        :param explain: Whether `metadata.explain` tells what each stage did.
+        :param options: What else the question comes with.
+        :returns: The answer object, as `ask` gives it.
+        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
+        :raises AnswerError: If a stage fails; the message names it.
+        :raises TimeLimitError: If the question or one of its stages takes longer than its limit.
+        """
+        return await self._answer(query, tenant_id, options, explain=explain)
+
+    async def stream(
+        self, query: str, *, tenant_id: str, **options: Unpack[AskOptions]
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """
+        Answer a question and tell how the answer comes about; see `shiguan.engine.answer_events` for the events.
+
+        :param query: The question, 1 to 2,000 characters.
+        :param tenant_id: Whose documents may be seen.
+        :param options: What else the question comes with.
+        :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
+            raised.
+        """
+        telling = AnswerStream(query, self._map, self._explained)
+        async with aclosing(telling.events(lambda: self._answer(query, tenant_id, options, telling=telling))) as events:
+            async for event in events:
+                yield event
+
+    def search(
+        self, query: str, *, tenant_id: str, top_k: int | None = None, filters: dict[str, Any] | None = None
+    ) -> tuple[list[Document], list[str]]:
+        """
+        Find the passages that an answer would be built from, without building one.
+
+        :param query: The question, 1 to 2,000 characters.
+        :param tenant_id: Whose documents may be seen.
+        :param top_k: How many passages at most.
+        :param filters: Further conditions in Haystack's filter format.
+        :returns: Parents in the mode's final order, and the warnings of the stages that found them.
+        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
+        :raises AnswerError: If a stage fails; the message names it.
+        """
+        wanted = self._outputs["documents"]
+        with self._turn:
+            run = self._new_run(query, tenant_id, AskOptions(top_k=top_k, filters=filters), wanted=[wanted])
+            results = self._loop.run(run.results())
+        return value_at(results, wanted) or [], warnings_of(results)
+
+    def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Unpack[AskOptions]) -> dict[str, Any]:
+        """
+        Run a question and see what passes between the stages, for those who measure a mode.
+
+        :param query: The question, 1 to 2,000 characters.
+        :param tenant_id: Whose documents may be seen.
+        :param outputs: Names of the file's `outputs` that this runner was built with, or `component.socket`.
+        :param options: What else the question comes with.
+        :returns: `outputs`, name to value, None where the run did not come by, and `first`, the same of each stage's
+            first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
+            tokens by kind; and `warnings`.
+        :raises ConfigurationError: If the file has no such output.
+        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
+        :raises AnswerError: If a stage fails; the message names it.
+        """
+        for name in outputs:
+            if name not in self._outputs and name.partition(".")[0] not in self.pipeline.graph:
+                raise ConfigurationError(
+                    f"The mode `{self.mode}` has no output `{name}`. Its outputs: {', '.join(self._outputs)}. Name one "
+                    "of these, or add it to the file."
+                )
+        targets = {name: self._outputs.get(name, name) for name in outputs}
+        first: Results = {}
+        run = self._new_run(query, tenant_id, options, wanted=targets.values(), on_outputs=first.setdefault)
+        with self._turn:
+            results = self._loop.run(run.results())
+        return {
+            "outputs": {name: value_at(results, target) for name, target in targets.items()},
+            "first": {name: value_at(first, target) for name, target in targets.items()},
+            "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
+            "llm_calls": run.tally.calls,
+            "usage": run.tally.usage,
+            "warnings": warnings_of(results),
+        }
+
+    async def _answer(
+        self,
+        query: str,
+        tenant_id: str,
+        options: AskOptions,
+        *,
+        explain: bool = False,
+        telling: AnswerStream | None = None,
+    ) -> dict[str, Any]:
+        if self.retrieval_only:
+            raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
+        wanted = [self._outputs["answers"], *(self._explained.values() if explain else ())]
+        run = self._new_run(query, tenant_id, options, wanted=wanted, telling=telling)
+        results = await run.results()
+        answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
+        if not answers:
+            raise AnswerError(
+                f"The mode `{self.mode}` ended without an answer. A stage before `{self._outputs['answers']}` was left "
+                "out; run `shiguan check` on its file."
+            )
+        answer = answer_object(answers[0], mode=self.mode, times=run.times, tally=run.tally, results=results)
+        answer["metadata"]["warnings"] += self._unheard(options)
+        if explain:
+            answer["metadata"]["explain"] = {
+                name: value_at(results, target) for name, target in self._explained.items()
+            }
+        return answer
+
+    def _new_run(
+        self,
+        query: str,
+        tenant_id: str,
+        options: AskOptions,
+        *,
+        wanted: Collection[str],
+        telling: AnswerStream | None = None,
+        on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
+    ) -> PipelineRun:
+        values: dict[str, Any] = {**options, "query": checked_question(query), "tenant_id": tenant_id}
+        data: dict[str, dict[str, Any]] = {}
+        for name, targets in self._inputs.items():
+            # A value of None means "as the YAML says": it must not reach a component as an explicit None.
+            if values.get(name) is not None:
+                for target in targets:
+                    component, socket = target.split(".")
+                    data.setdefault(component, {})[socket] = values[name]
+        stages = self._map.warning | {target.split(".")[0] for target in wanted}
+        writing = data.setdefault(self._map.generator, {}) if self._map.generator else {}
+        if options.get("temperature") is not None:
+            writing["generation_kwargs"] = {"temperature": options["temperature"]}
+        if telling is not None:
+            stages |= telling.stages
+            if telling.streams_tokens:
+                writing["streaming_callback"] = _forwarding(telling)
+        if not writing:
+            data.pop(self._map.generator, None)
+        return PipelineRun(
+            self.pipeline,
+            data,
+            wanted=stages,
+            limits=options.get("limits"),
+            limited=self._map.reading,
+            on_begin=telling.on_begin if telling else None,
+            on_outputs=telling.on_outputs if telling else on_outputs,
+        )
+
+    def _unheard(self, options: AskOptions) -> list[str]:
+        names = [name for name in _TOLD_IF_UNHEARD if options.get(name) is not None and name not in self._inputs]
+        if options.get("temperature") is not None and not self._map.generator:
+            names.append("temperature")
+        return [f"The mode `{self.mode}` does not take `{name}`: it was left aside." for name in names]
+
+
+def _forwarding(telling: AnswerStream) -> Any:
+    # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
+    async def forward(chunk: StreamingChunk) -> None:
+        await telling.on_chunk(chunk)
+
+    return forward

@@ -1,0 +1,129 @@
+"""What a self-correcting loop carries from one attempt to the next, and how its attempts compare."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+
+from shiguan.claims.answer_check import CheckedClaim
+
+_PREVIEW = 160
+
+
+def first_state(question: str, queries: Sequence[str] | None, carried: dict[str, Any]) -> dict[str, Any]:
+    """
+    Open the loop.
+
+    :param question: The person's question.
+    :param queries: What to search for; None for the question alone.
+    :param carried: Further values that stages inside the loop need again in every round, such as the tenant's filters.
+    :returns: The state, plain data: `attempt` from 1, `question`, `query` and `queries` (what to search for in this
+        round), `documents` (passages found before, best first), `feedback` (for the next prompt), `history`, `best`
+        (the best attempt so far), `reformulated`, `llm_calls` (of the graders), `warnings` and `carried`.
+    """
+    return {
+        "attempt": 1,
+        "question": question,
+        "query": question,
+        "queries": list(dict.fromkeys(query for query in (queries or [question]) if query.strip())) or [question],
+        "documents": [],
+        "feedback": "",
+        "history": [],
+        "best": None,
+        "reformulated": False,
+        "llm_calls": 0,
+        "warnings": [],
+        "carried": dict(carried),
+    }
+
+
+def attempt_record(attempt: int, query: str, reply: ChatMessage, claims: Sequence[CheckedClaim]) -> dict[str, Any]:
+    """
+    Describe an attempt for the answer's history.
+
+    :param attempt: Its number, from 1.
+    :param query: What was searched for.
+    :param reply: What the generator said.
+    :param claims: Its claims, checked.
+    :returns: `attempt`, `query`, `verdicts` (how many of each), `score` and `least` (mean and least support, 0 to 1;
+        1 without claims), `preview`, `model` and `usage`.
+    """
+    verdicts = dict.fromkeys(("supported", "partial", "unsupported", "contradicted"), 0)
+    for claim in claims:
+        verdicts[claim.support.verdict] += 1
+    scores = [claim.support.score for claim in claims]
+    text = " ".join((reply.text or "").split())
+    return {
+        "attempt": attempt,
+        "query": query,
+        "verdicts": verdicts,
+        "score": round(sum(scores) / len(scores), 4) if scores else 1.0,
+        "least": round(min(scores), 4) if scores else 1.0,
+        "preview": text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…",
+        "model": reply.meta.get("model", ""),
+        "usage": reply.meta.get("usage", {}),
+    }
+
+
+def worth(claims: Sequence[CheckedClaim], *, accepted: bool, answered: bool) -> float:
+    """
+    Tell how good an attempt is, for choosing the best of several.
+
+    :param claims: Its claims, checked.
+    :param accepted: Whether the grader let it pass.
+    :param answered: Whether it is an answer at all.
+    :returns: 0 for no answer, up to 2 for an accepted one with full support.
+    """
+    if not answered:
+        return 1.0 if accepted else 0.0
+    if not claims:
+        return 1.0 + accepted * 0.5
+    share = sum(claim.is_grounded for claim in claims) / len(claims)
+    mean = sum(claim.support.score for claim in claims) / len(claims)
+    return float(accepted) + 0.7 * share + 0.3 * mean
+
+
+def as_verdicts(claims: Sequence[CheckedClaim], documents: Sequence[Document]) -> list[dict[str, Any]]:
+    """
+    Write checked claims as plain data.
+
+    :param claims: The claims.
+    :param documents: The passages that they were checked against, in the same order.
+    :returns: For each `text`, `start` and `end` (in the answer without marks, in code points), `verdict`, `score`,
+        `reason`, `number` and `parent_id` of the supporting passage (None and empty if there is none), `support` (start
+        and end of the span in the stored passage) and `quote`.
+    """
+    verdicts = []
+    for one in claims:
+        support = one.support
+        document = documents[support.passage] if 0 <= support.passage < len(documents) else None
+        offset = (document.meta.get("cut") or [0])[0] if document else 0
+        verdicts.append(
+            {
+                "text": one.claim.text,
+                "start": one.claim.start,
+                "end": one.claim.end,
+                "verdict": support.verdict,
+                "score": round(support.score, 4),
+                "reason": support.reason,
+                "number": document.meta.get("number", support.passage + 1) if document else None,
+                "parent_id": document.id if document else "",
+                "support": {"start": offset + support.start, "end": offset + support.end} if document else None,
+                "quote": one.quote,
+            }
+        )
+    return verdicts
+
+
+def passages_for_retry(passages: Sequence[Document], verdicts: Sequence[dict[str, Any]]) -> list[Document]:
+    """
+    Order the passages of an attempt for the next one: those that supported something first.
+
+    :param passages: What the attempt read, in its order.
+    :param verdicts: Its verdicts.
+    :returns: The same passages, each once.
+    """
+    useful = {verdict["parent_id"] for verdict in verdicts if verdict["verdict"] in ("supported", "partial")}
+    unique = list({passage.id: passage for passage in passages}.values())
+    return sorted(unique, key=lambda passage: passage.id not in useful)

@@ -1,0 +1,80 @@
+"""Takes sentences out of an answer, or marks them, and leaves the rest as it was written."""
+
+import re
+from collections.abc import Collection
+
+from shiguan.claims.claims import ClaimedText
+
+_EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
+_STOP = re.compile(r"[.!?。！？…\"”’」』)）*]*$")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
+_HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{0,80}[:：])$")
+
+
+def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
+    """
+    Write an answer without some of its claims.
+
+    Their marks go with them, and so do list items and headings that are left with nothing.
+
+    :param parts: The answer taken apart.
+    :param removed: The places of the claims to leave out.
+    :returns: The answer with its other marks as `[1]`; empty if nothing is left that claims something.
+    """
+    left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
+    if not any(claim.checkable for claim in left):
+        return ""
+    gone = [(claim.start, _end(parts, index)) for index, claim in enumerate(parts.claims) if index in removed]
+    pieces: list[str] = []
+    for place, character in enumerate(f"{parts.text}\0"):
+        if not any(start < place <= end for start, end in gone):
+            pieces.extend(f"[{number}]" for at, numbers in parts.marks if at == place for number in numbers)
+        if character != "\0" and not any(start <= place < end for start, end in gone):
+            pieces.append(character)
+    return _tidy("".join(pieces))
+
+
+def with_marked_claims(parts: ClaimedText, marked: Collection[int], mark: str) -> str:
+    """
+    Write an answer with a mark behind some of its claims.
+
+    :param parts: The answer taken apart.
+    :param marked: The places of the claims to mark.
+    :param mark: What to put at their ends.
+    :returns: The answer with its marks as `[1]` and with the new ones.
+    """
+    # Before the full stop, so that whoever reads sentence by sentence finds it in its own sentence.
+    places = {_before_stop(parts.claims[index].text) + parts.claims[index].start for index in marked}
+    pieces: list[str] = []
+    for place in range(len(parts.text) + 1):
+        if place in places:
+            pieces.append(f" {mark}" if parts.text[place - 1 : place].isascii() else mark)
+        pieces.extend(f"[{number}]" for at, numbers in parts.marks if at == place for number in numbers)
+        pieces.append(parts.text[place : place + 1])
+    return "".join(pieces)
+
+
+def _before_stop(sentence: str) -> int:
+    return len(sentence) - len(_STOP.search(sentence)[0])  # type: ignore[index]
+
+
+def _end(parts: ClaimedText, index: int) -> int:
+    """Give the place up to which the marks behind a claim belong to it."""
+    end = parts.claims[index].end
+    following = parts.claims[index + 1].start if index + 1 < len(parts.claims) else len(parts.text)
+    own = [at for at, _ in parts.marks if end <= at <= following and not parts.text[end:at].strip()]
+    # A mark right before the next sentence is that sentence's only if the line is a new one.
+    return max((at for at in own if "\n" not in parts.text[end:at]), default=end)
+
+
+def _tidy(text: str) -> str:
+    lines = _EMPTY_ITEM.sub("", _SPACES.sub(" ", text)).split("\n")
+    kept: list[str] = []
+    for line in reversed(lines):
+        below = next((other for other in reversed(kept) if other.strip()), "")
+        # A heading over nothing, or over the next heading, announces what was taken out.
+        if _HEADING.match(line.strip()) and line.strip() and (not below or _HEADING.match(below.strip())):
+            continue
+        kept.append(line.rstrip())
+    return _BLANK_LINES.sub("\n\n", "\n".join(reversed(kept))).strip()

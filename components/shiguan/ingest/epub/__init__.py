@@ -1,0 +1,1 @@
+"""The whole EPUB reader: package, chapters, notes, sections."""

@@ -1,0 +1,224 @@
+"""One chapter of a book into blocks: paragraphs, quotes, captions, tables, notes, each with its place."""
+
+from shiguan.ingest.epub.blocks import Block, BlockBuilder
+from shiguan.ingest.epub.frames import BREAKS_LINES, SECTIONS, Frame, FrameRules
+from shiguan.ingest.epub.notes import Note, NoteIndex
+from shiguan.ingest.epub.roles import Roles, alternative_text, is_line_group
+from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
+from shiguan.ingest.epub.text import visible, walk
+from shiguan.ingest.epub.trees import Element
+from shiguan.text.languages import detect_language
+
+# Lists, verse and tables are kept together up to this many characters.
+_MAX_LINES = 2000
+_CELLS = frozenset(("td", "th"))
+_SHORT_ALT = 2
+
+
+class ChapterReader:
+    """
+    Turns the tree of one file into blocks.
+
+    Walks the elements once and keeps two counts apart: the file's text as anchors count it (`element_text`), and the
+    block under construction, which lacks note marks and page numbers and has notes put in. What stands between two
+    pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
+    """
+
+    def __init__(
+        self, href: str, spine: int | None, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles
+    ) -> None:
+        """
+        Prepare for a file.
+
+        :param href: its name in the archive.
+        :param spine: its place in the reading order.
+        :param language: the book's language, '' if unknown.
+        :param sections: the tracker of section paths, shared by all files of the book.
+        :param notes: the book's notes.
+        :param roles: what the book says about its parts.
+        """
+        self.blocks: list[Block] = []
+        self.headings: list[Block] = []
+        self._href = href
+        self._spine = spine
+        self._language = language
+        self._sections = sections
+        self._notes = notes
+        self._rules = FrameRules(href, notes, roles)
+        self._position = 0
+        self._space = False
+        self._gap = ""
+        self._block: BlockBuilder | None = None
+
+    def read(self, root: Element, *, left_out: bool) -> list[Block]:
+        """
+        Read the file.
+
+        :param root: its tree.
+        :param left_out: whether the whole file stands outside the text; its notes are found all the same.
+        :returns: its blocks; `headings` has its headings as blocks.
+        """
+        self._sections.start_file(self._href)
+        frames = [Frame(left_out=left_out, language=self._language)]
+        for event, element, path in walk(root):
+            if event == "start":
+                frames.append(self._open(element, path, frames[-1]))
+                self._say(element.text, frames[-1])
+            else:
+                self._close(element, frames.pop(), frames[-1])
+                if element is not root:
+                    self._say(element.tail, frames[-1])
+        self._flush()
+        return self.blocks
+
+    def _open(self, element: Element, path: str, parent: Frame) -> Frame:
+        frame = self._rules.open(element, path, parent)
+        if frame.uncounted:
+            return frame
+        for key in ("id", "name"):
+            if element_id := element.get(key):
+                self._sections.start_element(element_id)
+        name = str(element.tag)
+        if frame.is_block:
+            self._boundary(frame, parent, entering=True)
+            frame.start = self._position + 1 if self._position else 0
+            frame.host = frame
+            self._rules.enter_block(element, frame, parent)
+        if name == "br":
+            self._gap = "\n"
+        elif name in ("img", "image") or (name == "math" and element.get("alttext")):
+            self._image(element, frame)
+        return frame
+
+    def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
+        note = self._notes.marks.get(element)
+        if note is not None and parent.shown and not note.placed:
+            self._put_note(note, parent)
+        if not frame.is_block:
+            return
+        if frame.heading and not parent.heading:
+            self._finish_heading(str(element.tag), frame)
+        self._boundary(frame, parent, entering=False)
+        if element.tag in SECTIONS:
+            self._sections.end_section(parent.depth)
+
+    def _say(self, text: str | None, frame: Frame) -> None:
+        if not text or frame.uncounted:
+            return
+        text = visible(text)
+        words = text.split()
+        if text[:1].isspace():
+            self._space = True
+            if frame.shown and not self._gap:
+                self._gap = " "
+        if not words:
+            return
+        line = " ".join(words)
+        start = self._next_position()
+        self._position = start + len(line)
+        self._space = text[-1].isspace()
+        if not frame.shown:
+            return
+        block = self._open_block(frame, start)
+        if frame.preformatted:
+            block.add(text)
+            self._gap = ""
+        else:
+            block.add((self._gap if block.length else self._gap.lstrip()) + line)
+            self._gap = " " if self._space else ""
+
+    def _next_position(self) -> int:
+        """Where the next visible character stands in the text of the file."""
+        return self._position + 1 if self._space and self._position else self._position
+
+    def _boundary(self, frame: Frame, parent: Frame, *, entering: bool) -> None:
+        """Pass the start or end of a block element: end the block, or the line, or the table's cell."""
+        self._space = True
+        name = str(frame.element.tag) if frame.element is not None else ""
+        if name == "br":
+            return
+        if parent.heading:
+            self._gap = self._gap or " "
+        elif parent.lines is None or name in BREAKS_LINES or _is_stanza(frame, parent):
+            self._flush()
+        elif parent.table and name in _CELLS:
+            previous = frame.element.getprevious() if frame.element is not None else None
+            if entering and previous is not None and previous.tag in _CELLS:
+                self._gap = ("" if self._gap == " " else self._gap) + " | "
+        elif parent.table and name != "tr":
+            self._gap = self._gap or " "
+        elif "\n" not in self._gap:
+            self._gap = "\n"
+            if self._block is not None and self._block.length >= _MAX_LINES:
+                self._flush()
+
+    def _open_block(self, frame: Frame, start: int) -> BlockBuilder:
+        if self._block is None:
+            host = frame.lines or frame.host or frame
+            self._block = self._builder(frame, host.path, max(0, start - host.start))
+        return self._block
+
+    def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
+        anchor = {"href": self._href, "spine": self._spine, "path": path, "offset": offset}
+        return BlockBuilder(frame.kind, anchor, frame.language, preformatted=frame.preformatted)
+
+    def _put_note(self, note: Note, frame: Frame) -> None:
+        text = self._notes.text_of(note)
+        self._open_block(frame, self._next_position()).add_note(note, text)
+
+    def _image(self, element: Element, frame: Frame) -> None:
+        running = self._block is not None and self._block.length > 0
+        begins_word = (element.tail or "")[:1].isalnum()
+        alt = alternative_text(element, inline=running or begins_word or frame.heading) if frame.shown else ""
+        if not alt:
+            return
+        if frame.heading or len(alt) <= _SHORT_ALT:
+            # A letter drawn as a picture: an initial, a rare character, a title in ornamental type.
+            block = self._open_block(frame, self._next_position())
+            block.add((self._gap if block.length else "") + alt)
+            self._gap = ""
+            return
+        label = f"[图：{alt}]" if detect_language(alt) == "zh" else f"[Image: {alt}]"
+        if self._block is not None and running and frame.lines is None:
+            self._block.add((self._gap or " ") + label)
+            self._gap = " "
+        elif not frame.captioned:
+            self._flush()
+            builder = self._builder(frame, frame.path, 0)
+            builder.kind = "caption" if frame.kind != "footnote" else frame.kind
+            builder.add(label)
+            self._emit(builder)
+
+    def _flush(self) -> None:
+        block, self._block = self._block, None
+        self._gap = ""
+        if block is not None:
+            self._emit(block)
+
+    def _emit(self, builder: BlockBuilder) -> None:
+        if builder.has_text() and (block := builder.build(self._sections.path())):
+            self.blocks.append(block)
+
+    def _finish_heading(self, name: str, frame: Frame) -> None:
+        block, self._block = self._block, None
+        self._gap = ""
+        if block is None:
+            return
+        text = " ".join(block.text().split())
+        if len(text) > MAX_HEADING:
+            self._emit(block)
+            return
+        if text:
+            heading = block.build([])
+            self.headings += [heading] if heading else []
+            self._sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
+        for note, note_text in block.notes:
+            # A heading holds no notes; what it refers to comes right after it.
+            builder = BlockBuilder("footnote", note.anchor, frame.language, preformatted=False)
+            builder.add(note_text)
+            self._emit(builder)
+
+
+def _is_stanza(frame: Frame, parent: Frame) -> bool:
+    """Tell whether a group of lines begins or ends inside another."""
+    return parent.lines is not None and frame.element is not None and is_line_group(frame.element, by_name=True)

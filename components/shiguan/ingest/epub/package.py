@@ -1,0 +1,255 @@
+"""The package of an EPUB: container, OPF, spine, metadata, and what its landmarks say about the spine."""
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from shiguan.errors import SourceError
+from shiguan.ingest.archives import SafeArchive
+from shiguan.ingest.epub.navigation import Landmark, NavEntry, read_nav, read_ncx
+from shiguan.ingest.epub.trees import Element, parse_xhtml, parse_xml, tokens
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_RIGHTS = "META-INF/rights.xml"
+_ADEPT = b"http://ns.adobe.com/adept"
+# These two garble fonts only, with a key that stands in the book itself.
+_FONT_OBFUSCATION = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#rc"}
+_FONTS = (".otf", ".ttf", ".ttc", ".woff", ".woff2", ".eot")
+_TEXT_TYPES = {"application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"}
+_SVG_TYPE = "image/svg+xml"
+_TEXT_EXTENSIONS = (".xhtml", ".html", ".htm", ".xht")
+_NCX_TYPE = "application/x-dtbncx+xml"
+_MAX_PACKAGE_BYTES = 64 * 1024 * 1024
+_NOT_AN_EPUB = "Check that it is an EPUB book, or give it the extension that fits its content"
+_LANGUAGE_NAMES = {
+    "jp": "ja", "cn": "zh", "tw": "zh", "kr": "ko", "gr": "el", "eng": "en", "zho": "zh", "chi": "zh", "cmn": "zh",
+    "lzh": "zh", "yue": "zh", "jpn": "ja", "kor": "ko", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "spa": "es",
+    "ita": "it", "por": "pt", "rus": "ru", "ara": "ar", "heb": "he", "hin": "hi", "nld": "nl", "dut": "nl",
+    "lat": "la", "ell": "el", "gre": "el", "chinese": "zh", "english": "en", "japanese": "ja",
+}  # fmt: skip
+
+
+class Target(NamedTuple):
+    """A place inside the book: the entry's name in the archive and, within it, an element's id ('' for its start)."""
+
+    href: str
+    fragment: str
+
+
+class SpineItem(NamedTuple):
+    """One file of the reading order; `linear` is False for what stands outside of it."""
+
+    position: int
+    href: str
+    linear: bool
+
+
+@dataclass
+class Package:
+    """What the package file says about the book."""
+
+    title: str = ""
+    authors: list[str] = field(default_factory=list)
+    language: str = ""
+    spine: list[SpineItem] = field(default_factory=list)
+    nav: list[NavEntry] = field(default_factory=list)
+    landmarks: list[Landmark] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_package(archive: SafeArchive) -> Package:
+    """
+    Read the package of an EPUB 2 or 3.
+
+    :param archive: the opened book.
+    :returns: its metadata, spine, table of contents and landmarks; what is missing without harm stands in `warnings`.
+    :raises SourceError: if the archive is no EPUB, is locked, or has no spine.
+    """
+    opf_name = _opf_name(archive)
+    _refuse_locked(archive)
+    opf = parse_xml(archive.read(opf_name, _MAX_PACKAGE_BYTES))
+    if opf is None:
+        raise SourceError(archive.source, f"its package file `{opf_name}` cannot be read", "Get an undamaged copy")
+    package = Package()
+    _read_metadata(opf, package)
+    manifest = {
+        item.get("id", "").strip(): item for item in reversed([*opf.iter("item")]) if item.getparent() is not None
+    }
+    _read_spine(archive, opf_name, opf, manifest, package)
+    _read_navigation(archive, opf_name, opf, manifest, package)
+    return package
+
+
+def resolve(archive: SafeArchive, base: str, href: str) -> Target | None:
+    """
+    Find where a link leads inside the archive.
+
+    :param archive: the opened book.
+    :param base: name of the entry that holds the link.
+    :param href: the link as written: percent encoding, another case and a fragment are allowed.
+    :returns: the place, or None where it leads outside or to an entry that does not exist.
+    """
+    try:
+        parts = urlsplit(href.strip())
+    except ValueError:
+        return None
+    if parts.scheme or parts.netloc:
+        return None
+    fragment = unquote(parts.fragment)
+    if not parts.path:
+        return Target(base, fragment) if base else None
+    folder = posixpath.dirname(base)
+    for path in (unquote(parts.path), parts.path):
+        joined = posixpath.normpath(posixpath.join(folder, path.replace("\\", "/").lstrip("/")))
+        if name := archive.find(joined):
+            return Target(name, fragment)
+    return None
+
+
+def primary_language(tag: str) -> str:
+    """
+    Reduce a language tag to its language.
+
+    :param tag: such as `zh-Hans-CN`, `en_US`, `jp` or `eng`.
+    :returns: an ISO 639-1 code where there is one (`zh`, `en`, `ja`), else the tag's first part; '' for none.
+    """
+    code = tag.strip().lower().replace("_", "-").partition("-")[0]
+    code = _LANGUAGE_NAMES.get(code, code)
+    return code if code.isalpha() and len(code) in (2, 3) and code not in ("und", "mul", "zxx") else ""
+
+
+def _opf_name(archive: SafeArchive) -> str:
+    name = archive.find(_CONTAINER)
+    if name is None:
+        opfs = [entry for entry in archive.names if entry.lower().endswith(".opf")]
+        if not opfs:
+            raise SourceError(archive.source, f"this zip archive is no EPUB: it has no `{_CONTAINER}`", _NOT_AN_EPUB)
+        return opfs[0]
+    container = parse_xml(archive.read(name, _MAX_PACKAGE_BYTES))
+    paths = [] if container is None else [root.get("full-path", "") for root in container.iter("rootfile")]
+    for path in paths:
+        if found := resolve(archive, "", path):
+            return found.href
+    cause = f"its package file `{paths[0]}` is missing" if paths else f"its `{_CONTAINER}` names no package file"
+    raise SourceError(archive.source, cause, "Get an undamaged copy of the book")
+
+
+def _refuse_locked(archive: SafeArchive) -> None:
+    name = archive.find(_ENCRYPTION)
+    root = parse_xml(archive.read(name, _MAX_PACKAGE_BYTES)) if name else None
+    for data in root.iter("encrypteddata") if root is not None else ():
+        method = next((node.get("Algorithm", "") for node in data.iter("encryptionmethod")), "")
+        target = next((node.get("URI", "") for node in data.iter("cipherreference")), "")
+        if method.lower() in _FONT_OBFUSCATION or target.lower().endswith(_FONTS):
+            continue
+        cause = (
+            f"the book is locked: `{_ENCRYPTION}` says that `{target or 'its content'}` is encrypted (copy protection)"
+        )
+        raise SourceError(archive.source, cause, "Get an edition of the book without copy protection")
+    rights = archive.find(_RIGHTS)
+    if rights and _ADEPT in archive.read(rights, _MAX_PACKAGE_BYTES):
+        cause = f"the book is locked: `{_RIGHTS}` holds a licence of Adobe's copy protection"
+        raise SourceError(archive.source, cause, "Get an edition of the book without copy protection")
+
+
+def _read_metadata(opf: Element, package: Package) -> None:
+    titles = [_text(node) for node in opf.iter("title")]
+    package.title = next(filter(None, titles), "")
+    refined = {
+        (meta.get("refines") or "").lstrip("#"): _text(meta)
+        for meta in opf.iter("meta")
+        if meta.get("property") in ("role", "title-type") and meta.get("refines")
+    }
+    for node in opf.iter("title"):
+        if refined.get(node.get("id", "")) == "main" and _text(node):
+            package.title = _text(node)
+            break
+    for node in opf.iter("creator"):
+        role = next((str(v) for k, v in node.attrib.items() if str(k).endswith("role")), "")
+        role = role or refined.get(node.get("id", ""), "aut")
+        if role == "aut" and _text(node) and _text(node) not in package.authors:
+            package.authors.append(_text(node))
+    languages = [primary_language(_text(node)) for node in opf.iter("language")]
+    package.language = next(filter(None, languages), "")
+
+
+def _read_spine(
+    archive: SafeArchive, opf_name: str, opf: Element, manifest: dict[str, Element], package: Package
+) -> None:
+    itemrefs = list(opf.iter("itemref"))
+    if not itemrefs:
+        cause = f"its package file `{opf_name}` has an empty spine (reading order)"
+        raise SourceError(archive.source, cause, "Get an undamaged copy of the book")
+    seen: set[str] = set()
+    for index, itemref in enumerate(itemrefs):
+        idref = itemref.get("idref", "").strip()
+        item = _readable(manifest, idref)
+        if item is None:
+            if idref not in manifest:
+                package.warnings.append(
+                    f"{archive.source}: the reading order names `{idref}`, which the manifest lacks; it was left out."
+                )
+            continue
+        target = resolve(archive, opf_name, item.get("href", ""))
+        if target is None or target.href == opf_name:
+            package.warnings.append(
+                f"{archive.source}: `{item.get('href', '')}` of the reading order is missing from the archive; "
+                "the rest was read."
+            )
+        elif target.href not in seen:
+            seen.add(target.href)
+            package.spine.append(SpineItem(index, target.href, itemref.get("linear", "").strip().lower() != "no"))
+
+
+def _readable(manifest: dict[str, Element], item_id: str) -> Element | None:
+    """Follow fallbacks from a manifest item to one that holds text."""
+    seen: set[str] = set()
+    while item_id in manifest and item_id not in seen:
+        seen.add(item_id)
+        item = manifest[item_id]
+        kind = item.get("media-type", "").strip().lower()
+        if kind in _TEXT_TYPES or kind == _SVG_TYPE or item.get("href", "").lower().endswith(_TEXT_EXTENSIONS):
+            return item
+        item_id = item.get("fallback", "").strip()
+    return None
+
+
+def _read_navigation(
+    archive: SafeArchive, opf_name: str, opf: Element, manifest: dict[str, Element], package: Package
+) -> None:
+    def read(item: Element) -> tuple[str, bytes] | None:
+        target = resolve(archive, opf_name, item.get("href", ""))
+        if target is None:
+            return None
+        try:
+            return target.href, archive.read(target.href, _MAX_PACKAGE_BYTES)
+        except SourceError as error:
+            package.warnings.append(f"{error} The book was read without that table of contents.")
+            return None
+
+    for item in manifest.values():
+        if "nav" in tokens(item, "properties") and (found := read(item)):
+            root, _ = parse_xhtml(found[1])
+            if root is not None:
+                package.nav, package.landmarks = read_nav(root, found[0], lambda b, h: resolve(archive, b, h))
+            break
+    spine = next(opf.iter("spine"), None)
+    ncx_id = spine.get("toc", "") if spine is not None else ""
+    ncx = manifest.get(ncx_id)
+    if ncx is None:
+        ncx = next((i for i in manifest.values() if i.get("media-type", "").strip().lower() == _NCX_TYPE), None)
+    if not package.nav and ncx is not None and (found := read(ncx)):
+        root = parse_xml(found[1])
+        if root is not None:
+            package.nav = read_ncx(root, found[0], lambda b, h: resolve(archive, b, h))
+    for reference in opf.iter("reference"):
+        target = resolve(archive, opf_name, reference.get("href", ""))
+        if target is not None:
+            kinds = frozenset(reference.get("type", "").lower().split())
+            package.landmarks.append(Landmark(target.href, target.fragment, kinds, reference.get("title", "")))
+
+
+def _text(node: Element) -> str:
+    return " ".join("".join(str(text) for text in node.itertext()).split())

@@ -1,0 +1,148 @@
+"""A whole EPUB into blocks in reading order."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from shiguan.errors import SourceError
+from shiguan.ingest.archives import SafeArchive
+from shiguan.ingest.epub.blocks import Block, BlockBuilder
+from shiguan.ingest.epub.chapter import ChapterReader
+from shiguan.ingest.epub.links import NoteFile
+from shiguan.ingest.epub.notes import NoteIndex
+from shiguan.ingest.epub.package import Package, Target, read_package, resolve
+from shiguan.ingest.epub.roles import Roles
+from shiguan.ingest.epub.sections import SectionTracker
+from shiguan.ingest.epub.text import element_text
+from shiguan.ingest.epub.trees import Element, parse_xhtml
+
+_MAX_CHAPTER_BYTES = 64 * 1024 * 1024
+_MAX_NOTE_FILES = 200
+_TEXT_START = frozenset("bodymatter text start".split())
+_NEXT_STEP = "Get an undamaged copy of the book"
+
+
+@dataclass
+class Book:
+    """A book as read: what it says about itself, its blocks in reading order, and what went wrong on the way."""
+
+    title: str
+    authors: list[str]
+    language: str
+    blocks: list[Block]
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class _File(NoteFile):
+    left_out: bool = False
+
+
+def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Book:
+    """
+    Read an EPUB.
+
+    :param archive: the opened book.
+    :param include_front_matter: keep cover, title page, contents, copyright page and index too.
+    :returns: the book.
+    :raises SourceError: if it is no EPUB, is locked, or holds no readable text.
+    """
+    package = read_package(archive)
+    warnings = list(package.warnings)
+    files = list(_files(archive, package, warnings))
+    if not files:
+        cause = "none of the files in its reading order can be read"
+        raise SourceError(archive.source, cause, _NEXT_STEP)
+    blocks = _read(archive, package, files, warnings, include=include_front_matter)
+    if not blocks and not include_front_matter:
+        blocks = _read(archive, package, files, warnings, include=True)
+        if blocks:
+            warnings.append(
+                f"{archive.source}: the whole text is marked as cover, contents or the like; nothing was left out."
+            )
+    if not blocks:
+        raise SourceError(archive.source, "there is no text in it, perhaps only pictures", "Use an edition with text")
+    return Book(package.title, package.authors, package.language, blocks, warnings)
+
+
+def _files(archive: SafeArchive, package: Package, warnings: list[str]) -> Iterator[_File]:
+    for item in package.spine:
+        root = _parse(archive, item.href, warnings)
+        if root is not None:
+            yield _File(item.href, item.position, root, left_out=not item.linear)
+
+
+def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> Element | None:
+    try:
+        root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
+    except SourceError as error:
+        warnings.append(f"{archive.source}: {error.cause}; this chapter was left out, the rest was read.")
+        return None
+    if root is None:
+        warnings.append(f"{archive.source}: `{href}` cannot be read ({'; '.join(problems)}); the rest was read.")
+    elif problems:
+        warnings.append(f"{archive.source}: `{href}` was mended: {'; '.join(problems)}.")
+    return root
+
+
+def _read(
+    archive: SafeArchive, package: Package, files: list[_File], warnings: list[str], *, include: bool
+) -> list[Block]:
+    def find(base: str, href: str) -> Target | None:
+        return resolve(archive, base, href)
+
+    notes = NoteIndex([*files, *_note_files(archive, files, warnings)], find)
+    if notes.dangling and not include:
+        warnings.append(f"{archive.source}: {notes.dangling:,} note marks lead nowhere; they were kept as written.")
+    starts = [landmark for landmark in package.landmarks if landmark.kinds & _TEXT_START]
+    sections = SectionTracker(package.nav, (landmark.label for landmark in starts if landmark.label))
+    roles = Roles(package.landmarks, include_front_matter=include)
+    labels: dict[str, list[str]] = {}
+    for entry in package.nav:
+        if not entry.fragment:
+            labels.setdefault(entry.href, []).append(entry.label)
+    blocks: list[Block] = []
+    headings: list[Block] = []
+    for file in files:
+        titles = labels.get(file.href, [])[-1:] + _first_heading(file.root)
+        left_out = (file.left_out and not include) or roles.leaves_out_file(file.href, file.root, titles)
+        reader = ChapterReader(file.href, file.spine, package.language, sections=sections, notes=notes, roles=roles)
+        blocks += reader.read(file.root, left_out=left_out)
+        headings += reader.headings
+    blocks += _unplaced(notes, package.language)
+    # A book of nothing but headings is rather shown as such than refused.
+    return blocks or headings
+
+
+def _note_files(archive: SafeArchive, files: list[_File], warnings: list[str]) -> Iterator[NoteFile]:
+    """Parse the files outside the reading order that note marks lead to."""
+    known = {file.href for file in files}
+    extra = 0
+    for file in files:
+        for link in file.root.iter("a"):
+            target = resolve(archive, file.href, link.get("href", "")) if "#" in link.get("href", "") else None
+            if target is None or target.href in known or extra >= _MAX_NOTE_FILES:
+                continue
+            known.add(target.href)
+            extra += 1
+            if target.href.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
+                root = _parse(archive, target.href, warnings)
+                if root is not None:
+                    yield NoteFile(target.href, None, root)
+
+
+def _first_heading(root: Element) -> list[str]:
+    for element in root.iter("h1", "h2", "h3"):
+        return [element_text(element)]
+    return []
+
+
+def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
+    """Keep, at the end, the notes whose marks stand in parts that were left out."""
+    blocks = []
+    for note in notes.notes.values():
+        if note.wanted and not note.placed and note.spine is not None:
+            builder = BlockBuilder("footnote", note.anchor, language, preformatted=False)
+            builder.add(notes.text_of(note))
+            if block := builder.build([]):
+                blocks.append(block)
+    return blocks

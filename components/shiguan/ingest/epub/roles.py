@@ -1,0 +1,217 @@
+"""The roles of a book's parts: what is no text of it, what is verse, what is a mark of the printed page."""
+
+import re
+from collections.abc import Iterable
+
+from shiguan.ingest.epub.navigation import Landmark
+from shiguan.ingest.epub.text import BLOCK_ELEMENTS, element_text
+from shiguan.ingest.epub.trees import Element, tokens
+
+# Roles of parts that hold no text of the book, as EPUB 3 (`epub:type`), DPUB-ARIA (`role`) and EPUB 2 (guide) say them.
+LEFT_OUT = frozenset(
+    "cover titlepage title-page halftitlepage halftitle toc toc-brief landmarks page-list pagelist loi lot loa lov "
+    "index copyright-page copyright imprint doc-cover doc-toc doc-pagelist doc-index".split()
+)
+NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
+NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
+# Roles of text that may stand inside such a part, as an epigraph stands on a title page.
+KEPT = frozenset(
+    "epigraph dedication preface foreword introduction prologue epilogue chapter part doc-epigraph "
+    "doc-dedication".split()
+)
+_TEXT_START = frozenset("bodymatter text start".split())
+# Titles of such parts in books that state no roles.
+_TITLES = frozenset(
+    "cover|title page|titlepage|half title|contents|table of contents|the contents|toc|copyright|copyright page|"
+    "copyright notice|index|list of illustrations|list of tables|couverture|page de titre|table des matières|sommaire|"
+    "mentions légales|titelseite|inhalt|inhaltsverzeichnis|impressum|封面|书名页|書名頁|扉页|扉頁|"
+    "目录|目錄|目次|总目|總目|版权|版權|版权页|版權頁|版权信息|版權信息|版权声明|索引|插图目录|表紙|奥付".split("|")
+)
+_VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
+_PAGE_MARK = re.compile(
+    r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum|lnum|line-?num(?:ber)?|lineno|poetry-line-number)$"
+)
+_PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
+_NUMBER = re.compile(r"[\s\[({]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8})[\s\])}]*", re.IGNORECASE)
+_HOLDERS = frozenset("section div p aside blockquote li article".split())
+_SHORT_LINE = 60
+_MIN_LINES = 3
+_CONTENTS_LINKS = 5
+_CONTENTS_SHARE = 0.7
+_FILE_NAME = re.compile(r"\S+\.(?:jpe?g|png|gif|svg|webp|bmp|tiff?)$", re.IGNORECASE)
+_EMPTY_ALT = re.compile(
+    r"(?:image|img|picture|photo|figure|fig|illustration|illus|cover|cover image|logo|icon|ornament|decoration|"
+    r"title page|portrait|插图|插圖|图片|圖片|图像|图|圖|封面|image description)?[\s\d._-]*$",
+    re.IGNORECASE,
+)
+
+
+class Roles:
+    """What the book and its reader want left out."""
+
+    def __init__(self, landmarks: Iterable[Landmark], *, include_front_matter: bool) -> None:
+        """
+        Take in the book's landmarks.
+
+        :param landmarks: of the nav document and the guide.
+        :param include_front_matter: leave nothing out but lists of pages and landmarks.
+        """
+        self._include = include_front_matter
+        landmarks = list(landmarks)
+        starts = {landmark.href for landmark in landmarks if landmark.kinds & _TEXT_START}
+        self._targets = {
+            (landmark.href, landmark.fragment)
+            for landmark in landmarks
+            # Where a whole book stands in one file, its guide may call that file cover and text at once.
+            if landmark.kinds & LEFT_OUT and (landmark.fragment or landmark.href not in starts)
+        }
+
+    def leaves_out_file(self, href: str, root: Element, titles: Iterable[str]) -> bool:
+        """
+        Tell whether a whole file is no text of the book.
+
+        :param href: its name in the archive.
+        :param root: its tree.
+        :param titles: what the table of contents and the first heading call it.
+        :returns: True if the landmarks, its title or its being a list of links say so.
+        """
+        if self._include:
+            return False
+        if (href, "") in self._targets:
+            return True
+        return any(_plain(title) in _TITLES for title in titles) or _is_contents(root)
+
+    def leaves_out(self, element: Element, href: str) -> bool:
+        """
+        Tell whether an element is no text of the book.
+
+        :param element: the element.
+        :param href: its file.
+        :returns: True for tables of contents, covers and the like.
+        """
+        types = tokens(element, "type", "role")
+        if element.tag == "nav" and (not self._include or types & {"landmarks", "page-list"}):
+            return True
+        if self._include or str(element.tag) not in BLOCK_ELEMENTS:
+            return False
+        if types & LEFT_OUT:
+            return True
+        element_id = element.get("id")
+        return (
+            bool(element_id)
+            and (href, element_id) in self._targets
+            and element.tag in ("section", "div", "nav", "body")
+        )
+
+    def keeps(self, element: Element) -> bool:
+        """
+        Tell whether an element is text even inside a part that is left out.
+
+        :param element: the element.
+        :returns: True for an epigraph or a dedication.
+        """
+        types = tokens(element, "type", "role")
+        return bool(types & KEPT) and not types & LEFT_OUT and element.tag in _HOLDERS
+
+
+def is_page_mark(element: Element, name: str) -> bool:
+    """
+    Tell whether an element is a number of the printed page or line.
+
+    :param element: the element.
+    :param name: its tag.
+    :returns: True if it says so and holds nothing but a number.
+    """
+    if tokens(element, "type", "role") & _PAGE_TYPES:
+        marked = True
+    else:
+        marked = name in ("span", "a", "div", "p") and any(_PAGE_MARK.match(word) for word in tokens(element, "class"))
+    if not marked:
+        return False
+    text = element_text(element)
+    return not text or bool(_NUMBER.fullmatch(text))
+
+
+def is_line_group(element: Element, *, by_name: bool = False) -> bool:
+    """
+    Tell whether an element holds lines that belong together, as a stanza does.
+
+    :param element: a block element.
+    :param by_name: go by its class and type only, not by the look of its children.
+    :returns: True if its class or type says so, or if it holds several short `div`s and nothing else.
+    """
+    if element.tag not in ("div", "section", "blockquote", "p", "linegroup", "poem"):
+        return False
+    if element.tag in ("linegroup", "poem") or any(_VERSE.search(word) for word in tokens(element, "class", "type")):
+        return True
+    if by_name or element.tag != "div" or len(element) < _MIN_LINES or (element.text or "").strip():
+        return False
+    length = 0
+    for child in element:
+        if child.tag != "div" or any(node.tag in BLOCK_ELEMENTS and node.tag != "br" for node in child):
+            return False
+        length += len(element_text(child))
+    return 0 < length <= _SHORT_LINE * len(element)
+
+
+def is_data_table(table: Element) -> bool:
+    """
+    Tell a table of data from one that only arranges the page.
+
+    :param table: a `table`.
+    :returns: False if it holds headings, quotes or tables, or one cell a row.
+    """
+    widest = 0
+    for node in table.iter():
+        name = str(node.tag)
+        if node is not table and name in (
+            "table",
+            "blockquote",
+            "section",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "figure",
+        ):
+            return False
+        if name == "tr":
+            widest = max(widest, len(node))
+    return widest > 1
+
+
+def alternative_text(element: Element, *, inline: bool) -> str:
+    """
+    Give the words that stand for a picture.
+
+    :param element: an `img`, `image` or `math`.
+    :param inline: whether it stands in a line of text, where a single character may be its meaning.
+    :returns: the text, or '' if it says nothing ("cover", "image 3", a file's name).
+    """
+    if element.tag == "math":
+        return " ".join(element.get("alttext", "").split())
+    if tokens(element, "role") & {"presentation", "none"}:
+        return ""
+    alt = " ".join((element.get("alt") or element.get("aria-label") or "").split())
+    if inline and 0 < len(alt) <= 2:
+        return alt
+    if _EMPTY_ALT.match(alt) or _FILE_NAME.match(alt):
+        return ""
+    wide = sum(1 for c in alt if ord(c) > 0x2E80)
+    return alt if len(alt) + 2 * wide >= 8 and (" " in alt or wide >= 3) else ""
+
+
+def _is_contents(root: Element) -> bool:
+    """Is this file, with no role stated, a list of links to other files?"""
+    links = [link for link in root.iter("a") if link.get("href", "").partition("#")[0]]
+    if len(links) < _CONTENTS_LINKS:
+        return False
+    body = next(root.iter("body"), root)
+    linked = sum(len(element_text(link)) for link in links)
+    return linked >= _CONTENTS_SHARE * len(element_text(body))
+
+
+def _plain(title: str) -> str:
+    return " ".join(title.casefold().split()).strip(" .:：·-—")

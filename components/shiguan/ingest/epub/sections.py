@@ -1,0 +1,226 @@
+"""Which headings stand above a passage: the table of contents and the headings in the text, combined."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shiguan.ingest.epub.navigation import NavEntry
+
+# Longer headings are text in large type; joined ones stay readable.
+MAX_HEADING = 300
+_MAX_JOINED = 200
+_NUMBER = re.compile(r"^\s*(?:chapter\s+)?(?:\d{1,4}|[ivxlc]{1,7})[\s.:)—–-]+(?=\S)", re.IGNORECASE)
+
+
+@dataclass(eq=False)
+class _Heading:
+    text: str
+    depth: int
+    level: int
+    href: str
+    parent_path: str
+    absorbed: bool = False
+    joined: bool = False
+
+
+class SectionTracker:
+    """
+    Follows a book in reading order and tells the section path of the current place, outermost heading first.
+
+    A heading ends where another of its rank or higher comes, or where the `section` it stands in ends. An entry of the
+    table of contents and the first heading at or after its target are the same thing: the path shows the fuller of the
+    two texts once. Entries reach over several files until a heading or entry follows that ends them.
+    """
+
+    def __init__(self, entries: Iterable[NavEntry], skipped_labels: Iterable[str] = ()) -> None:
+        """
+        Prepare for a book.
+
+        :param entries: its table of contents, in order.
+        :param skipped_labels: labels that name no section, such as "Start reading".
+        """
+        self._targets: dict[tuple[str, str], NavEntry] = {}
+        for entry in entries:
+            key = (entry.href, entry.fragment)
+            # Where a part and its first chapter lead to the same place, the chapter knows both.
+            if entry.href and (key not in self._targets or entry.depth > self._targets[key].depth):
+                self._targets[key] = entry
+        self._skipped = {_letters(label) for label in skipped_labels}
+        self._matches: dict[NavEntry, _Heading] = {}
+        self._entry: NavEntry | None = None
+        self._entry_href = ""
+        self._awaits_heading = False
+        self._headings: list[_Heading] = []
+        self._orphans: list[_Heading] = []
+        self._text_since_heading = True
+        self._href = ""
+        self._path: list[str] | None = None
+
+    def start_file(self, href: str) -> None:
+        """
+        Enter a file.
+
+        :param href: its name in the archive.
+        """
+        self._href = href
+        self._headings, self._orphans = [], []
+        self._text_since_heading = True
+        self._awaits_heading = False
+        self._path = None
+        self._arrive(self._targets.get((href, "")))
+
+    def start_element(self, element_id: str) -> None:
+        """
+        Pass an element with an id, which an entry of the table of contents may lead to.
+
+        :param element_id: the id.
+        """
+        self._arrive(self._targets.get((self._href, element_id)))
+
+    def add_heading(self, text: str, level: int, depth: int, parent_path: str) -> None:
+        """
+        Pass a heading.
+
+        :param text: its text, not empty.
+        :param level: 1 to 6.
+        :param depth: how many `section` elements it stands in.
+        :param parent_path: path of the element that holds it; neighbours in it may be one heading in two lines.
+        """
+        self._path = None
+        self._orphans = []
+        last = self._headings[-1] if self._headings else None
+        neighbour = last is not None and not self._text_since_heading and last.parent_path == parent_path
+        if last is not None and neighbour and not self._awaits_heading and last.depth == depth and level <= last.level:
+            joined = f"{last.text} {text}"
+            if not last.joined and len(joined) <= _MAX_JOINED:
+                last.text, last.level, last.joined = joined, level, True
+                self._pop_above(depth, level, keep=last)
+                return
+        self._pop_above(depth, level)
+        heading = _Heading(text, depth, level, self._href, parent_path)
+        if self._awaits_heading and self._entry is not None:
+            for entry in self._chain(self._entry):
+                # A part whose first chapter stands at the same place shares the place but not the heading.
+                if entry is self._entry:
+                    self._matches[entry] = heading
+        elif not self._text_since_heading and last is not None and self._entry is not None:
+            heading.absorbed = _letters(text) in _letters(self._entry.label)
+        self._awaits_heading = False
+        self._headings.append(heading)
+        self._text_since_heading = False
+
+    def end_section(self, depth: int) -> None:
+        """
+        Leave a `section` element.
+
+        :param depth: how many are still open.
+        """
+        ended = [heading for heading in self._headings if heading.depth > depth]
+        if not ended:
+            return
+        self._path = None
+        self._headings = [heading for heading in self._headings if heading.depth <= depth]
+        if not self._text_since_heading:
+            # A section of nothing but headings names what comes after it.
+            for heading in ended:
+                heading.depth = depth
+            self._orphans = ended
+
+    def path(self) -> list[str]:
+        """
+        Tell the section path of a passage at the current place.
+
+        :returns: the headings, outermost first; a new list each time.
+        """
+        if self._orphans:
+            self._headings += self._orphans
+            self._orphans = []
+            self._path = None
+        self._text_since_heading = True
+        self._awaits_heading = False
+        if self._path is None:
+            self._path = self._combine()
+        return list(self._path)
+
+    def _arrive(self, entry: NavEntry | None) -> None:
+        if entry is None or entry is self._entry:
+            return
+        self._entry = entry
+        self._entry_href = self._href
+        # The target may stand on the heading, before it, or inside it.
+        self._awaits_heading = True
+        self._path = None
+
+    def _pop_above(self, depth: int, level: int, keep: _Heading | None = None) -> None:
+        self._headings = [
+            heading
+            for heading in self._headings
+            if heading is keep or heading.depth < depth or (heading.depth == depth and heading.level < level)
+        ]
+
+    def _chain(self, entry: NavEntry | None) -> list[NavEntry]:
+        chain = []
+        while entry is not None:
+            chain.append(entry)
+            entry = entry.parent
+        return chain[::-1]
+
+    def _open_entries(self) -> list[NavEntry]:
+        """Entries that still hold here: without those whose heading has ended."""
+        chain = self._chain(self._entry)
+        while chain:
+            heading = self._matches.get(chain[-1])
+            if heading is None:
+                foreign = self._entry_href != self._href and chain[-1] is self._entry
+                if not (foreign and self._headings):
+                    break
+            elif any(heading is open_heading for open_heading in self._headings):
+                break
+            elif heading.href != self._href:
+                first = self._headings[0] if self._headings else None
+                if first is None or (first.depth, first.level) > (heading.depth, heading.level):
+                    break
+            chain.pop()
+            # A line without a link of its own groups its children and ends with them.
+            while chain and not chain[-1].href:
+                chain.pop()
+        return [entry for entry in chain if entry.label and _letters(entry.label) not in self._skipped]
+
+    def _combine(self) -> list[str]:
+        entries = self._open_entries()
+        path: list[str] = []
+        waiting: list[str] = []
+        done = 0
+        for heading in self._headings:
+            if heading.absorbed:
+                continue
+            index = next((i for i in range(done, len(entries)) if self._same(entries[i], heading)), None)
+            if index is None:
+                waiting.append(heading.text)
+                continue
+            path += [entry.label for entry in entries[done:index]] + waiting
+            waiting = []
+            path += _fuller(entries[index].label, heading.text)
+            done = index + 1
+        path += [entry.label for entry in entries[done:]] + waiting
+        return [text for i, text in enumerate(path) if i == 0 or _title(text) != _title(path[i - 1])]
+
+    def _same(self, entry: NavEntry, heading: _Heading) -> bool:
+        return self._matches.get(entry) is heading or _letters(entry.label) == _letters(heading.text)
+
+
+def _fuller(label: str, heading: str) -> list[str]:
+    """One text for an entry and its heading where one contains the other, else both."""
+    in_label, in_heading = _letters(label), _letters(heading)
+    if in_heading in in_label:
+        return [label]
+    return [heading] if in_label in in_heading else [label, heading]
+
+
+def _title(text: str) -> str:
+    """Strip a heading of its number, so that "190 The Clover", "II. The Clover" and "The Clover" are one."""
+    return _letters(_NUMBER.sub("", text)) or _letters(text)
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum()) or text.strip()

@@ -1,0 +1,219 @@
+"""Cut texts into parents and their children: places to cut, what each place costs, and the best choice among them."""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from shiguan.ingest.partition import partition
+from shiguan.models.token_counter import TokenCounter
+from shiguan.text.sentences import sentence_spans
+
+
+class PassageSizes(NamedTuple):
+    """The sizes wanted, in tokens."""
+
+    parent_min: int
+    parent_max: int
+    child_min: int
+    child_max: int
+
+
+class Passage(NamedTuple):
+    """One parent: its span in the text, its tokens, and its children's spans, in the text as well."""
+
+    start: int
+    end: int
+    tokens: int
+    children: list[tuple[int, int]]
+
+
+class _Atom(NamedTuple):
+    start: int
+    end: int
+    tokens: int
+    boundary: int
+
+
+# What ends an atom, from the best place to end a passage to the worst. Costs are those of `partition`: an ordinary
+# boundary costs less than a passage out of its range, one inside a sentence (which offers itself only where the
+# sentence alone is too large) costs more, so that it is cut as seldom as possible.
+_PARAGRAPH, _LINE, _SENTENCE, _HEADING, _CLAUSE, _WORD, _TOKEN = range(7)
+_PARENT_COSTS = (0.0, 0.4, 1.0, 15.0, 60.0, 90.0, 150.0)
+_CHILD_COSTS = (0.0, 0.1, 0.2, 15.0, 60.0, 90.0, 150.0)
+# The size liked best, as a share of the way from the smallest to the largest: about 500 and 85 tokens by default.
+_PARENT_TARGET = 0.4
+_CHILD_TARGET = 0.35
+
+_BREAK = re.compile(r"\r\n?|[\n\x85\u2028]")
+_PAGE_OR_PARAGRAPH = re.compile(r"[\x0b\x0c\x1c-\x1e\u2029]")
+_FINISHED = re.compile(r"[.!?…。！？؟।]")
+_HEADING_LINE = re.compile(r"#{1,6}[ \t]")
+_CLAUSE_END = re.compile(r"[，、；：,;:、،؛—–…）】」』”)\]][”’」』）\"')\]]*\s*|\s[–—-]\s|\n+")
+_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f\u20e3")
+# A word run is offered in pieces of this share of the largest child, so that the partition can balance them.
+_PIECES_PER_CHILD = 8
+
+
+def cut_passages(texts: Sequence[str], counter: TokenCounter, sizes: PassageSizes) -> list[list[Passage]]:
+    """
+    Cut every text into parents, and every parent into children.
+
+    Both levels are one optimal partition of the text's sentences: sizes in their ranges where the sentences allow it,
+    cuts at paragraphs rather than within them. A sentence is divided only where it alone exceeds the largest size, at
+    clause marks if possible, else between words, last between tokens; never inside a combining sequence.
+
+    :param texts: Texts, each within one section of one source.
+    :param counter: Counts tokens; all texts are counted in one batch.
+    :param sizes: The sizes wanted.
+    :returns: The parents of each text, in order. Together the children hold every character that is not white space,
+        in order and without overlap.
+    """
+    sentences = [sentence_spans(text) for text in texts]
+    counts = iter(
+        counter.counts(
+            [text[start:end] for text, spans in zip(texts, sentences, strict=True) for start, end in spans],
+        )
+    )
+    return [
+        _cut(_atoms(text, spans, counts, counter, sizes.child_max), sizes)
+        for text, spans in zip(texts, sentences, strict=True)
+    ]
+
+
+def _cut(sentences: list[list[_Atom]], sizes: PassageSizes) -> list[Passage]:
+    """Choose parents among sentences, then children among the atoms of each parent."""
+    coarse: list[list[_Atom]] = []
+    for atoms in sentences:
+        if len(atoms) > 1 and sum(atom.tokens for atom in atoms) > sizes.parent_max:
+            coarse.extend([atom] for atom in atoms)
+        else:
+            coarse.append(atoms)
+    totals = [sum(atom.tokens for atom in atoms) for atoms in coarse]
+    parent_ends = partition(
+        totals,
+        [_PARENT_COSTS[atoms[-1].boundary] for atoms in coarse],
+        low=sizes.parent_min,
+        high=sizes.parent_max,
+        target=round(sizes.parent_min + _PARENT_TARGET * (sizes.parent_max - sizes.parent_min)),
+    )
+    passages = []
+    first = 0
+    for last in parent_ends:
+        atoms = [atom for group in coarse[first:last] for atom in group]
+        child_ends = partition(
+            [atom.tokens for atom in atoms],
+            [_CHILD_COSTS[atom.boundary] for atom in atoms],
+            low=sizes.child_min,
+            high=sizes.child_max,
+            target=round(sizes.child_min + _CHILD_TARGET * (sizes.child_max - sizes.child_min)),
+        )
+        starts = [0, *child_ends[:-1]]
+        children = [(atoms[a].start, atoms[b - 1].end) for a, b in zip(starts, child_ends, strict=True)]
+        passages.append(Passage(atoms[0].start, atoms[-1].end, sum(totals[first:last]), children))
+        first = last
+    return passages
+
+
+def _atoms(
+    text: str, spans: list[tuple[int, int]], counts: Iterable[int], counter: TokenCounter, largest: int
+) -> list[list[_Atom]]:
+    """Give every sentence as one atom, or as several where it is larger than a child may be."""
+    found = []
+    for index, ((start, end), tokens) in enumerate(zip(spans, counts, strict=False)):
+        boundary = _boundary(text, start, end, spans[index + 1][0] if index + 1 < len(spans) else end)
+        if tokens <= largest:
+            found.append([_Atom(start, end, tokens, boundary)])
+        else:
+            pieces = _divide(text, start, end, counter, largest)
+            pieces[-1] = pieces[-1]._replace(boundary=boundary)
+            found.append(pieces)
+    return found
+
+
+def _boundary(text: str, start: int, end: int, following: int) -> int:
+    if following - end <= 1 and text[end:following] != "\n":
+        # The usual single space costs no further look. A sentence that runs over to the next page is better kept
+        # with its other half.
+        if following > end and text[end] in "\x0b\x0c\u2029":
+            return _PARAGRAPH if _FINISHED.search(text, max(start, end - 4), end) else _SENTENCE
+        return _SENTENCE
+    gap = text[end:following]
+    breaks = len(_BREAK.findall(gap))
+    if breaks >= 2:
+        boundary = _PARAGRAPH
+    elif _PAGE_OR_PARAGRAPH.search(gap):
+        boundary = _PARAGRAPH if _FINISHED.search(text, max(start, end - 4), end) else _SENTENCE
+    elif breaks or "\u3000" in gap:
+        boundary = _LINE
+    else:
+        boundary = _SENTENCE
+    # A heading belongs to what it stands above.
+    return _HEADING if breaks and _HEADING_LINE.match(text, start) else boundary
+
+
+def _divide(text: str, start: int, end: int, counter: TokenCounter, largest: int) -> list[_Atom]:
+    """Divide one sentence at clause marks, and a clause that is still too large between words or tokens."""
+    offsets = [(start + a, start + b) for a, b in counter.offsets(text[start:end])]
+    starts = [a for a, _ in offsets]
+    ends = [match.end() for match in _CLAUSE_END.finditer(text, start, end) if match.end() < end]
+    atoms: list[_Atom] = []
+    at, token = start, 0
+    for clause_end in [*ends, end]:
+        next_token = bisect_left(starts, clause_end)
+        if next_token == token and clause_end < end:
+            continue  # marks that are no tokens of their own
+        if next_token - token <= largest:
+            _append(atoms, text, (at, clause_end), next_token - token, _CLAUSE)
+        else:
+            _divide_clause(atoms, text, (at, clause_end), starts[token:next_token], largest)
+        at, token = clause_end, next_token
+    return atoms or [_Atom(start, end, len(offsets), _CLAUSE)]
+
+
+def _divide_clause(atoms: list[_Atom], text: str, span: tuple[int, int], starts: list[int], largest: int) -> None:
+    step = max(largest // _PIECES_PER_CHILD, 1)
+    at, end = span
+    token = 0
+    while len(starts) - token > step:
+        # The last word edge of the step, else its last token that may be cut before.
+        options = range(token + step, token, -1)
+        cut = next((index for index in options if _is_word_edge(text, starts[index])), 0)
+        boundary = _WORD
+        if not cut:
+            cut = next((index for index in options if not _is_joined(text, starts[index])), 0)
+            boundary = _TOKEN
+        if not cut:
+            break
+        _append(atoms, text, (at, starts[cut]), cut - token, boundary)
+        at, token = starts[cut], cut
+    _append(atoms, text, (at, end), len(starts) - token, _CLAUSE)
+
+
+def _append(atoms: list[_Atom], text: str, span: tuple[int, int], tokens: int, boundary: int) -> None:
+    start, end = span
+    piece = text[start:end]
+    stripped = piece.strip()
+    if stripped:
+        start += len(piece) - len(piece.lstrip())
+        atoms.append(_Atom(start, start + len(stripped), tokens, boundary))
+
+
+def _is_word_edge(text: str, at: int) -> bool:
+    before, after = text[at - 1], text[at]
+    if before.isspace():
+        return True
+    return not _is_joined(text, at) and bool(_WIDE.match(before) or _WIDE.match(after))
+
+
+def _is_joined(text: str, at: int) -> bool:
+    """Tell whether a cut here would tear a character from its marks."""
+    after = text[at]
+    return (
+        unicodedata.combining(after) != 0
+        or after in _JOINERS
+        or text[at - 1] == "\u200d"
+        or "\U0001f3fb" <= after <= "\U0001f3ff"
+    )

@@ -1,1 +1,0 @@
-"""Conversation to what still matters."""

@@ -1,0 +1,215 @@
+"""Documents as the engine's points, and back, without loss."""
+
+import base64
+import json
+import math
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from haystack.dataclasses import Document, SparseEmbedding
+from qdrant_edge import SparseVector
+
+from shiguan.text.terms import term_index, terms
+
+# The payload of a point. The names are short because every point repeats them.
+ID, CONTENT, META, ORDER, EMBEDDING, SPARSE = "id", "content", "m", "n", "e", "s"
+# The vectors of a point.
+DENSE, BM25 = "dense", "bm25"
+
+# The engine takes a list for each of its elements and True for 1, and may round large numbers, so values other than
+# plain ones are kept as JSON under this key of an object, where no filter on the field itself can match them.
+COMPOUND = "#"
+# Beside it for a number that the engine cannot hold: 1 if it is greater than all it can hold, -1 if less.
+BEYOND = "#beyond"
+
+_NAMESPACE = uuid.UUID("6f1ad56c-6a5d-5f0e-9f2b-9b1a4c0f5f51")
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_INTEGERS = range(-(2**63), 2**63)
+
+
+def point_id(document_id: str) -> str:
+    """
+    Give the engine's id of a document.
+
+    :param document_id: Any text.
+    :returns: A UUID made from it (version 5), because the engine knows only UUIDs and integers.
+    """
+    return str(uuid.uuid5(_NAMESPACE, document_id))
+
+
+def encode_key(key: str) -> str:
+    """
+    Give the name of a meta key in the payload.
+
+    :param key: A key of a document's meta, or of an object in it.
+    :returns: The key itself, or one that cannot be taken for the marks of this module.
+    """
+    return COMPOUND + key if key.startswith(COMPOUND) else key
+
+
+def meta_path(name: str) -> str:
+    """
+    Give the payload path of a meta field.
+
+    :param name: The field's name; dots lead into nested objects.
+    :returns: The path, for filters, indexes and selectors.
+    """
+    keys = (encode_key(key) for key in name.split("."))
+    return ".".join([META, *(key if _PLAIN_KEY.fullmatch(key) else f'"{key}"' for key in keys)])
+
+
+def encode_meta(meta: dict[str, Any], path: str = "meta") -> dict[str, Any]:
+    """
+    Turn a document's meta into a payload that filters match exactly.
+
+    :param meta: JSON values: texts, numbers, truth values, `None`, lists and objects with texts as keys.
+    :param path: Where the object stands, for messages.
+    :returns: The payload; `decode_meta` gives back an equal meta, with tuples as lists.
+    :raises ValueError: If a value is not JSON.
+    """
+    encoded = {}
+    for key, value in meta.items():
+        if not isinstance(key, str):
+            raise ValueError(f"The key {key!r} of `{path}` is no text. Write it as a text before storing the document.")
+        encoded[encode_key(key)] = _encode_value(value, f"{path}.{key}")
+    return encoded
+
+
+def decode_meta(payload: dict[str, Any]) -> dict[str, Any]:
+    """
+    Give back the meta that `encode_meta` took.
+
+    :param payload: A payload or a part of its keys.
+    :returns: The meta.
+    """
+    return {(key[1:] if key.startswith(COMPOUND) else key): decode_value(value) for key, value in payload.items()}
+
+
+def decode_value(value: Any) -> Any:
+    """
+    Give back one value of a meta.
+
+    :param value: The value in the payload.
+    :returns: The value in the meta.
+    """
+    if not isinstance(value, dict):
+        return value
+    return json.loads(value[COMPOUND]) if COMPOUND in value else decode_meta(value)
+
+
+def _encode_value(value: Any, path: str) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        # The engine's Python door turns a filter for True into one for 1.
+        return _compound(value, path)
+    if isinstance(value, dict) and value:
+        return encode_meta(value, path)
+    if isinstance(value, int):
+        return value if value in _INTEGERS else _compound(value, path) | {BEYOND: 1 if value > 0 else -1}
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return _compound(value, path) | ({} if math.isnan(value) else {BEYOND: 1 if value > 0 else -1})
+    return _compound(value, path)
+
+
+def _compound(value: Any, path: str) -> dict[str, Any]:
+    try:
+        return {COMPOUND: json.dumps(value, ensure_ascii=False)}
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`{path}` holds a `{type(value).__name__}` that is not JSON: {error}. "
+            "Turn it into texts, numbers, lists and objects (a date into its ISO form) before storing the document."
+        ) from error
+
+
+def encode_payload(document: Document, order: int) -> dict[str, Any]:
+    """
+    Turn a document into a payload, all but its embedding.
+
+    :param document: The document; its `blob` and `score` are not stored.
+    :param order: Its place among the written documents.
+    :returns: The payload.
+    :raises ValueError: If its meta is not JSON.
+    """
+    payload = {ID: document.id, CONTENT: document.content, META: encode_meta(document.meta), ORDER: order}
+    if document.sparse_embedding is not None:
+        payload[SPARSE] = json.dumps(document.sparse_embedding.to_dict())
+    return payload
+
+
+def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:
+    """
+    Give back a document.
+
+    :param payload: The whole payload of its point.
+    :param vector: The point's vectors, if the embedding is wanted.
+    :returns: The document, its score `None`.
+    """
+    sparse = payload.get(SPARSE)
+    embedding = None
+    if vector is not None:
+        exact = payload.get(EMBEDDING)
+        embedding = decode_embedding(exact) if exact else vector.get(DENSE)
+    return Document(
+        id=payload[ID],
+        content=payload.get(CONTENT),
+        meta=decode_meta(payload.get(META) or {}),
+        embedding=embedding,
+        sparse_embedding=SparseEmbedding.from_dict(json.loads(sparse)) if sparse else None,
+    )
+
+
+def encode_embedding(values: np.ndarray) -> str:
+    """
+    Write an embedding as text, exactly.
+
+    :param values: Shape: (dimensions,), float64.
+    :returns: `f4:` or `f8:` and the numbers' bytes in base64, four bytes each where that loses nothing.
+    """
+    single = values.astype("<f4")
+    kind, array = ("f4", single) if np.array_equal(single.astype("<f8"), values) else ("f8", values.astype("<f8"))
+    return f"{kind}:{base64.b64encode(array.tobytes()).decode()}"
+
+
+def decode_embedding(text: str) -> list[float]:
+    """
+    Read an embedding written by `encode_embedding`.
+
+    :param text: What it returned.
+    :returns: The numbers.
+    """
+    kind, _, data = text.partition(":")
+    numbers: list[float] = np.frombuffer(base64.b64decode(data), dtype=f"<{kind}").tolist()
+    return numbers
+
+
+def bm25_document_vector(texts: Iterable[str], k1: float, b: float, average_length: float) -> SparseVector | None:
+    """
+    Give the document's side of BM25: the weight of each of its terms, without the IDF, which the engine knows.
+
+    :param texts: The texts of the document.
+    :param k1: How slowly repetitions of a term stop to count.
+    :param b: How much a long document's terms count less, 0 to 1.
+    :param average_length: The length, in terms, that counts as neither long nor short.
+    :returns: tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average_length)) for each term; `None` without terms.
+    """
+    counts = Counter(index for text in texts for index in map(term_index, terms(text)))
+    norm = k1 * (1 - b + b * counts.total() / average_length)
+    return SparseVector(list(counts), [tf * (k1 + 1) / (tf + norm) for tf in counts.values()]) if counts else None
+
+
+def bm25_query_vector(query: str) -> SparseVector | None:
+    """
+    Give the question's side of BM25: how often it has each term.
+
+    :param query: The question.
+    :returns: Its terms and their counts; `None` if it has none.
+    """
+    counts = Counter(map(term_index, terms(query)))
+    return SparseVector(list(counts), [float(count) for count in counts.values()]) if counts else None

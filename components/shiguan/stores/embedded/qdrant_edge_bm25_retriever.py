@@ -1,0 +1,97 @@
+"""Find children by the words of a question."""
+
+import asyncio
+from typing import Any
+
+from haystack import component
+from haystack.dataclasses import Document
+
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.tenants import require_filters
+
+LIGHT_FIELDS = ["parent_id", "tenant_id", "source_id", "start", "end", "position"]
+"""What the fetcher of parents needs of a child."""
+
+
+@component
+class QdrantEdgeBM25Retriever:
+    """
+    Finds the documents that share words with a question.
+
+    It stands behind the TenantFilter, beside the embedding retriever, and before the joiner. What it returns is light:
+    no content and only a few meta fields, because the parents are read later.
+
+    ```python
+    retriever = QdrantEdgeBM25Retriever(document_store=store, top_k=5)
+    retriever.run(query="书", filters=tenant)["documents"]  # finds 他的书
+    ```
+    """
+
+    def __init__(
+        self,
+        document_store: QdrantEdgeDocumentStore,
+        *,
+        top_k: int = 50,
+        meta_fields: list[str] | None = None,
+        return_content: bool = False,
+    ) -> None:
+        """
+        Describe the search.
+
+        :param document_store: The store, with BM25.
+        :param top_k: How many documents at most.
+        :param meta_fields: Meta fields to return; by default parent_id, tenant_id, source_id, start, end, position.
+        :param return_content: Whether to return the contents.
+        :raises ValueError: If `top_k` is not positive or the store is another one.
+        """
+        if not isinstance(document_store, QdrantEdgeDocumentStore):
+            raise ValueError(
+                f"`document_store` must be a QdrantEdgeDocumentStore, got `{type(document_store).__name__}`"
+            )
+        if top_k < 1:
+            raise ValueError(f"`top_k` must be positive, got {top_k}")
+        self.document_store = document_store
+        self.top_k = top_k
+        self.meta_fields = meta_fields
+        self.return_content = return_content
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """
+        Search.
+
+        :param query: The question; one without words, or of stop words only, finds nothing.
+        :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
+        :param top_k: How many documents at most, for this call.
+        :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
+        :raises FilterError: If the filter is malformed.
+        :raises RefusedError: If it names no tenant.
+        """
+        return {"documents": self.document_store.bm25_retrieval(**self._arguments(query, filters, top_k))}
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """
+        Search, without stopping the event loop.
+
+        :param query: The question; one without words, or of stop words only, finds nothing.
+        :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
+        :param top_k: How many documents at most, for this call.
+        :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
+        :raises FilterError: If the filter is malformed.
+        :raises RefusedError: If it names no tenant.
+        """
+        return await asyncio.to_thread(self.run, query, filters, top_k)
+
+    def _arguments(self, query: str, filters: dict[str, Any] | None, top_k: int | None) -> dict[str, Any]:
+        return {
+            "query": query,
+            "filters": require_filters(filters, type(self).__name__),
+            "top_k": self.top_k if top_k is None else top_k,
+            "meta_fields": LIGHT_FIELDS if self.meta_fields is None else self.meta_fields,
+            "return_content": self.return_content,
+        }

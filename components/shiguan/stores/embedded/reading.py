@@ -1,0 +1,250 @@
+"""Reading from the engine: filters, pages, and searches with a stable order."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from haystack.dataclasses import Document
+from qdrant_edge import (
+    CountRequest,
+    EdgeShard,
+    FacetRequest,
+    Filter,
+    HasIdCondition,
+    HasVectorCondition,
+    IdfParams,
+    PayloadSelector,
+    Query,
+    QueryRequest,
+    ScrollRequest,
+    SearchParams,
+)
+
+from shiguan.stores.embedded import points
+from shiguan.stores.embedded.filters import matches, names_embedding, translate
+from shiguan.text.shared_document import SharedDocument
+
+_PAGE = 1000
+_NOTHING = Filter(must=[HasIdCondition(set())])
+# Among more documents than this with the same score, the engine chooses which ones come first.
+_MOST_TIES = 5000
+# How many candidates a search of the graph keeps.
+_HNSW_EF = 128
+
+
+def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
+    """
+    Turn a Haystack filter into one of the engine that matches the same documents.
+
+    Where the engine cannot decide (dates, lists, numbers beyond 2**53), the documents that it cannot rule out are read
+    and decided on one by one, and the result names them by id.
+
+    :param edge: The engine.
+    :param filters: A Haystack filter.
+    :returns: The engine's filter; `None` for all documents.
+    :raises FilterError: If the filter is malformed.
+    """
+    plan = translate(filters)
+    if plan.nothing:
+        return _NOTHING
+    condition = None if plan.condition is None else _as_filter(plan.condition)
+    if plan.exact or not filters:
+        return condition
+    # The engine refuses to name a vector that a store does not have, but not to give all there are.
+    with_embedding = names_embedding(filters)
+    found = set()
+    for record in _pages(edge, condition, True, with_embedding):
+        vectors = (record.vector or {}) if with_embedding else None
+        if matches(filters, points.decode_document(record.payload, vectors)):
+            found.add(record.id)
+    return Filter(must=[HasIdCondition(found)])
+
+
+def scroll(
+    edge: EdgeShard, filters: dict[str, Any] | None, with_payload: Any, with_vector: Any = False
+) -> Iterator[Any]:
+    """
+    Read the documents that match, page by page.
+
+    :param edge: The engine.
+    :param filters: A Haystack filter.
+    :param with_payload: Whether to read the payload, or a selector of it.
+    :param with_vector: Whether to read the vectors, or their names.
+    :returns: The engine's records, in the order of its ids.
+    :raises FilterError: If the filter is malformed.
+    """
+    return _pages(edge, resolve(edge, filters), with_payload, with_vector)
+
+
+def scroll_records(edge: EdgeShard, condition: Filter | None, with_payload: Any) -> Iterator[Any]:
+    """
+    Read the records that match one of the engine's filters.
+
+    :param edge: The engine.
+    :param condition: The engine's filter.
+    :param with_payload: A selector of the payload.
+    :returns: The engine's records.
+    """
+    return _pages(edge, condition, with_payload, False)
+
+
+def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
+    """
+    Tell which documents are stored.
+
+    :param edge: The engine.
+    :param document_ids: Ids to look for.
+    :returns: Those that are stored.
+    """
+    by_point = {points.point_id(document_id): document_id for document_id in document_ids}
+    records = edge.retrieve(list(by_point), with_payload=False, with_vector=False)
+    return {by_point[str(record.id)] for record in records}
+
+
+def count_vectors(edge: EdgeShard) -> int:
+    """
+    Count the documents that have a vector.
+
+    :param edge: The engine.
+    :returns: How many have one.
+    """
+    return int(edge.count(CountRequest(exact=True, filter=Filter(must=[HasVectorCondition(points.DENSE)]))))
+
+
+def without_vector(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter:
+    """
+    Turn a Haystack filter into one of the engine for documents that match and have no vector.
+
+    :param edge: The engine.
+    :param filters: A Haystack filter.
+    :returns: The engine's filter.
+    """
+    condition = resolve(edge, filters)
+    return Filter(must=[condition] if condition else None, must_not=[HasVectorCondition(points.DENSE)])
+
+
+def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[str, int]:
+    """
+    Count the documents by a meta field that is indexed.
+
+    :param edge: The engine.
+    :param field: The field, which holds one text.
+    :param condition: Which documents.
+    :returns: How many have each of its values.
+    """
+    request = FacetRequest(points.meta_path(field), limit=10_000_000, exact=True, filter=condition)
+    return {str(hit.value): hit.count for hit in edge.facet(request).hits}
+
+
+def search_terms(
+    edge: EdgeShard,
+    query: str,
+    filters: dict[str, Any] | None,
+    *,
+    live_statistics: bool,
+    top_k: int,
+    meta_fields: list[str] | None,
+    return_content: bool,
+) -> list[Document]:
+    """
+    Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`.
+
+    :param edge: The engine.
+    :param query: The question.
+    :param filters: A Haystack filter.
+    :param live_statistics: Whether to count documents and terms anew for the IDF, because some were deleted.
+    :param top_k: How many documents at most.
+    :param meta_fields: Meta fields to return; `None` for all.
+    :param return_content: Whether to return the contents.
+    :returns: The documents, best first.
+    """
+    vector = points.bm25_query_vector(query)
+    if vector is None:
+        translate(filters)  # a malformed filter is an error whatever the question
+        return []
+    # The engine goes on counting deleted documents until it is opened again.
+    params = SearchParams(idf=IdfParams(corpus=Filter())) if live_statistics else None
+    wanted = _selector(meta_fields, return_content)
+    return _search(edge, Query.Nearest(vector, using=points.BM25), resolve(edge, filters), params, wanted, top_k)
+
+
+def search_vectors(
+    edge: EdgeShard,
+    vector: list[float],
+    filters: dict[str, Any] | None,
+    *,
+    top_k: int,
+    meta_fields: list[str] | None,
+    return_content: bool,
+) -> list[Document]:
+    """
+    Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`.
+
+    :param edge: The engine.
+    :param vector: The embedding, normalised where the similarity is the cosine.
+    :param filters: A Haystack filter.
+    :param top_k: How many documents at most.
+    :param meta_fields: Meta fields to return; `None` for all.
+    :param return_content: Whether to return the contents.
+    :returns: The documents, best first.
+    """
+    # At the engine's default of 100 candidates, a graph loses more neighbours.
+    params = SearchParams(hnsw_ef=max(_HNSW_EF, 2 * top_k))
+    wanted = _selector(meta_fields, return_content)
+    return _search(edge, Query.Nearest(vector, using=points.DENSE), resolve(edge, filters), params, wanted, top_k)
+
+
+def _search(  # noqa: PLR0917
+    edge: EdgeShard,
+    query: Query,
+    condition: Filter | None,
+    params: SearchParams | None,
+    wanted: PayloadSelector,
+    top_k: int,
+) -> list[Document]:
+    if top_k < 1:
+        raise ValueError(f"`top_k` must be positive, got {top_k}")
+    # One more than asked for shows whether the last one has equals; then all of them are needed to choose by id.
+    limit = top_k + 1
+    while True:
+        request = QueryRequest(query=query, limit=limit, filter=condition, with_payload=wanted, params=params)
+        hits: list[Any] = edge.query(request)
+        tied = len(hits) == limit and hits[-1].score == hits[top_k - 1].score
+        if not tied or limit >= top_k + _MOST_TIES:
+            break
+        limit = min(4 * limit, top_k + _MOST_TIES)
+    # Every access to a hit's payload makes a new copy of it.
+    rows = [(hit.score, hit.payload) for hit in hits]
+    rows.sort(key=_rank)
+    return [
+        SharedDocument(
+            id=payload[points.ID],
+            content=payload.get(points.CONTENT),
+            meta=points.decode_meta(payload.get(points.META) or {}),
+            score=score,
+        )
+        for score, payload in rows[:top_k]
+    ]
+
+
+def _rank(row: tuple[float, dict[str, Any]]) -> tuple[float, str]:
+    return -row[0], row[1][points.ID]
+
+
+def _selector(meta_fields: list[str] | None, return_content: bool) -> PayloadSelector:
+    names = [points.META] if meta_fields is None else [points.meta_path(name) for name in meta_fields]
+    return PayloadSelector.Include([points.ID, *names, *([points.CONTENT] if return_content else [])])
+
+
+def _pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, vectors: Any) -> Iterator[Any]:
+    offset = None
+    while True:
+        records, offset = edge.scroll(
+            ScrollRequest(offset=offset, limit=_PAGE, filter=condition, with_payload=with_payload, with_vector=vectors)
+        )
+        yield from records
+        if offset is None:
+            return
+
+
+def _as_filter(condition: Any) -> Filter:
+    return condition if isinstance(condition, Filter) else Filter(must=[condition])

@@ -1,0 +1,380 @@
+"""The data folders that this process has open: one engine for each, shared by all stores that name it."""
+
+import atexit
+import contextlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from haystack import logging
+from qdrant_edge import EdgeShard, Filter, KeywordIndexParams, Point, PointVectors, UpdateOperation
+
+from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
+from shiguan.stores.embedded.hnsw_builder import BUILDING, HnswBuilder
+from shiguan.stores.embedded.points import DENSE, EMBEDDING, meta_path
+from shiguan.stores.embedded.reading import count_vectors
+from shiguan.stores.embedded.shard_format import (
+    FORMAT_FILE,
+    FORMAT_VERSION,
+    ShardFormat,
+    engine_config,
+    is_model,
+    mismatch,
+    other_vectors,
+    read_record,
+    write_record,
+)
+from shiguan.stores.free_space import FOR_OPENING, check_free_space
+
+logger = logging.getLogger(__name__)
+
+_LOCK_FILE = "lock"
+_FIRST = "shard-1"
+# The first shard until the format file names it.
+_CREATING = "creating"
+
+
+class Shard:
+    """
+    One open data folder: the engine, its locks and its format.
+
+    Reads go on beside each other and beside a write; writes follow one another.
+
+    :param folder: The data folder, resolved.
+    :param expected: What the caller writes with.
+    :param keyword_fields: Meta fields to index, the tenant's first.
+    :param exact_below: Up to how many vectors outside the graph are compared one by one.
+    :raises StoreLockedError: If another process has the folder open.
+    :raises StoreFormatError: If its data were written with something else.
+    """
+
+    def __init__(self, folder: Path, expected: ShardFormat, keyword_fields: list[str], exact_below: int) -> None:
+        self.folder = folder
+        self.exact_below = exact_below
+        self.stale_statistics = False
+        self.counts: dict[str, int] = {}
+        self._record: dict[str, Any] = {}
+        self._process = os.getpid()
+        self._builder: HnswBuilder | None = None
+        self._building_allowed = True
+        self.format = expected
+        self._writing = threading.RLock()
+        self._readers = threading.Condition()
+        self._reading = 0
+        self._last_order = 0
+        self._lock = FileLock(folder / _LOCK_FILE, thread_local=False)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise StoreLockedError(
+                f"The data folder `{folder}` is open in another Shiguan process; the embedded store serves one process "
+                "at a time. Close the other one, or use the deployment `elasticsearch_qdrant` for several processes."
+            ) from None
+        except OSError as error:
+            raise StoreError(
+                f"The data folder `{folder}` cannot be used: {error}. Choose a writable folder with `--data-dir` or "
+                "the variable SHIGUAN_DATA_DIR."
+            ) from error
+        try:
+            check_free_space(folder, FOR_OPENING)
+            self._edge: EdgeShard | None = self._open(keyword_fields)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[EdgeShard]:
+        """Give the engine for reading; it stays open inside the block."""
+        with self._readers:
+            edge = self._engine()
+            self._reading += 1
+        try:
+            yield edge
+        finally:
+            with self._readers:
+                self._reading -= 1
+                if not self._reading:
+                    self._readers.notify_all()
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[EdgeShard]:
+        """Give the engine for a write, which is on disk when the block ends; no other write happens inside it."""
+        with self._writing:
+            try:
+                yield self._engine()
+            finally:
+                # A reader that counts at this moment keeps its number in the old dictionary.
+                self.counts = {}
+                # A build may have put another engine in its place.
+                if self._edge is not None:
+                    self._edge.flush()
+
+    def upsert(self, edge: EdgeShard, batch: list[Point], vectors: int) -> None:
+        """Write points, some with vectors, unless the disk is almost full; called inside `write`."""
+        check_free_space(self.folder)
+        edge.update(UpdateOperation.upsert_points(batch))
+        self._written([str(point.id) for point in batch], vectors)
+
+    def add_vectors(self, edge: EdgeShard, batch: list[PointVectors]) -> None:
+        """Give points that are stored their vectors, unless the disk is almost full; called inside `write`."""
+        check_free_space(self.folder)
+        edge.update(UpdateOperation.update_vectors(batch))
+        self._written([str(point.id) for point in batch], len(batch))
+
+    def claim_vectors(self, edge: EdgeShard, model: str | None) -> None:
+        """Refuse vectors of another embedder than those that are there, else note whose they are; inside `write`."""
+        if model is None or is_model(self.format.embedding_model, model):
+            return
+        if count_vectors(edge):
+            raise StoreFormatError(other_vectors(self.folder, self.format.embedding_model, model))
+        self._save_model(model)
+
+    def drop_vectors(self) -> None:
+        """Forget all vectors, so that those of another embedder can come; words stay."""
+        builder = self._builder
+        if builder is not None:
+            builder.stop()
+        with self.write() as edge:
+            edge.update(UpdateOperation.delete_vectors_by_filter(Filter(), [DENSE]))
+            edge.update(UpdateOperation.delete_payload_by_filter(Filter(), [EMBEDDING]))
+            self._record |= {"written_since": 0, "graph_points": 0}
+            self._save_model(None)
+
+    def _save_model(self, model: str | None) -> None:
+        self.format = replace(self.format, embedding_model=model)
+        self._record["format"] = asdict(self.format)
+        self._save_record()
+
+    def delete(self, edge: EdgeShard, point_ids: list[str]) -> None:
+        """Delete points, unless there is no room to write that down; called inside `write`."""
+        check_free_space(self.folder, FOR_OPENING)
+        edge.update(UpdateOperation.delete_points([*point_ids]))
+        self.stale_statistics = True
+        if self._builder is not None:
+            self._builder.note(point_ids)
+
+    def next_orders(self, count: int) -> range:
+        """Give the documents of a write numbers, higher than all before; called inside `write`."""
+        start = max(self._last_order + 1, time.time_ns())
+        self._last_order = start + count
+        return range(start, start + count)
+
+    def close(self) -> None:
+        """Write everything to disk and free the folder for other processes; safe to call twice and from any thread."""
+        with self._writing:
+            self._building_allowed = False
+            builder = self._builder
+        if builder is not None:
+            builder.stop()
+        with self._writing, self._readers:
+            self._readers.wait_for(lambda: not self._reading)
+            if self._edge is not None:
+                edge, self._edge = self._edge, None
+                self._save_record()
+                edge.close()
+                self._lock.release()
+
+    def build_graph(self) -> HnswBuilder | None:
+        """
+        Start to build the graph of the vectors, unless it is being built or nothing was written since.
+
+        :returns: The build that runs now, if any.
+        """
+        with self._writing:
+            self._engine()
+            written = self._record.get("written_since", 0)
+            if self._builder is None and self._building_allowed and self.format.embedding_dim and written:
+                self._builder = HnswBuilder(self, self.format.embedding_dim)
+                self._builder.start()
+            return self._builder
+
+    def copy_to(self, target: Path, builder: HnswBuilder) -> int:
+        """
+        Copy the engine's folder for a build, and tell the build of every write from then on.
+
+        :param target: Where to.
+        :param builder: The build, which must be the one that runs.
+        :returns: How many vectors were copied.
+        """
+        with self.write() as edge:
+            edge.flush()
+            builder.note([])
+            shutil.copytree(self.folder / self._record["shard"], target)
+            self._record["written_since"] = 0
+            return count_vectors(edge)
+
+    def next_shard_folder(self) -> Path:
+        """Give a folder for the shard that will take this one's place."""
+        number = int(self._record["shard"].rpartition("-")[2]) + 1
+        return self.folder / f"shard-{number}"
+
+    def swap(self, edge: EdgeShard, path: Path, points: int, *, stale: bool) -> None:
+        """
+        Put another shard in the place of this one; called inside `write`.
+
+        :param edge: The other one, with the same points.
+        :param path: Its folder.
+        :param points: How many of its points are in the graph.
+        :param stale: Whether points were deleted from it since it was opened.
+        """
+        edge.flush()
+        old_edge, old_path = self._engine(), self.folder / self._record["shard"]
+        self._record |= {"shard": path.name, "graph_points": points}
+        self._save_record()
+        with self._readers:
+            self._readers.wait_for(lambda: not self._reading)
+            self._edge = edge
+            self.stale_statistics = stale
+        old_edge.close()
+        shutil.rmtree(old_path, ignore_errors=True)
+        logger.debug("The graph of {points} vectors in {folder} is in use", points=points, folder=str(self.folder))
+
+    def builder_ended(self, builder: HnswBuilder) -> None:
+        """Take notice that a build ended, well or not."""
+        with self._writing:
+            if self._builder is builder:
+                self._builder = None
+                # What failed once would fail again at every write.
+                self._building_allowed = self._building_allowed and not builder.failed
+
+    def _written(self, point_ids: list[str], vectors: int) -> None:
+        self._record["written_since"] = self._record.get("written_since", 0) + vectors
+        if self._builder is not None:
+            self._builder.note(point_ids)
+        # Building anew costs as much as all points, so it waits for as many new ones as the half of the old.
+        elif self._record["written_since"] > max(self.exact_below, self._record.get("graph_points", 0) // 2):
+            self.build_graph()
+
+    def _save_record(self) -> None:
+        write_record(self.folder, self._record)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can no longer be used: `close` was called, or this is a child that its process forked off."""
+        return self._edge is None or self._process != os.getpid()
+
+    def check_format(self, expected: ShardFormat) -> None:
+        """
+        Compare the folder's format with the one that a caller writes with.
+
+        :param expected: The caller's.
+        :raises StoreFormatError: If they differ in anything but the embedder, which only vectors ask for.
+        """
+        found, wanted = asdict(self.format), asdict(expected)
+        for name, value in wanted.items():
+            if name != "embedding_model" and found.get(name) != value:
+                raise mismatch(self.folder, name, found.get(name), value)
+
+    def _engine(self) -> EdgeShard:
+        if self._edge is None:
+            raise StoreError(f"The store in `{self.folder}` has been closed. Make a new store object to open it again.")
+        return self._edge
+
+    def _open(self, keyword_fields: list[str]) -> EdgeShard:
+        expected = self.format
+        record = read_record(self.folder)
+        if record is None:
+            record = self._create()
+        if record.get("format_version") != FORMAT_VERSION:
+            raise mismatch(self.folder, "format_version", record.get("format_version"), FORMAT_VERSION)
+        try:
+            self.format = ShardFormat(**record["format"])
+        except (KeyError, TypeError) as error:
+            known = sorted(asdict(expected))
+            raise mismatch(self.folder, "format", sorted(record.get("format", {})), known) from error
+        self.check_format(expected)
+        self._record = record
+        self._clear_leftovers()
+        edge = self._load(self.folder / record["shard"])
+        # The file counts what was written until the last orderly close; a kill may have lost some of it.
+        outside = count_vectors(edge) - int(record.get("graph_points", 0))
+        record["written_since"] = max(outside, record.get("written_since", 0))
+        for position, field in enumerate(keyword_fields):
+            params = KeywordIndexParams(is_tenant=True) if position == 0 else KeywordIndexParams()
+            edge.update(UpdateOperation.create_field_index(meta_path(field), params))
+        return edge
+
+    def _clear_leftovers(self) -> None:
+        for path in self.folder.iterdir():
+            if path.name == BUILDING or (path.name.startswith("shard-") and path.name != self._record["shard"]):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _create(self) -> dict[str, Any]:
+        """Make an empty shard aside. The format file comes when it is whole, and the opener puts it in its place."""
+        if any(path.name.startswith("shard-") for path in self.folder.iterdir()):
+            raise StoreFormatError(
+                f"The data folder `{self.folder}` has data but no `{FORMAT_FILE}`, so their format is unknown. "
+                "Put the file back, or ingest again into another folder."
+            )
+        shutil.rmtree(self.folder / _CREATING, ignore_errors=True)
+        EdgeShard.create(str(self.folder / _CREATING), engine_config(self.format)).close()
+        # The embedder is written down with its first vectors.
+        self.format = replace(self.format, embedding_model=None)
+        record = {"format_version": FORMAT_VERSION, "shard": _FIRST, "format": asdict(self.format)}
+        write_record(self.folder, record)
+        return record
+
+    def _load(self, path: Path) -> EdgeShard:
+        if not path.exists() and (self.folder / _CREATING).exists():
+            (self.folder / _CREATING).rename(path)
+        try:
+            return EdgeShard.load(str(path))
+        except Exception as error:  # the engine raises nothing more special
+            raise StoreError(
+                f"The data in `{path}` cannot be opened: {error}. Move the folder away and ingest again."
+            ) from error
+
+
+_open_shards: dict[Path, Shard] = {}
+_opening = threading.Lock()
+
+
+def open_shard(folder: Path, expected: ShardFormat, keyword_fields: list[str], exact_below: int) -> Shard:
+    """
+    Give the process's engine for a folder, opening it if it is not open yet.
+
+    :param folder: The data folder.
+    :param expected: What the caller writes with.
+    :param keyword_fields: Meta fields to index, the tenant's first.
+    :param exact_below: Up to how many vectors outside the graph are compared one by one; the first caller's counts.
+    :returns: The engine, the same one for every caller that names the folder.
+    :raises StoreLockedError: If another process has the folder open.
+    :raises StoreFormatError: If its data were written with something else.
+    """
+    folder = folder.resolve()
+    with _opening:
+        shard = _open_shards.get(folder)
+        if shard is None or shard.closed:
+            shard = _open_shards[folder] = Shard(folder, expected, keyword_fields, exact_below)
+        else:
+            shard.check_format(expected)
+        return shard
+
+
+@atexit.register
+def close_all_shards() -> None:
+    """Close every open folder; called at the end of the process."""
+    with _opening:
+        while _open_shards:
+            _open_shards.popitem()[1].close()
+
+
+def _forget_after_fork() -> None:
+    # The engine's threads do not survive a fork. A child that uses the store opens it itself, and is told that its
+    # parent has it open.
+    global _opening  # noqa: PLW0603
+    _abandoned.extend(_open_shards.values())
+    _open_shards.clear()
+    _opening = threading.Lock()
+
+
+_abandoned: list[Shard] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,1 +1,0 @@
-"""Pure helpers by topic; they know no stage."""

@@ -1,0 +1,1 @@
+"""What a line of text is, in any language: words, sentences, numbers, names."""

@@ -1,0 +1,226 @@
+"""Numbers, years and dates in Chinese and English text, as values that can be compared whatever their spelling."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from shiguan.text.era_names import ERAS
+
+Kind = Literal["number", "year", "month", "day", "percent"]
+
+# One character for one, so that offsets stay: full-width digits, traditional numerals, and the characters of era names.
+_PAIRS = (
+    "０0 １1 ２2 ３3 ４4 ５5 ６6 ７7 ８8 ９9 ．. ，, ％% 萬万 億亿 兩两 餘余 載载 歲岁 個个 貳二 參三 叁三 陸六 壹一 "
+    "肆四 伍五 柒七 捌八 玖九 拾十 佰百 仟千 開开 壽寿 業业 貞贞 觀观 顯显 慶庆 龍龙 總总 儀仪 鳳凤 調调 聖圣 證证 "
+    "曆历 歷历 視视 長长 雲云 寶宝 應应 廣广 興兴 順顺 會会 啟启 啓启 紀纪 復复 寧宁 熙熙 紹绍 統统 隆隆 禎祯 國国 "
+    "緒绪 豐丰 號号 東东 軍军 騎骑 縣县 鎮镇 級级 條条 層层 場场 屆届 周周 倍倍 頓顿 噸吨"
+)
+_FOLD = str.maketrans({pair[0]: pair[1] for pair in _PAIRS.split(" ")})
+_DIGIT = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
+_LARGE = {"万": 10_000, "亿": 100_000_000}
+_HAN = "零〇一二两三四五六七八九十百千万亿廿卅"
+# A lone numeral is a number only before one of these; elsewhere it is part of a word (万一, 百姓, 三思).
+_COUNTED = (
+    "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部条层场级期届年周号度寸尺丈石斤"
+)
+
+_ERA = re.compile(rf"({'|'.join(sorted(ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
+_ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
+_HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
+_SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORDS = {word: float(value) for value, word in enumerate(_UNITS)} | {
+    word: 10.0 * value for value, word in enumerate(_TENS, start=2)
+}
+_ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        start=1,
+    )
+}
+_NUMBER_WORD = "|".join([*_WORDS, *_SCALES, *_ORDINALS])
+_ENGLISH = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:[\s-]+(?:and[\s-]+)?)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|"
+        "november nov|december dec".split("|"),
+        start=1,
+    )
+    for name in names.split()
+}
+_PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
+# 2018–19: the second year of a span is written with its last two digits.
+_YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
+_MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\b\.?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """
+    One number or part of a date.
+
+    :param values: What it may be worth; an era year is worth its year of the Common Era and itself.
+    :param kind: What it counts, as far as the text tells.
+    :param start: Where it starts in the text, in code points.
+    :param end: Where it ends.
+    """
+
+    values: frozenset[float]
+    kind: Kind
+    start: int
+    end: int
+
+    def agrees_with(self, other: "Quantity") -> bool:
+        """
+        Tell whether two quantities may be the same.
+
+        :param other: The quantity of the other text.
+        :returns: True if they share a value and neither's kind speaks against it.
+        """
+        return bool(self.values & other.values) and self.comparable_with(other)
+
+    def comparable_with(self, other: "Quantity") -> bool:
+        """
+        Tell whether two quantities count the same kind of thing.
+
+        :param other: The quantity of the other text.
+        :returns: True if the kinds are equal or one is a bare number.
+        """
+        return self.kind == other.kind or {self.kind, other.kind} in ({"number", "year"}, {"number", "day"})
+
+
+def quantities(text: str) -> list[Quantity]:
+    """
+    Find the numbers and dates of a text.
+
+    Reads Arabic digits with separators and scales (`1.5 million`, `3万`), English number words and months, Chinese
+    numerals (二十三万, 一九四九), and Chinese era years (天寶十四載 is 755). Vague words (一, "one", "several") are not
+    quantities.
+
+    :param text: Any text.
+    :returns: The quantities in the order of the text; they do not overlap.
+    """
+    plain = text.translate(_FOLD)
+    taken = [False] * len(plain)
+    found: list[Quantity] = []
+
+    def add(values: set[float], kind: Kind, start: int, end: int) -> None:
+        if not any(taken[start:end]):
+            taken[start:end] = [True] * (end - start)
+            found.append(Quantity(frozenset(map(float, values)), kind, start, end))
+
+    for match in _ERA.finditer(plain):
+        number = 1.0 if match[2] == "元" else _value(match[2])
+        if number is not None:
+            add({number, *(first + number - 1 for first in ERAS[match[1]])}, "year", match.start(), match.end())
+    for match in _ARABIC.finditer(plain):
+        value = float(match[0].replace(",", ""))
+        end = match.end()
+        scale = _SCALE.match(plain, end)
+        if scale:
+            value *= _SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
+            end = scale.end()
+        add({value, *_second_year(plain, match)}, _kind(plain, match.start(), end), match.start(), end)
+    for match in _HAN_NUMBER.finditer(plain):
+        _add_han(plain, match, add)
+    for match in _ENGLISH.finditer(plain):
+        english = _english_value(match[0].lower())
+        if english is not None:
+            add({english}, _kind(plain, match.start(), match.end()), match.start(), match.end())
+    for match in _MONTH.finditer(plain):
+        # `may` and `march` are months only with a capital and beside a number.
+        if match[0][0].isupper() and re.search(r"\d", plain[max(0, match.start() - 5) : match.end() + 6]):
+            add({float(_MONTHS[match[1].lower()])}, "month", match.start(), match.end())
+    return sorted(found, key=lambda quantity: quantity.start)
+
+
+def _add_han(plain: str, match: re.Match[str], add: object) -> None:
+    word = match[0].replace("余", "")
+    following = plain[match.end() : match.end() + 1]
+    if len(word) == 1 and (not following or following not in _COUNTED or word in "百千万亿"):
+        return
+    if match[0] == "万一" or (word == "一" and following not in "年月日"):
+        return
+    value = _value(word)
+    if value is not None and callable(add):
+        add({value}, _kind(plain, match.start(), match.end()), match.start(), match.end())
+
+
+def _second_year(plain: str, match: re.Match[str]) -> set[float]:
+    century = _YEAR_BEFORE.search(plain[max(0, match.start() - 8) : match.start()])
+    return {int(century[1]) * 100 + float(match[0])} if century and len(match[0]) == 2 else set()
+
+
+def _kind(plain: str, start: int, end: int) -> Kind:
+    after = plain[end : end + 8].lstrip()
+    before = plain[max(0, start - 10) : start].rstrip().lower()
+    if after[:1] in ("年", "载") and after[:1]:
+        return "year"
+    if after[:1] == "月":
+        return "month"
+    if after[:1] in ("日", "号") and after[:1]:
+        return "day"
+    if after[:1] == "%" or _PERCENT.match(after) or plain[max(0, start - 3) : start] == "百分之":
+        return "percent"
+    word = re.search(r"([a-z]+)\.?$", before)
+    if word and word[1] in _MONTHS and end - start <= 4:
+        return "day" if len(plain[start:end]) <= 2 else "year"
+    return "number"
+
+
+def _scale(word: str) -> float:
+    value = 1.0
+    for character in word:
+        value *= _SMALL.get(character) or _LARGE[character]
+    return value
+
+
+def _value(word: str) -> float | None:
+    """Read a Chinese or Arabic numeral."""
+    if word.isdigit() and word.isascii():
+        return float(word)
+    if all(character in _DIGIT for character in word):
+        # 一九四九 is read digit by digit.
+        return float("".join(str(_DIGIT[character]) for character in word))
+    total = section = digit = 0.0
+    for character in word:
+        if character in _DIGIT:
+            digit = _DIGIT[character]
+        elif character in _SMALL:
+            unit = _SMALL[character]
+            section += unit if unit in (20, 30) else (digit or 1) * unit
+            digit = 0
+        elif character in _LARGE:
+            total = (total + section + digit or 1) * _LARGE[character]
+            section = digit = 0
+        else:
+            return None
+    return total + section + digit
+
+
+def _english_value(words: str) -> float | None:
+    """Read an English number; None for the vague ones."""
+    parts = [part for part in re.split(r"[\s-]+", words) if part != "and"]
+    if parts in (["one"], ["first"], ["second"]) or all(part in _SCALES for part in parts):
+        return None
+    total = current = 0.0
+    for part in parts:
+        if part in _WORDS:
+            current += _WORDS[part]
+        elif part in _ORDINALS:
+            current += _ORDINALS[part]
+        elif part == "hundred":
+            current = (current or 1) * 100
+        else:
+            total += (current or 1) * _SCALES[part]
+            current = 0.0
+    return total + current

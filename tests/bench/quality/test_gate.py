@@ -1,0 +1,106 @@
+"""A harmful change is caught by the gate and a harmless one is not, whichever questions happen to be asked."""
+
+import random
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+
+import pytest
+from bench.quality.gate import BASELINE, DEPLOYMENT, GOLDEN, MODES, NEIGHBOUR, prepare
+from bench.quality.gate import measured as measured_by_the_gate
+
+from shiguan.engine.loading import pipeline_path
+from shiguan.evaluation.comparison import compare_results
+from shiguan.evaluation.metrics import GATES
+from shiguan.evaluation.provenance import TENANT
+from shiguan.evaluation.questions import read_golden_set
+from shiguan.evaluation.results import read_results
+from shiguan.retrieval.tenant_filter import TenantFilter
+from shiguan.stores.embedded.shards import close_all_shards
+
+SEEDS = range(20)
+SHARE = 0.8
+"""Of the questions, drawn anew for every seed."""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The results of the mode as it is and of its variants, each measured once through its real pipeline."""
+    folder = tmp_path_factory.mktemp("gate")
+    library = prepare(folder)
+    golden = read_golden_set(GOLDEN)
+    # Every second question: both languages, all kinds, half the time.
+    golden = replace(golden, questions=golden.questions[::2])
+    simple = pipeline_path(DEPLOYMENT, "simple").read_text(encoding="utf-8")
+
+    def variant(name: str, *changes: tuple[str, str]):
+        text = simple
+        for old, new in changes:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        path = folder / f"{name}.yml"
+        path.write_text(text, encoding="utf-8")
+        return measured_by_the_gate(golden, path, library)
+
+    found = {
+        "simple": variant("simple"),
+        "fusion off": variant(
+            "fusion_off",
+            ("  - {sender: bm25_scores.documents, receiver: joiner.documents}\n", ""),
+            ("      weights: [0.5, 0.5]\n", ""),
+        ),
+        "citations unmatched": variant(
+            "citations_unmatched",
+            (
+                "type: shiguan.answer.citation_extractor.CitationExtractor",
+                "type: haystack.components.builders.answer_builder.AnswerBuilder",
+            ),
+            ("prompt_builder.language, citations.language]", "prompt_builder.language]"),
+        ),
+        "fewer fused": variant(
+            "fewer_fused",
+            ("      top_k: 50\n\n  context_builder:", "      top_k: 45\n\n  context_builder:"),
+            ("ContextBuilder\n", "ContextBuilder\n    init_parameters: {order: stable}\n"),
+        ),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TenantFilter, "run", _widened(TenantFilter.run))
+        found["tenant filter widened"] = variant("tenant_widened")
+    close_all_shards()
+    return found
+
+
+def _widened(run):
+    @wraps(run)  # the declared outputs of a component hang on its method
+    def widened(self, tenant_id, filters=None):
+        run(self, tenant_id, filters)
+        both = {"field": "meta.tenant_id", "operator": "in", "value": [TENANT, NEIGHBOUR]}
+        return {"filters": {"operator": "AND", "conditions": [both, *([filters] if filters else [])]}}
+
+    return widened
+
+
+def _breaches(before, after, seed):
+    drawn = random.Random(seed).sample(range(len(before.questions)), round(SHARE * len(before.questions)))
+    before, after = (replace(run, questions=[run.questions[at] for at in drawn]) for run in (before, after))
+    return compare_results(before, after, GATES, seed=seed).breaches
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["fusion off", "citations unmatched", "tenant filter widened"])
+def test_a_harmful_change_is_caught_whichever_questions_are_asked(measured, change):
+    assert [seed for seed in SEEDS if not _breaches(measured["simple"], measured[change], seed)] == []
+
+
+@pytest.mark.slow
+def test_a_harmless_change_is_not_caught(measured):
+    assert [_breaches(measured["simple"], measured["fewer fused"], seed) for seed in SEEDS] == [[]] * len(SEEDS)
+
+
+def test_the_committed_baseline_fits_the_questions_of_the_gate():
+    questions = {one.id: one.text for one in read_golden_set(GOLDEN).questions}
+    for mode in MODES:
+        run = read_results(BASELINE / f"{mode}.json")
+        assert {question.id: question.details["question"] for question in run.questions} == questions
+        assert set(GATES) <= set(run.metrics)
+        assert Path(BASELINE / f"{mode}.json").stat().st_size < 200_000

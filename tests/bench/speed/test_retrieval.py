@@ -1,0 +1,126 @@
+"""The retrieval benchmark compares like with like, on a library that is the same every time."""
+
+import json
+
+import numpy as np
+import pytest
+from bench.speed.measuring import machine, medians, timed
+from bench.speed.synthetic import DIMENSION, FAMILY, TENANTS, SyntheticLibrary
+from bench.speed.systems import SYSTEMS, TENANT
+
+from bench.speed import retrieval
+
+CHILDREN = 80
+
+
+@pytest.fixture(scope="module")
+def parents():
+    return list(SyntheticLibrary(CHILDREN).parents())
+
+
+def test_the_library_is_the_same_every_time_and_other_for_another_seed(parents):
+    again = list(SyntheticLibrary(CHILDREN).parents())
+    assert [p.text for p in again] == [p.text for p in parents]
+    assert all(
+        np.array_equal(a.children[3].embedding, b.children[3].embedding) for a, b in zip(again, parents, strict=True)
+    )
+    assert [p.text for p in SyntheticLibrary(CHILDREN, seed=1).parents()] != [p.text for p in parents]
+    assert SyntheticLibrary(CHILDREN).questions(3) == SyntheticLibrary(10 * CHILDREN).questions(3)
+
+
+def test_children_are_slices_of_their_parents_with_unit_vectors(parents):
+    library = SyntheticLibrary(CHILDREN - 3)
+    assert (library.parents_count, library.children_count) == (10, 80)
+    assert [child.number for parent in parents for child in parent.children] == list(range(80))
+    for parent in parents:
+        assert len(parent.children) == FAMILY
+        for child in parent.children:
+            assert parent.text[child.start : child.end] == child.text
+            assert child.embedding.shape == (DIMENSION,)
+            assert float(np.linalg.norm(child.embedding)) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_library_is_bilingual_and_has_several_tenants():
+    parents = list(SyntheticLibrary(8_000).parents())
+    han = [any("\u4e00" <= c <= "\u9fff" for c in parent.text) for parent in parents]
+    assert han == [number % 2 == 1 for number in range(len(parents))]
+    shares = {name: sum(p.tenant == name for p in parents) / len(parents) for name, _ in TENANTS}
+    assert shares == pytest.approx(dict(TENANTS), abs=0.05)
+
+
+def test_medians_are_in_milliseconds():
+    times = [{"wall_s": wall, "cpu_s": cpu} for wall, cpu in ((0.1, 0.2), (0.3, 0.1), (0.2, 0.6))]
+    assert medians(times) == pytest.approx({"cpu_ms": 200, "wall_ms": 200, "wall_p95_ms": 300})
+    result, spent = timed(lambda: 7)
+    assert result == 7
+    assert set(spent) == {"wall_s", "cpu_s"}
+
+
+def test_machine_names_no_computer():
+    assert set(machine()) == {"cpu", "cores", "memory_gib", "python"}
+
+
+def _numbers(cpu, wall, embedder, memory):
+    clock = {"cpu_ms": cpu, "wall_ms": wall, "wall_p95_ms": wall}
+    return {
+        "label": "x",
+        "query": clock,
+        "embedder": {"cpu_ms": embedder, "wall_ms": embedder, "wall_p95_ms": embedder},
+        "memory_mib": memory,
+        "open": {"wall_s": 0.5, "cpu_s": 0.5},
+        "build": {"wall_s": 3.0, "cpu_s": 3.0},
+    }
+
+
+def test_ratios_and_verdicts():
+    systems = {
+        "shiguan": _numbers(20, 25, 10, 100),
+        "haystack": _numbers(2_010, 2_000, 10, 400),
+        "llamaindex": _numbers(600, 500, 10, 50),
+    }
+    ratios = retrieval.compare(systems)
+    assert ratios["haystack_cpu_ms"] == 100.5
+    assert ratios["haystack_cpu_ms_without_embedder"] == 200
+    assert ratios["haystack_memory"] == 4
+    assert ratios["llamaindex_wall_ms"] == 20
+    assert [line.split(":")[0] for line in retrieval.verdicts(systems, ratios)] == ["pass", "MISS", "pass", "pass"]
+    assert retrieval.compare({"haystack": systems["haystack"]}) == {}
+
+
+@pytest.mark.parametrize("name", ["shiguan", "haystack", "llamaindex"])
+def test_every_system_finds_the_passage_and_keeps_to_the_tenant(name, tmp_path, parents):
+    if name == "llamaindex":
+        pytest.importorskip("llama_index.retrievers.bm25", reason='pip install "shiguan[benchmark]"')
+    (tmp_path / name).mkdir()
+    retrieval.build(name, tmp_path / name, CHILDREN)
+    system = SYSTEMS[name](tmp_path / name)
+    system.prepare()
+    system.open()
+    try:
+        wanted = next(parent for parent in parents[2:] if parent.tenant == TENANT and parent.number % 2 == 0)
+        found = system.search(wanted.children[5].text[:300])
+    finally:
+        system.close()
+    # The vectors are random, so they may put another parent first; the words cannot miss.
+    assert f"parent-{wanted.number}" in found[:2]
+    own = {f"parent-{parent.number}" for parent in parents if parent.tenant == TENANT}
+    assert set(found) <= own
+    assert len(found) == len(set(found))
+
+
+def test_the_whole_benchmark_runs_and_writes_its_result(tmp_path, monkeypatch, capsys):
+    def run_here(name, folder, children, queries):
+        return retrieval.build(name, folder, children) | retrieval.search(name, folder, children, queries)
+
+    monkeypatch.setattr(retrieval, "run_system", run_here)
+    out = tmp_path / "result.json"
+    arguments = ["--children", str(CHILDREN), "--queries", "2", "--systems", "shiguan", "--out", str(out)]
+    assert retrieval.main(arguments) == 0
+    result = json.loads(out.read_text())
+    assert result["children"] == CHILDREN
+    assert result["systems"]["shiguan"]["query"]["cpu_ms"] > 0
+    assert 0 < result["systems"]["shiguan"]["parents_found"] <= 10
+    printed = capsys.readouterr().out
+    assert "Shiguan `simple`" in printed
+    retrieval.main(["--table", str(out)])
+    assert capsys.readouterr().out == printed

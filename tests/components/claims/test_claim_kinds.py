@@ -1,0 +1,44 @@
+"""Which sentences of an answer need a source."""
+
+import pytest
+
+from shiguan.claims.claim_kinds import claim_kind, stated_part
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("An Lushan rose in 755.", "statement"),
+        ("The emperor could not decide.", "statement"),
+        ("皇帝无法判断此事的真伪。", "statement"),
+        ("安禄山没有回京。", "statement"),
+        ("He had no information about the enemy's plans.", "statement"),
+        ("I do not have that information.", "silence"),
+        ("The sources do not say when he was born.", "silence"),
+        ("There is no mention of a third son in the sources.", "silence"),
+        ("资料没有提及他的母亲。", "silence"),
+        ("無法確定其生年。", "silence"),
+        ("抱歉，我不知道。", "silence"),
+        ("Would you like to know more?", "talk"),
+        ("还想了解什么？", "talk"),
+        ("Feel free to ask further questions.", "talk"),
+        ("It is best to consult a lawyer.", "talk"),
+        ("以下是主要原因。", "talk"),
+    ],
+)
+def test_each_sentence_has_its_kind(sentence, kind):
+    assert claim_kind(sentence) == kind
+
+
+@pytest.mark.parametrize(
+    ("sentence", "stated"),
+    [
+        ("An Lushan rose in 755.", "An Lushan rose in 755."),
+        ("The sources do not say when he was born.", ""),
+        ("The sources do not name the day, but An Lushan flew to Mars.", "An Lushan flew to Mars."),
+        ("资料没有提及日期，但安禄山飞往月球。", "安禄山飞往月球。"),
+        ("The rates vary from year to year, so it is best to consult a lawyer.", "The rates vary from year to year"),
+    ],
+)
+def test_only_the_clause_that_admits_a_gap_needs_no_source(sentence, stated):
+    assert stated_part(sentence) == stated

@@ -1,0 +1,77 @@
+import pytest
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.claim_stream import ClaimStream
+
+PASSAGES = [
+    Document(content="An Lushan rose at Fanyang in 755. He took Luoyang in the twelfth month.", meta={"number": 1}),
+    Document(content="天寶十四載，安祿山反於范陽。玄宗奔蜀。", meta={"number": 2}),
+]
+ANSWERS = [
+    "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]. He had three eyes.",
+    "An Lushan rose at Fanyang in 755. [1] He took Luoyang in the twelfth month. [1]",
+    "安祿山反於范陽。[2]玄宗奔蜀。[2][9]他有三隻眼。",
+    "## The rising\n\n- An Lushan rose at Fanyang in 755 [1].\n- He took Luoyang with 3.14 men [1].\n\nI hope this helps!",
+    "No mark at all: An Lushan rose at Fanyang in 755. He took Luoyang in the twelfth month.",
+    "  \n An Lushan rose at Fanyang in 755 [1, 2]。He took Luoyang",
+]
+
+
+def streamed(pieces):
+    stream = ClaimStream(PASSAGES)
+    claims = []
+    for piece in pieces:
+        if stream.add(piece):
+            claims += stream.finished()
+    return claims + stream.finished(last=True)
+
+
+def whole(answer):
+    (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], PASSAGES)["answers"]
+    return found
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@given(data=st.data())
+@settings(max_examples=80, deadline=None)
+def test_however_it_is_cut_the_claims_are_those_of_the_whole_answer(answer, data):
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(answer) - 1), max_size=30)))
+    pieces = [answer[start:end] for start, end in zip([0, *cuts], [*cuts, len(answer)], strict=True)]
+    found = whole(answer)
+    claims = streamed(pieces)
+    assert [claim["index"] for claim in claims] == list(range(len(claims)))
+    bare = [{key: value for key, value in claim.items() if key not in ("index", "citations")} for claim in claims]
+    assert bare == found.meta["claims"]
+    cited = [{**citation, "confidence": 0} for claim in claims for citation in claim["citations"]]
+    assert cited == [{**citation, "confidence": 0} for citation in found.meta["citations"]]
+
+
+def test_a_sentence_is_told_when_the_next_one_begins_and_its_mark_is_not_missed():
+    stream = ClaimStream(PASSAGES)
+    assert not stream.add("An Lushan rose at Fanyang in 755.")
+    assert stream.add(" [1") is True
+    assert stream.finished() == []  # the mark is not whole yet
+    stream.add("] ")
+    assert stream.add("He") is True
+    (claim,) = stream.finished()
+    assert (claim["text"], claim["numbers"], claim["verdict"]) == (
+        "An Lushan rose at Fanyang in 755.",
+        [1],
+        "supported",
+    )
+
+
+@pytest.mark.parametrize("answer", ["", "   ", "The sources do not answer this question.", "[1]"])
+def test_what_claims_nothing_has_no_claims(answer):
+    assert streamed(list(answer)) == []
+
+
+def test_a_point_in_a_number_ends_nothing():
+    stream = ClaimStream(PASSAGES)
+    told = [stream.finished() for piece in "It cost 3.14 coins and" if stream.add(piece)]
+    assert told
+    assert not any(told)

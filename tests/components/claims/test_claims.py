@@ -1,0 +1,52 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.claims.claims import split_claims
+
+
+@pytest.mark.parametrize(
+    ("answer", "claims"),
+    [
+        ("“Go,” said I. [1] “No!” said he. [2]", [("“Go,” said I.", (1,)), ("“No!” said he.", (2,))]),
+        ("See vol. [1] of it [2].", [("See vol. of it.", (1, 2))]),
+        ("He rose in 755 [1]. He fell [2].", [("He rose in 755.", (1,)), ("He fell.", (2,))]),
+        ("He rose in 755. [1] He fell. [2]", [("He rose in 755.", (1,)), ("He fell.", (2,))]),
+        ("[1] He rose in 755. [2] He fell.", [("He rose in 755.", (1,)), ("He fell.", (2,))]),
+        ("安祿山反。[1]郭子儀討之。【2】", [("安祿山反。", (1,)), ("郭子儀討之。", (2,))]),
+        ("安祿山反[1]。郭子儀討之[2][3]。", [("安祿山反。", (1,)), ("郭子儀討之。", (2, 3))]),
+        ("Both [1] and he [2] rose.", [("Both and he rose.", (1, 2))]),
+        ("- First point. [1]\n- Second point [2]", [("First point.", (1,)), ("Second point", (2,))]),
+        ("He rose. He fell.", [("He rose.", ()), ("He fell.", ())]),
+        ("He rose [1][1].", [("He rose.", (1,))]),
+        ("[1]", []),
+        ("[1] 。 [2]", []),
+        ("", []),
+        ("  \n ", []),
+    ],
+)
+def test_each_sentence_gets_its_marks(answer, claims):
+    parts = split_claims(answer)
+    assert [(claim.text, claim.numbers) for claim in parts.claims] == claims
+    assert all(parts.text[claim.start : claim.end] == claim.text for claim in parts.claims)
+
+
+@pytest.mark.parametrize(
+    "line", ["# The rebellion", "The reasons are:", "原因如下：", "Yes.", "Certainly!", "是的。", "Sure, of course."]
+)
+def test_what_claims_nothing_is_not_checkable(line):
+    assert [claim.checkable for claim in split_claims(line).claims] == [False]
+
+
+def test_a_cited_announcement_is_checkable():
+    assert [claim.checkable for claim in split_claims("There were three reasons [1]:").claims] == [True]
+
+
+@given(st.text() | st.text(alphabet="ab。. [1]【2】\n-#：:"))
+def test_any_answer_is_split_within_its_bounds(answer):
+    parts = split_claims(answer)
+    at = 0
+    for claim in parts.claims:
+        assert at <= claim.start < claim.end <= len(parts.text)
+        at = claim.end
+    assert all(0 <= position <= len(parts.text) for position, _ in parts.marks)

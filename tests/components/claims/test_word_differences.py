@@ -1,0 +1,66 @@
+"""What a claim has in place of what its source has."""
+
+import pytest
+
+from shiguan.claims.opposites import are_opposites
+from shiguan.claims.word_differences import compare
+
+SOURCE = "Temüjin's mother Hoelun taught him many lessons in 1171, when the camp had 12 tents."
+
+
+@pytest.mark.parametrize(
+    ("claim", "span", "kind", "claimed", "said"),
+    [
+        (SOURCE.replace("Hoelun", "Chinese"), SOURCE, "name", "Chinese", "Hoelun"),
+        (SOURCE.replace("1171", "1181"), SOURCE, "number", "1181", "1171"),
+        (SOURCE.replace("12 tents", "nineteen tents"), SOURCE, "number", "nineteen", "12"),
+        (
+            "The army marched north in great haste.",
+            "The army marched south in great haste.",
+            "opposite",
+            "north",
+            "south",
+        ),
+        ("他在1989年获得了单季的全垒打王。", "他在1987年获得了单季的全垒打王。", "number", "1989", "1987"),
+        ("张三是一位西班牙的插画家和作者。", "张三是一位意大利的插画家和作者。", "word", "西班牙", "意大利"),
+        ("此战之后唐军收复了洛阳与长安。", "此战之前唐军收复了洛阳与长安。", "opposite", "后唐", "前唐"),
+        (
+            "The committee accepted the plan at once and built lodges.",
+            "The committee accepted the plan at once and built houses.",
+            "word",
+            "lodges",
+            "houses",
+        ),
+    ],
+)
+def test_the_difference_is_named(claim, span, kind, claimed, said):
+    (difference, *_) = compare(claim, span).differences
+    assert (difference.kind, difference.claimed, difference.said) == (kind, claimed, said)
+
+
+@pytest.mark.parametrize(
+    ("claim", "span"),
+    [
+        (SOURCE, SOURCE),
+        ("She taught him many lessons in 1171.", SOURCE),
+        ("Hoelun taught him many lessons.", "She taught him many lessons."),
+        ("Wine, tea and silk were sold in every market.", "Silk, wine and tea were sold in every market."),
+        ("安禄山於范陽起兵反唐朝廷。", "安禄山于范阳起兵反唐朝廷。"),
+        ("It cost two thousand strings of cash that year.", "It cost 2,000 strings of cash that year."),
+        ("Something else altogether is said here.", SOURCE),
+    ],
+)
+def test_the_same_said_otherwise_is_no_difference(claim, span):
+    assert compare(claim, span).differences == ()
+
+
+def test_a_denial_on_one_side_only_is_a_difference():
+    comparison = compare("He did not leave the city that winter.", "He did leave the city that winter.")
+    assert [one.kind for one in comparison.differences] == ["negation"]
+
+
+def test_opposites_are_found_whatever_their_inflection():
+    assert are_opposites("increased", "decreases")
+    assert are_opposites("大的胜利", "大的失败") is False
+    assert are_opposites("胜利", "失败")
+    assert not are_opposites("rose", "lost")

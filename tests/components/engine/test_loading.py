@@ -1,0 +1,237 @@
+import re
+
+import pytest
+import yaml
+from haystack import AsyncPipeline
+
+from shiguan.engine import loading
+from shiguan.engine.loading import describe_mode, list_modes, load_pipeline
+from shiguan.errors import ConfigurationError, UnsafePipelineError
+
+GOOD = """\
+# tiny: for tests.
+# LLM calls per question: 0.
+
+x-store: &store
+  type: haystack.document_stores.in_memory.document_store.InMemoryDocumentStore
+
+components:
+  tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
+  router: {type: shiguan.query.query_analyzer.QueryAnalyzer}
+  retriever:
+    type: haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever
+    init_parameters: {document_store: *store}
+  prompt_builder:
+    type: haystack.components.builders.chat_prompt_builder.ChatPromptBuilder
+    init_parameters: {template: "{% message role='user' %}{{ documents }}{% endmessage %}"}
+connections:
+  - {sender: tenant_filter.filters, receiver: retriever.filters}
+  - {sender: retriever.documents, receiver: prompt_builder.documents}
+inputs:
+  query: [retriever.query, router.query]
+  tenant_id: [tenant_filter.tenant_id]
+outputs:
+  documents: retriever.documents
+  prompt: prompt_builder.prompt
+explain:
+  language: router.language
+"""
+
+
+@pytest.fixture
+def pipelines(tmp_path, monkeypatch):
+    folder = tmp_path / "pipelines"
+    (folder / "here").mkdir(parents=True)
+    monkeypatch.setattr(loading, "resource_folder", lambda name: tmp_path / name)
+
+    def write(text, mode="tiny"):
+        (folder / "here" / f"{mode}.yml").write_text(text, encoding="utf-8")
+        return folder / "here" / f"{mode}.yml"
+
+    write(GOOD)
+    return write
+
+
+def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
+    pipeline = load_pipeline("here", "tiny")
+    assert isinstance(pipeline, AsyncPipeline)
+    assert set(pipeline.graph.nodes) == {"tenant_filter", "router", "retriever", "prompt_builder"}
+    assert pipeline.metadata == {
+        "deployment": "here",
+        "mode": "tiny",
+        "inputs": {"query": ["retriever.query", "router.query"], "tenant_id": ["tenant_filter.tenant_id"]},
+        "outputs": {"documents": "retriever.documents", "prompt": "prompt_builder.prompt"},
+        "explain": {"language": "router.language"},
+    }
+
+
+def test_only_what_an_output_needs_is_built(pipelines):
+    pipeline = load_pipeline("here", "tiny", outputs=["documents"])
+    assert set(pipeline.graph.nodes) == {"tenant_filter", "retriever"}
+    assert pipeline.metadata["inputs"] == {"query": ["retriever.query"], "tenant_id": ["tenant_filter.tenant_id"]}
+    assert pipeline.metadata["outputs"] == {"documents": "retriever.documents"}
+    assert pipeline.metadata["explain"] == {}
+
+
+def test_plain_haystack_loads_the_same_file(pipelines):
+    pipeline = AsyncPipeline.loads(pipelines(GOOD).read_text(encoding="utf-8"))
+    assert "retriever" in pipeline.graph.nodes
+
+
+def test_the_opening_comment_describes_the_mode(pipelines):
+    assert describe_mode("here", "tiny") == "tiny: for tests.\nLLM calls per question: 0."
+
+
+def test_index_is_not_a_mode(pipelines):
+    pipelines(GOOD, mode="index")
+    assert list_modes() == {"here": ["tiny"]}
+
+
+@pytest.mark.parametrize(
+    ("deployment", "mode", "message"),
+    [
+        ("nowhere", "tiny", "no deployment `nowhere`. Known deployments: here"),
+        ("here", "huge", "no mode `huge`. Known modes: tiny"),
+        ("here", "../here/tiny", "no mode `../here/tiny`"),
+        ("..", "tiny", "no deployment `..`"),
+    ],
+)
+def test_an_unknown_name_lists_the_known_ones(pipelines, deployment, mode, message):
+    with pytest.raises(ConfigurationError) as raised:
+        load_pipeline(deployment, mode)
+    assert message in str(raised.value)
+
+
+def test_an_unknown_output_lists_the_known_ones(pipelines):
+    with pytest.raises(ConfigurationError, match=re.escape("no output `answers`. Its outputs: documents, prompt")):
+        load_pipeline("here", "tiny", outputs=["answers"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "components: []", "components: {a: 1}", "components: {a: {}}", "a: [", "a: &a [*a", "\x00"],
+)
+def test_a_file_that_is_no_pipeline_is_a_clear_error(pipelines, text):
+    pipelines(text)
+    with pytest.raises(ConfigurationError, match=re.escape("here/tiny.yml")):
+        load_pipeline("here", "tiny")
+
+
+def replaced(**types):
+    definition = yaml.safe_load(GOOD)
+    definition["components"].update(types)
+    return yaml.safe_dump(definition)
+
+
+@pytest.mark.parametrize(
+    "component",
+    [
+        {"type": "os.system"},
+        {"type": "subprocess.Popen", "init_parameters": {"args": "true"}},
+        {"type": "haystackevil.components.X"},
+        {"type": "haystack.utils.misc.X"},
+        {
+            "type": "haystack.components.writers.document_writer.DocumentWriter",
+            "init_parameters": {"document_store": {"type": "subprocess.Popen", "init_parameters": {"args": "true"}}},
+        },
+        {
+            "type": "haystack.components.converters.output_adapter.OutputAdapter",
+            "init_parameters": {"template": "{{ 1 }}", "output_type": "int", "unsafe": True},
+        },
+    ],
+    ids=lambda component: component["type"],
+)
+def test_a_type_outside_the_allowlist_is_refused_before_it_is_imported(pipelines, component):
+    pipelines(replaced(evil=component))
+    with pytest.raises(UnsafePipelineError):
+        load_pipeline("here", "tiny")
+
+
+def test_python_tags_are_not_executed(pipelines, tmp_path):
+    pipelines(f"components: {{a: !!python/object/apply:os.mkdir ['{tmp_path}/owned']}}")
+    with pytest.raises(ConfigurationError, match="not valid YAML"):
+        load_pipeline("here", "tiny")
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize("layers", [20, 60, 400])
+def test_an_anchor_bomb_is_refused_before_it_grows(pipelines, layers):
+    lines = ["x-0: &a0 [x, x]"] + [f"x-{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, layers)]
+    pipelines("\n".join(lines) + "\n" + GOOD)
+    with pytest.raises(UnsafePipelineError, match="100,000 nodes"):
+        load_pipeline("here", "tiny")
+
+
+def test_an_anchor_that_contains_itself_is_refused(pipelines):
+    pipelines("x-loop: &a [*a]\n" + GOOD)
+    with pytest.raises(UnsafePipelineError, match="100,000 nodes"):
+        load_pipeline("here", "tiny")
+
+
+def test_a_huge_file_is_refused(pipelines):
+    pipelines("#" * 1_000_001)
+    with pytest.raises(UnsafePipelineError, match="more than 262,144 bytes"):
+        load_pipeline("here", "tiny")
+
+
+def test_unsafe_deserialization_of_haystack_is_refused(pipelines, monkeypatch):
+    monkeypatch.setenv("HAYSTACK_UNSAFE_DESERIALIZATION", "1")
+    with pytest.raises(UnsafePipelineError, match="HAYSTACK_UNSAFE_DESERIALIZATION is set"):
+        load_pipeline("here", "tiny")
+
+
+def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
+    pipelines(
+        replaced(router={"type": "shiguan.query.query_analyzer.QueryAnalyzer", "init_parameters": {"hyde_from": 12}})
+    )
+    with pytest.raises(ConfigurationError, match=re.escape("`here/tiny` could not be built")):
+        load_pipeline("here", "tiny")
+
+
+def test_a_path_is_a_pipeline_file_of_ones_own(pipelines, tmp_path):
+    own = tmp_path / "elsewhere" / "mine.yml"
+    own.parent.mkdir()
+    own.write_text(GOOD, encoding="utf-8")
+    pipeline = load_pipeline("here", own, outputs=["documents"])
+    assert pipeline.metadata["mode"] == "mine"
+    with pytest.raises(ConfigurationError, match="no pipeline file"):
+        load_pipeline("here", tmp_path / "absent.yml")
+    with pytest.raises(ConfigurationError, match="no mode"):
+        load_pipeline("here", str(own))
+
+
+def test_a_type_that_an_operator_allows_is_built_and_logged(pipelines, monkeypatch, caplog):
+    pipelines(replaced(router={"type": "haystack.components.validators.json_schema.JsonSchemaValidator"}))
+    with pytest.raises(UnsafePipelineError, match="not allowed"):
+        load_pipeline("here", "tiny")
+    pipelines(GOOD.replace("explain:\n  language: router.language\n", "").replace(", router.query", "").replace(
+        "shiguan.query.query_analyzer.QueryAnalyzer", "haystack.components.extractors.regex_text_extractor.RegexTextExtractor, "
+        "init_parameters: {regex_pattern: a}"
+    ).replace("tenant_id: [tenant", "text: [router.text_or_messages]\n  tenant_id: [tenant"))  # fmt: skip
+    monkeypatch.setenv("SHIGUAN_ALLOWED_TYPES", "haystack.components.extractors")
+    assert "router" in load_pipeline("here", "tiny").graph.nodes
+    assert "more types than Shiguan allows: haystack.components.extractors" in caplog.text
+
+
+def test_a_file_of_ones_own_comes_before_the_packaged_one(pipelines, tmp_path, monkeypatch):
+    pipelines(GOOD, mode="other")
+    own = tmp_path / "own" / "here"
+    own.mkdir(parents=True)
+    (own / "tiny.yml").write_text(GOOD.replace("outputs:\n", "outputs:\n  mine: retriever.documents\n"))
+    (own / "added.yml").write_text(GOOD)
+    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(own.parent))
+    assert loading.list_modes() == {"here": ["added", "other", "tiny"]}
+    assert "mine" in load_pipeline("here", "tiny").metadata["outputs"]
+    assert "mine" not in load_pipeline("here", "other").metadata["outputs"]
+
+
+def test_a_folder_of_ones_own_that_is_missing_is_named(pipelines, tmp_path, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path / "nowhere"))
+    with pytest.raises(ConfigurationError, match="nowhere, which is no folder"):
+        load_pipeline("here", "tiny")
+
+
+def test_a_mode_whose_extra_is_missing_is_one_sentence_that_names_it(monkeypatch):
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*shiguan\[trans"):
+        load_pipeline("elasticsearch_qdrant", "simple")

@@ -1,0 +1,167 @@
+import re
+
+import pytest
+
+from shiguan.engine import loading
+from shiguan.engine.runner import Runner, checked_question
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError
+
+PIPELINE = """\
+# tiny: for tests.
+components:
+  tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
+  analyzer:
+    type: shiguan.query.query_analyzer.QueryAnalyzer
+  router:
+    type: haystack.components.routers.conditional_router.ConditionalRouter
+    init_parameters:
+      routes:
+        - {condition: "{{ language == 'en' }}", output: "{{ query }}", output_name: text, output_type: str}
+        - {condition: "{{ language != 'en' }}", output: "{{ query }}", output_name: other, output_type: str}
+  prompt_builder:
+    type: haystack.components.builders.chat_prompt_builder.ChatPromptBuilder
+    init_parameters:
+      template: "{% message role='user' %}He, says {{ filters.conditions[0].value }}.{% endmessage %}"
+      required_variables: "*"
+  answers:
+    type: haystack.components.builders.answer_builder.AnswerBuilder
+connections:
+  - {sender: tenant_filter.filters, receiver: prompt_builder.filters}
+  - {sender: prompt_builder.prompt, receiver: answers.replies}
+  - {sender: analyzer.language, receiver: router.language}
+  - {sender: router.text, receiver: answers.query}
+inputs:
+  query: [analyzer.query, router.query]
+  history: [analyzer.history]
+  tenant_id: [tenant_filter.tenant_id]
+  filters: [tenant_filter.filters]
+outputs:
+  answers: answers.answers
+  documents: answers.answers
+explain:
+  language: analyzer.language
+"""
+
+
+@pytest.fixture
+def runner(tmp_path, monkeypatch):
+    (tmp_path / "pipelines" / "here").mkdir(parents=True)
+    (tmp_path / "pipelines" / "here" / "tiny.yml").write_text(PIPELINE, encoding="utf-8")
+    monkeypatch.setattr(loading, "resource_folder", lambda name: tmp_path / name)
+    with Runner("here", "tiny") as runner:
+        yield runner
+
+
+def test_flat_arguments_reach_the_components_that_listen(runner):
+    answer = runner.ask(" Who? ", tenant_id="library")
+    assert (answer["query"], answer["answer"], answer["mode"]) == ("Who?", "He, says library.", "tiny")
+    assert set(answer) == {"answer", "query", "mode", "status", "citations", "documents", "metadata"}
+    assert {"router", "tenant_filter", "prompt_builder", "answers", "total"} <= set(answer["metadata"]["timings_ms"])
+
+
+async def test_a_question_can_be_awaited(runner):
+    assert (await runner.ask_async("Who?", tenant_id="b"))["answer"] == "He, says b."
+
+
+def test_warnings_of_all_stages_come_together(runner):
+    answer = runner.ask("Who?", tenant_id="a", history=[{"role": "nobody", "content": "?"}])
+    assert len(answer["metadata"]["warnings"]) == 1
+    assert "role" in answer["metadata"]["warnings"][0]
+
+
+def test_what_the_stages_did_is_told_on_request(runner):
+    assert "explain" not in runner.ask("Who?", tenant_id="a")["metadata"]
+    assert runner.ask("Who?", tenant_id="a", explain=True)["metadata"]["explain"] == {"language": "en"}
+
+
+def test_a_trace_gives_the_outputs_that_are_named_with_times_and_warnings(runner):
+    traced = runner.trace("Who?", tenant_id="a", outputs=["answers"])
+    assert [answer.data for answer in traced["outputs"]["answers"]] == ["He, says a."]
+    assert (traced["llm_calls"], traced["usage"], traced["warnings"]) == (0, {}, [])
+    assert {"router", "answers", "total"} <= set(traced["timings_ms"])
+    with pytest.raises(ConfigurationError, match=re.escape("no output `passages`. Its outputs: answers, documents")):
+        runner.trace("Who?", tenant_id="a", outputs=["passages"])
+
+
+def test_a_run_without_an_answer_is_an_error_that_names_the_stage(runner):
+    # A question in another language never reaches `answers`, whose `query` comes from the router.
+    with pytest.raises(AnswerError, match=re.escape("ended without an answer. A stage before `answers.answers`")):
+        runner.ask("誰？", tenant_id="a")
+
+
+def test_our_own_errors_come_through_as_they_are(runner):
+    with pytest.raises(RefusedError, match="not a Haystack filter"):
+        runner.ask("Who?", tenant_id="a", filters={"title": "x"})
+
+
+def test_no_error_is_its_own_cause(runner):
+    with pytest.raises(RefusedError) as raised:
+        runner.ask("Who?", tenant_id="a", filters={"title": "x"})
+    causes, cause = [], raised.value
+    while cause is not None:
+        assert cause not in causes
+        causes.append(cause)
+        cause = cause.__cause__
+
+
+@pytest.mark.parametrize("tenant", ["", " "])
+def test_a_missing_tenant_is_refused(runner, tenant):
+    with pytest.raises(RefusedError, match="without a tenant"):
+        runner.ask("Who?", tenant_id=tenant)
+
+
+def test_many_questions_share_one_event_loop(runner):
+    loops = set()
+    for _ in range(3):
+        runner.ask("Who?", tenant_id="a")
+        loops.add(id(runner._loop.get_loop()))
+    assert len(loops) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "clean"),
+    [
+        (" Who? ", "Who?"),
+        ("a\x00b", "a b"),
+        ("a\udcffb", "a b"),
+        ("line\nline", "line\nline"),
+        ("\x1b[31mred", "[31mred"),
+        ("問" * 2000, "問" * 2000),
+    ],
+)
+def test_a_question_is_cleaned(typed, clean):
+    assert checked_question(typed) == clean
+
+
+@pytest.mark.parametrize("typed", ["", "  \n", "\x00\x01", "\udcff"])
+def test_an_empty_question_is_refused(typed):
+    with pytest.raises(RefusedError, match="The question is empty"):
+        checked_question(typed)
+
+
+def test_a_long_question_is_refused_with_its_length():
+    with pytest.raises(RefusedError, match="has 10,000 characters, the limit is 2,000"):
+        checked_question("x" * 10_000)
+
+
+def test_haystacks_own_generator_in_a_file_of_the_users_is_counted(tmp_path, monkeypatch, stand_in_llm):
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    stand_in_llm.default = "He."
+    generator = (
+        "  generator:\n"
+        "    type: haystack.components.generators.chat.openai.OpenAIChatGenerator\n"
+        f"    init_parameters: {{model: m, api_base_url: {stand_in_llm.url}}}\n"
+    )
+    text = PIPELINE.replace("connections:\n", generator + "connections:\n").replace(
+        "{sender: prompt_builder.prompt, receiver: answers.replies}",
+        "{sender: prompt_builder.prompt, receiver: generator.messages}\n"
+        "  - {sender: generator.replies, receiver: answers.replies}",
+    )
+    (tmp_path / "pipelines" / "here").mkdir(parents=True)
+    (tmp_path / "pipelines" / "here" / "own.yml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(loading, "resource_folder", lambda name: tmp_path / name)
+    with Runner("here", "own") as runner:
+        answer = runner.ask("Who?", tenant_id="library")
+        runner._loop.run(runner.pipeline.get_component("generator").async_client.close())
+    assert (answer["answer"], answer["metadata"]["llm_calls"], stand_in_llm.calls) == ("He.", 1, 1)
+    assert answer["metadata"]["usage"]["total_tokens"] > 0

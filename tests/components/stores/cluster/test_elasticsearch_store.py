@@ -1,0 +1,316 @@
+"""The Elasticsearch store against a real client and recorded requests."""
+
+import threading
+
+import pytest
+from haystack import Document
+from haystack.document_stores.types import DuplicatePolicy
+from haystack.utils import Secret
+from tests.doubles.recording_server import Reply
+
+from shiguan.errors import ConfigurationError, RefusedError, StoreError, StoreUnavailableError
+from shiguan.stores.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
+from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+
+TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
+
+
+def passage(number, tenant="a", **meta):
+    meta = {"tenant_id": tenant, "file_id": "f", "title": "Annals", "position": number, **meta}
+    return Document(id=f"{number:05d}", content=f"The {number}. tax on salt", meta=meta, embedding=[0.5, 0.25])
+
+
+@pytest.fixture
+def store(elasticsearch):
+    store = ElasticsearchStore("children", bm25_fields=["title"]).unscoped()
+    store.set_up()
+    yield store
+    store.close()
+
+
+def test_the_template_is_written_before_the_index_is_made(elasticsearch):
+    done = ElasticsearchStore("children").set_up()
+    assert [clause.rsplit(": ", 1)[1] for clause in done] == ["template children written", "index children made"]
+    puts = [request.path for request in elasticsearch.requests if request.method == "PUT"]
+    assert puts == ["/_index_template/children", "/children"]
+
+
+def test_the_index_gets_exact_words_in_three_ways_and_no_field_by_itself(store, elasticsearch):
+    mappings = elasticsearch.mappings["children"]
+    assert mappings["dynamic"] is False
+    assert mappings["properties"]["content"] == {
+        "type": "text",
+        "analyzer": "shiguan_bigrams",
+        "fields": {
+            "characters": {"type": "text", "analyzer": "shiguan_characters"},
+            "words": {"type": "text", "analyzer": "shiguan_words"},
+        },
+    }
+    assert mappings["properties"]["tenant_id"] == {"type": "keyword", "ignore_above": 8191}
+    assert mappings["properties"]["title"]["type"] == "keyword"
+    assert set(mappings["properties"]["title"]["fields"]) == {"bigrams", "characters", "words"}
+    settings = elasticsearch.settings["children"]["index"]
+    assert settings["query"]["default_field"] == [
+        "content", "content.characters", "content.words", "title.bigrams", "title.characters", "title.words",
+    ]  # fmt: skip
+    assert settings["similarity"]["default"] == {"type": "BM25", "k1": 1.2, "b": 0.75}
+    assert settings["auto_expand_replicas"] == "0-1"
+
+
+def test_traditional_characters_are_folded_by_the_server(store, elasticsearch):
+    mappings = elasticsearch.settings["children"]["index"]["analysis"]["char_filter"]["shiguan_han"]["mappings"]
+    assert "漢 => 汉" in mappings
+    assert "書 => 书" in mappings
+    assert not any(line.startswith("书 =>") for line in mappings)
+    assert len(mappings) == len(set(mappings)) > 3_000
+
+
+def test_a_second_set_up_changes_nothing(store, elasticsearch):
+    before = dict(elasticsearch.mappings)
+    assert store.set_up()[1].endswith("index children was there")
+    assert elasticsearch.mappings == before
+
+
+def test_two_set_ups_at_once_both_succeed(elasticsearch):
+    """The one that comes second to an index that was not there a moment ago is told so with status 400."""
+    seen = threading.Barrier(2, timeout=10)
+    lock = elasticsearch.lock
+
+    def both_look_first(request):
+        if request.method == "HEAD" and request.path == "/children" and not elasticsearch.indexes:
+            lock.release()
+            try:
+                seen.wait()
+            finally:
+                lock.acquire()
+            return Reply(status=404)
+        return None
+
+    elasticsearch.faults.append(both_look_first)
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(ElasticsearchStore("children").set_up())) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ends = sorted(done[1].rsplit(" ", 1)[1] for done in results)
+    assert ends == ["made", "there"]
+
+
+def test_a_conflict_of_two_templates_is_tried_again(elasticsearch):
+    conflicts = [Reply({"error": {"type": "conflict", "reason": "busy"}, "status": 409}, status=409)]
+    elasticsearch.faults.append(
+        lambda request: conflicts.pop() if conflicts and request.path.startswith("/_index_template") else None
+    )
+    ElasticsearchStore("children").set_up()
+    assert len(elasticsearch.sent("PUT", "/_index_template/children")) == 2
+
+
+def test_an_index_with_other_fields_is_refused_and_kept(elasticsearch):
+    ElasticsearchStore("children").set_up()
+    elasticsearch.mappings["children"]["properties"]["content"] = {"type": "text"}
+    with pytest.raises(StoreError, match=r"`content` is text, expected text \(shiguan_bigrams\)"):
+        ElasticsearchStore("children").set_up()
+
+
+def test_the_status_names_what_is_not_as_it_should_be(elasticsearch):
+    store = ElasticsearchStore("children").unscoped()
+    assert [p.split(";")[0] for p in store.status()[0]["problems"]] == [
+        "the template children is missing", "the index children is missing",
+    ]  # fmt: skip
+    store.set_up()
+    assert store.status() == [
+        {"server": f"Elasticsearch at {elasticsearch.url}", "name": "children", "version": "8.19.0",
+         "health": "green", "documents": 0, "problems": []}
+    ]  # fmt: skip
+    other = ElasticsearchStore("children", bm25_k1=0.9).status()[0]["problems"]
+    assert [problem.split(";")[0] for problem in other] == [
+        "the template children is that of another version",
+        "index children: its settings are those of another version of the deployment's files",
+    ]
+
+
+def test_passages_are_written_without_vectors_and_found_at_once(store, elasticsearch):
+    assert store.write_documents([passage(1), passage(2)], policy=DuplicatePolicy.OVERWRITE) == 2
+    lines = elasticsearch.sent("PUT", "/_bulk")[0].body
+    assert lines[0] == {"index": {"_id": "00001"}}
+    assert lines[1] == {
+        "id": "00001", "content": "The 1. tax on salt", "tenant_id": "a", "file_id": "f", "title": "Annals",
+        "position": 1,
+    }  # fmt: skip
+    assert elasticsearch.requests[-1].path == "/children/_refresh"
+    assert [document.meta["position"] for document in store.filter_documents(TENANT)] == [1, 2]
+
+
+def test_what_the_server_refuses_is_named_and_the_rest_is_kept(store, elasticsearch):
+    elasticsearch.refuse["00002"] = {"type": "document_parsing_exception", "reason": "failed to parse"}
+    with pytest.raises(StoreError) as error:
+        store.write_documents([passage(number) for number in range(1, 4)], policy=DuplicatePolicy.OVERWRITE)
+    assert "refused to write 1 of 3 passages in children" in str(error.value)
+    assert "`00002` (status 400: document_parsing_exception: failed to parse)" in str(error.value)
+    assert store.list_ids() == ["00001", "00003"]
+
+
+def test_a_meta_key_of_the_passages_own_is_refused_before_anything_is_sent(store, elasticsearch):
+    with pytest.raises(StoreError, match="meta named score"):
+        store.write_documents([passage(1, score="high")], policy=DuplicatePolicy.OVERWRITE)
+    assert not elasticsearch.sent("PUT", "/_bulk")
+
+
+def test_parents_by_id_come_in_one_request(store, elasticsearch):
+    store.write_documents([passage(number) for number in range(60)], policy=DuplicatePolicy.OVERWRITE)
+    elasticsearch.requests.clear()
+    wanted = {"field": "id", "operator": "in", "value": [f"{number:05d}" for number in range(50)]}
+    found = store.filter_documents({"operator": "AND", "conditions": [wanted, TENANT]})
+    assert len(found) == 50
+    assert len(elasticsearch.requests) == 1
+    assert elasticsearch.requests[0].body["query"]["bool"]["filter"] == {
+        "bool": {"must": [{"terms": {"id": wanted["value"]}}, {"bool": {"must": [{"term": {"tenant_id": "a"}}]}}]}
+    }
+
+
+def test_ids_are_listed_beyond_ten_thousand(store, elasticsearch):
+    elasticsearch.indexes["children"] = {f"{n:05d}": {"id": f"{n:05d}", "tenant_id": "a"} for n in range(25_000)}
+    assert len(store.list_ids(TENANT)) == 25_000
+    searches = elasticsearch.sent("POST", "/_search")
+    assert [request.body.get("search_after") for request in searches] == [None, ["09999"], ["19999"]]
+    assert all(request.body["_source"] is False for request in searches)
+
+
+def test_passages_come_by_id_in_the_order_asked_for(store):
+    store.write_documents([passage(number) for number in range(4)], policy=DuplicatePolicy.OVERWRITE)
+    found = store.get_documents_by_id(["00002", "missing", "00000"])
+    assert [document.id for document in found] == ["00002", "00000"]
+    assert store.existing_ids(["00002", "missing"]) == {"00002"}
+
+
+def test_passages_are_deleted_by_id_and_by_filter(store):
+    store.write_documents([passage(1), passage(2), passage(3, "b")], policy=DuplicatePolicy.OVERWRITE)
+    store.delete_documents(["00001", "never there"])
+    assert store.list_ids() == ["00002", "00003"]
+    assert store.delete_by_filter(TENANT) == 1
+    assert store.list_ids() == ["00003"]
+    with pytest.raises(ValueError, match="must name what to delete"):
+        store.delete_by_filter({})
+
+
+def test_the_words_query_is_exact_and_under_the_tenants_filter(store, elasticsearch):
+    store.write_documents([passage(1), passage(2, "b")], policy=DuplicatePolicy.OVERWRITE)
+    found = ElasticsearchBM25Retriever(store, top_k=7).run("salt of 2024", filters=TENANT)["documents"]
+    assert [document.id for document in found] == ["00001"]
+    assert elasticsearch.sent("POST", "/_search")[-1].body == {
+        "from": 0,
+        "size": 7,
+        "query": {
+            "bool": {
+                "must": [
+                    {
+                        "multi_match": {
+                            "query": "salt of 2024",
+                            "fuzziness": "0",
+                            "type": "most_fields",
+                            "operator": "OR",
+                        }
+                    }
+                ],
+                "filter": {"bool": {"must": [{"term": {"tenant_id": "a"}}]}},
+            }
+        },
+    }
+
+
+async def test_the_asynchronous_twin_finds_the_same(store):
+    store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
+    retriever = ElasticsearchBM25Retriever(store)
+    assert await retriever.run_async("salt", filters=TENANT) == retriever.run("salt", filters=TENANT)
+    assert await store.filter_documents_async(TENANT) == store.filter_documents(TENANT)
+    assert await store.write_documents_async([passage(2)], DuplicatePolicy.OVERWRITE) == 1
+
+
+def test_filters_that_the_server_would_misread_are_refused(store):
+    condition = {"field": "meta.colour", "operator": "!=", "value": "red"}
+    with pytest.raises(RefusedError, match=r"cannot filter by `meta.colour`"):
+        ElasticsearchBM25Retriever(store).run("salt", filters=condition)
+
+
+def test_a_store_without_an_index_says_so_and_makes_none(elasticsearch):
+    store = ElasticsearchStore("children").unscoped()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"has no index `children`\. Make it with `shiguan stores init`"):
+            store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
+    assert elasticsearch.indexes == {}
+
+
+def test_a_store_whose_first_call_failed_works_once_the_server_does(elasticsearch):
+    store = ElasticsearchStore("children").unscoped()
+    elasticsearch.faults.append(lambda request: Reply({"error": "starting"}, status=503))
+    with pytest.raises(StoreUnavailableError, match="takes no more for now"):
+        store.count_documents()
+    elasticsearch.faults.clear()
+    store.set_up()
+    assert store.count_documents() == 0
+    store.close()
+
+
+def test_a_server_that_is_down_is_named_without_its_password(monkeypatch):
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://elastic:geheim@127.0.0.1:9")
+    with pytest.raises(StoreUnavailableError) as error:
+        ElasticsearchStore("children").unscoped().count_documents()
+    assert "Elasticsearch at http://127.0.0.1:9 cannot be reached" in str(error.value)
+    assert "SHIGUAN_ELASTICSEARCH_URL" in str(error.value)
+    assert "geheim" not in str(error.value)
+    status = ElasticsearchStore("children").status()[0]
+    assert status["health"] == "unreachable"
+    assert "geheim" not in str(status)
+
+
+@pytest.mark.parametrize("address", ["", "  ", "localhost:9200", "ftp://localhost"])
+def test_an_address_that_is_none_is_refused_with_the_variables_name(monkeypatch, address):
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", address)
+    with pytest.raises(ConfigurationError, match="SHIGUAN_ELASTICSEARCH_URL"):
+        ElasticsearchStore("children").unscoped().count_documents()
+
+
+def test_the_key_is_sent_and_a_wrong_one_is_named(elasticsearch, monkeypatch):
+    elasticsearch.api_key = "right"
+    with pytest.raises(
+        StoreError, match=r"refuses our credentials \(status 401\)\. Correct SHIGUAN_ELASTICSEARCH_API_KEY"
+    ):
+        ElasticsearchStore("children").set_up()
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_API_KEY", "right")
+    ElasticsearchStore("children").set_up()
+
+
+def test_it_round_trips_without_secrets(monkeypatch):
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://u:geheim@localhost:9200")
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_API_KEY", "geheim")
+    store = ElasticsearchStore("children", bm25_fields=["title"], bm25_k1=0.9, shards=3, timeout=2.5).unscoped()
+    data = store.to_dict()
+    assert "geheim" not in str(data)
+    again = ElasticsearchStore.from_dict(data)
+    assert again.to_dict() == ElasticsearchStore.from_dict(again.to_dict()).to_dict()
+    assert (again.bm25_fields, again.bm25_k1, again.shards, again.timeout) == (["title"], 0.9, 3, 2.5)
+    assert again.address == Secret.from_env_var("SHIGUAN_ELASTICSEARCH_URL")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"index": "Children"}, "lower-case"),
+        ({"index": "_children"}, "lower-case"),
+        ({"index": "a b"}, "lower-case"),
+        ({"index": "c", "bm25_b": 1.5}, "bm25_b"),
+        ({"index": "c", "shards": 0}, "shards"),
+        ({"index": "c", "timeout": 0}, "timeout"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        ElasticsearchStore(**parameters)
+
+
+def test_a_retriever_needs_a_positive_number():
+    with pytest.raises(ValueError, match="`top_k` must be positive, got 0"):
+        ElasticsearchBM25Retriever(ElasticsearchStore("children"), top_k=0)

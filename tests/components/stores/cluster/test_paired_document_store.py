@@ -1,0 +1,119 @@
+"""Children are in both stores or count as missing."""
+
+import threading
+
+import pytest
+from haystack import Document
+from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.recording_server import Reply
+
+from shiguan.errors import StoreError, StoreUnavailableError
+from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.paired_document_store import PairedDocumentStore
+from shiguan.stores.cluster.qdrant_store import QdrantStore
+
+
+def child(number, embedding=(1.0, 0.0)):
+    return Document(
+        id=f"c{number}",
+        content=f"text {number}",
+        meta={"tenant_id": "a", "file_id": "f"},
+        embedding=embedding and [*embedding],
+    )
+
+
+@pytest.fixture
+def pair(elasticsearch, qdrant):
+    pair = PairedDocumentStore(
+        ElasticsearchStore("children"), vectors=QdrantStore("children", embedding_dim=2)
+    ).unscoped()
+    pair.set_up()
+    yield pair
+    pair.close()
+
+
+TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
+
+
+def test_what_is_in_one_store_alone_lacks_its_vector_or_is_left_over(pair):
+    pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    pair.words.write_documents([child(2)], policy=DuplicatePolicy.OVERWRITE)
+    pair.vectors.write_documents([child(3)], policy=DuplicatePolicy.OVERWRITE)
+    assert pair.existing_ids(["c1", "c2", "c3"]) == {"c1", "c2"}
+    assert pair.list_ids_without_vector(TENANT) == ["c2"]
+    assert pair.list_ids() == ["c1", "c2", "c3"]
+    pair.delete_documents(["c2", "c3"])
+    assert pair.list_ids() == ["c1"]
+
+
+def test_vectors_follow_words(pair):
+    assert pair.write_documents([child(1, embedding=None), child(2, embedding=None)], DuplicatePolicy.OVERWRITE) == 2
+    assert pair.list_ids_without_vector(TENANT) == ["c1", "c2"]
+    assert pair.count_by_file(TENANT) == {"f": (2, 0)}
+    assert pair.write_vectors([child(2)], model="m") == 1
+    assert pair.list_ids_without_vector(TENANT) == ["c1"]
+    assert pair.count_by_file(TENANT) == {"f": (2, 1)}
+    assert pair.words.list_meta(TENANT, ["file_id"]) == [{"file_id": "f"}, {"file_id": "f"}]
+
+
+def test_a_different_number_in_each_is_told(pair):
+    pair.words.write_documents([child(2)], policy=DuplicatePolicy.OVERWRITE)
+    assert "children holds 1 passages and children 0" in pair.status()[1]["problems"][0]
+
+
+def test_vectors_that_fail_leave_words_that_the_next_run_completes(pair, qdrant):
+    qdrant.faults.append(lambda request: Reply("full", status=507) if request.method == "PUT" else None)
+    with pytest.raises(StoreError, match=r"Qdrant at .* refused a request \(status 507"):
+        pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    assert pair.list_ids_without_vector() == ["c1"]
+    qdrant.faults.clear()
+    assert pair.write_vectors([child(1)], model="m") == 1
+    assert pair.list_ids_without_vector() == []
+
+
+def test_it_reads_and_counts_in_elasticsearch(pair):
+    pair.write_documents([child(1), child(2)], policy=DuplicatePolicy.OVERWRITE)
+    assert (pair.count_documents(), pair.count_documents_by_filter(TENANT)) == (2, 2)
+    assert [document.embedding for document in pair.filter_documents(TENANT)] == [None, None]
+    assert [document.id for document in pair.get_documents_by_id(["c2"])] == ["c2"]
+    assert pair.delete_by_filter(TENANT) == 2
+    assert pair.vectors.count_documents() == 0
+
+
+async def test_it_round_trips_and_writes_from_an_event_loop(pair):
+    again = PairedDocumentStore.from_dict(pair.to_dict())
+    assert await again.write_documents_async([child(1)], DuplicatePolicy.OVERWRITE) == 1
+    assert pair.list_ids() == ["c1"]
+    again.close()
+
+
+def test_a_server_that_goes_down_while_in_use_is_named(pair, elasticsearch, qdrant):
+    pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    qdrant.stop()
+    elasticsearch.stop()
+    with pytest.raises(StoreUnavailableError, match=rf"Qdrant at {qdrant.url} cannot be reached"):
+        pair.vectors.list_ids()
+    with pytest.raises(StoreUnavailableError, match=rf"Elasticsearch at {elasticsearch.url} cannot be reached"):
+        pair.words.list_ids()
+
+
+@pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
+def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, name):
+    words = ElasticsearchStore("children", timeout=0.2).unscoped()
+    vectors = QdrantStore("children", embedding_dim=2, timeout=1).unscoped()
+    pair = PairedDocumentStore(words, vectors=vectors).unscoped()
+    pair.set_up()
+    store, server = (words, elasticsearch) if name == "Elasticsearch" else (vectors, qdrant)
+    store.count_documents()
+    released = threading.Event()
+
+    def hang(request):
+        released.wait(timeout=30)
+
+    server.faults.append(hang)
+    try:
+        with pytest.raises(StoreUnavailableError, match=rf"{name} at {server.url} did not answer in time"):
+            store.count_documents()
+    finally:
+        released.set()
+        pair.close()

@@ -1,0 +1,154 @@
+"""Filters mean on both servers what they mean in Haystack, or are refused."""
+
+import pytest
+from haystack import Document
+from haystack.utils.filters import document_matches_filter
+from haystack_integrations.document_stores.elasticsearch.filters import _normalize_filters
+from haystack_integrations.document_stores.qdrant.filters import convert_filters_to_qdrant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from qdrant_client import QdrantClient, models
+from tests.doubles.stand_in_elasticsearch import matches
+
+from shiguan.errors import RefusedError
+from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
+from shiguan.stores.cluster.servable_filters import servable
+
+TYPES = {
+    name: spec["type"]
+    for name, spec in ElasticsearchSchema(True, (), ("title",), 1.2, 0.75, 1).mappings()["properties"].items()
+}
+METAS = [
+    {"tenant_id": tenant, **language, **position}
+    for tenant in ("a", "b")
+    for language in ({}, {"language": "zh"}, {"language": "en"})
+    for position in ({}, {"position": 0}, {"position": 3})
+]
+DOCUMENTS = [Document(id=f"d{number}", content="x", meta=meta) for number, meta in enumerate(METAS)]
+
+texts = st.sampled_from(["a", "b", "zh", "en"])
+numbers = st.integers(-1, 4)
+comparisons = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "field": st.sampled_from(["meta.tenant_id", "language"]),
+            "operator": st.sampled_from(["==", "!="]),
+            "value": texts,
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "field": st.sampled_from(["meta.language", "meta.tenant_id"]),
+            "operator": st.sampled_from(["in", "not in"]),
+            "value": st.lists(texts, min_size=1, max_size=3),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "field": st.just("meta.position"),
+            "operator": st.sampled_from(["==", "!=", ">", ">=", "<", "<="]),
+            "value": numbers,
+        }
+    ),
+)
+filters = st.recursive(
+    comparisons,
+    lambda parts: st.fixed_dictionaries(
+        {"operator": st.sampled_from(["AND", "OR", "NOT"]), "conditions": st.lists(parts, min_size=1, max_size=3)}
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def local():
+    client = QdrantClient(":memory:")
+    client.create_collection("c", vectors_config=models.VectorParams(size=1, distance=models.Distance.DOT))
+    points = [
+        models.PointStruct(id=number, vector=[1.0], payload={"id": document.id, "meta": document.meta})
+        for number, document in enumerate(DOCUMENTS)
+    ]
+    client.upsert("c", points)
+    yield client
+    client.close()
+
+
+@settings(max_examples=150, deadline=None)
+@given(condition=filters)
+def test_both_conversions_find_what_haystack_means(local, condition):
+    expected = {document.id for document in DOCUMENTS if document_matches_filter(condition, document)}
+    checked = servable(condition)
+    query = _normalize_filters(checked)
+    words = {document.id for document in DOCUMENTS if matches(query, document.to_dict(), TYPES)}
+    found, _ = local.scroll("c", convert_filters_to_qdrant(checked), limit=100)
+    vectors = {point.payload["id"] for point in found}
+    assert words == expected
+    assert vectors == expected
+
+
+def test_without_a_rewrite_qdrant_would_read_a_not_as_none_of_them(local):
+    """The difference that `servable` takes away; if this fails, the conversion was mended and the rewrite can go."""
+    parts = [
+        {"field": "meta.tenant_id", "operator": "==", "value": "a"},
+        {"field": "meta.position", "operator": "==", "value": 3},
+    ]
+    condition = {"operator": "NOT", "conditions": parts}
+    assert document_matches_filter(condition, Document(content="x", meta={"tenant_id": "a", "position": 0}))
+    raw, _ = local.scroll("c", convert_filters_to_qdrant(condition), limit=100)
+    assert not any(point.payload["meta"].get("tenant_id") == "a" for point in raw)
+    mended, _ = local.scroll("c", convert_filters_to_qdrant(servable(condition)), limit=100)
+    assert any(point.payload["meta"].get("tenant_id") == "a" for point in mended)
+
+
+def condition(field="meta.language", operator="==", value="zh"):
+    return {"field": field, "operator": operator, "value": value}
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        (condition("meta.colour"), "cannot filter by `meta.colour`"),
+        (condition("meta.id"), "cannot filter by `meta.id`"),
+        (condition("content"), "cannot filter by `content`"),
+        (condition("meta.section", value="Annals"), "cannot filter by `meta.section`"),
+        (condition(value=None), "cannot compare `meta.language` with None"),
+        (condition(value=1), "the field holds a text"),
+        (condition(value=True), "the field holds a text"),
+        (condition(value=["zh"]), "the field holds a text"),
+        (condition("meta.position", value=1.5), "the field holds a whole number"),
+        (condition("meta.position", value="1"), "the field holds a whole number"),
+        (condition("meta.position", value=False), "the field holds a whole number"),
+        (condition(operator=">", value="zh"), "`>` works on whole-number fields"),
+        (condition("meta.position", ">", "1"), "takes a number"),
+        (condition("meta.position", ">", None), "takes a number"),
+        (condition(operator="in", value=[]), "expected a list with at least one value"),
+        (condition(operator="not in", value="zh"), "expected a list with at least one value"),
+        (condition(operator="in", value=["zh", None]), "cannot compare `meta.language` with None"),
+        (condition(operator="like"), "has a condition that is none"),
+        ({"field": "meta.language", "operator": "=="}, "has a condition that is none"),
+        ({"operator": "AND", "conditions": []}, "at least one condition"),
+        ({"operator": "XOR", "conditions": [condition()]}, "Expected AND, OR or NOT"),
+        ({"operator": "AND", "conditions": condition()}, "at least one condition"),
+        ({"operator": "AND", "conditions": ["x"]}, "is not a Haystack filter"),
+        ({"field": "meta.language"}, "is not a Haystack filter"),
+        ("meta.language == zh", "is not a Haystack filter"),
+    ],
+)
+def test_what_the_servers_would_misread_is_refused(filters, message):
+    with pytest.raises(RefusedError, match=message.replace("(", r"\(")):
+        servable(filters)
+
+
+def test_a_field_of_ones_own_can_be_added():
+    assert servable(condition("colour", value="red"), ["colour"]) == condition("meta.colour", value="red")
+
+
+def test_no_filter_stays_none():
+    assert servable(None) == servable({}) == {}
+
+
+def test_the_given_filter_is_not_changed():
+    given_filter = {"operator": "NOT", "conditions": [condition("language"), condition("meta.kind", value="text")]}
+    before = repr(given_filter)
+    servable(given_filter)
+    assert repr(given_filter) == before

@@ -1,0 +1,47 @@
+"""Writes where a disk is almost full."""
+
+from collections import namedtuple
+
+import pytest
+from haystack import Document
+
+from shiguan.errors import StoreFullError
+from shiguan.stores import free_space
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.free_space import FOR_OPENING, FOR_WRITING, check_free_space
+
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def free(monkeypatch):
+    """Say how many bytes are free."""
+
+    def set_free(count):
+        monkeypatch.setattr(free_space.shutil, "disk_usage", lambda _: Usage(10**12, 0, count))
+
+    return set_free
+
+
+def test_a_write_needs_room_and_says_how_much(free, tmp_path):
+    free(FOR_WRITING)
+    check_free_space(tmp_path)
+    free(FOR_WRITING - 1)
+    with pytest.raises(StoreFullError, match="67 MB free; writing needs 67"):
+        check_free_space(tmp_path)
+
+
+def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free, tmp_path):
+    store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
+    store.write_documents([Document(id="a", content="salt"), Document(id="b", content="iron")])
+    free(FOR_WRITING - 1)
+    with pytest.raises(StoreFullError):
+        store.write_documents([Document(id="c", content="silk")])
+    assert store.count_documents() == 2
+    store.delete_documents(["a"])  # which makes room
+    assert store.count_documents() == 1
+    free(FOR_OPENING - 1)
+    with pytest.raises(StoreFullError):
+        store.delete_documents(["b"])
+    assert store.count_documents() == 1
+    store.close()

@@ -1,0 +1,70 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.text.quantities import quantities
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("天寶十四載", [({755, 14}, "year")]),
+        ("天宝元年", [({742, 1}, "year")]),
+        ("上元二年", [({675, 761, 2}, "year")]),
+        ("755年12月16日", [({755}, "year"), ({12}, "month"), ({16}, "day")]),
+        ("十一月九日", [({11}, "month"), ({9}, "day")]),
+        ("眾十五萬", [({150_000}, "number")]),
+        ("二十餘萬人", [({200_000}, "number")]),
+        ("三百六十州", [({360}, "number")]),
+        ("一九四九年", [({1949}, "year")]),
+        ("二〇二三年", [({2023}, "year")]),
+        ("3万人", [({30_000}, "number")]),
+        ("１２３", [({123}, "number")]),
+        ("10%", [({10}, "percent")]),
+        ("全長364.6公里", [({364.6}, "number")]),
+        ("12,345 men", [({12_345}, "number")]),
+        ("1.5 million", [({1_500_000}, "number")]),
+        ("twenty-five thousand men", [({25_000}, "number")]),
+        ("two hundred and six", [({206}, "number")]),
+        ("on 21 February 1804", [({21}, "number"), ({2}, "month"), ({1804}, "year")]),
+        ("in the 8th century", [({8}, "number")]),
+    ],
+)
+def test_numbers_have_their_values_and_kinds(text, expected):
+    assert [(set(quantity.values), quantity.kind) for quantity in quantities(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "百姓", "万一", "千里馬", "一个人", "one of them", "May he rest", "hundreds", "三思"]
+)
+def test_vague_words_are_no_numbers(text):
+    assert quantities(text) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "agree"),
+    [
+        ("755年", "天寶十四載", True),
+        ("in 755", "天宝十四载", True),
+        ("756年", "天宝十四载", False),
+        ("150,000", "十五万", True),
+        ("11月", "11日", False),
+        ("11月", "十一月", True),
+        ("5%", "5人", False),
+    ],
+)
+def test_quantities_agree_whatever_their_spelling(first, second, agree):
+    assert quantities(first)[0].agrees_with(quantities(second)[0]) is agree
+
+
+def test_values_are_floats_whatever_the_scale():
+    assert all(isinstance(value, float) for text in ("三万", "1,000", "十亿") for value in quantities(text)[0].values)
+
+
+@given(st.text() | st.text(alphabet="零一二两三四五六七八九十百千万亿0123456789.,年月日 天宝元hundredtwofi-"))
+def test_any_text_gives_spans_in_order(text):
+    spans = [(quantity.start, quantity.end) for quantity in quantities(text)]
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))

@@ -1,0 +1,58 @@
+"""Fixtures for tests of the deployment `elasticsearch_qdrant`: its servers' stand-ins and its files with small models."""
+
+import re
+import shutil
+
+import pytest
+from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
+from tests.doubles.stand_in_qdrant import StandInQdrant
+
+from shiguan.engine import loading
+from shiguan.resources import resource_folder
+
+_EMBEDDER = re.compile(
+    r"haystack_integrations\S+SentenceTransformers(?P<kind>Text|Document)Embedder\n(?P<indent> +)init_parameters:\n"
+    r" +model: BAAI/bge-m3.*\n +progress_bar: false\n(?P<more>(?: +meta_fields_to_embed: .*\n)?)"
+)
+
+
+def _packaged_embedder(found):
+    stage = {"Text": "query.e5_text_embedder", "Document": "ingest.e5_document_embedder"}[found["kind"]]
+    parameters = f"{found['indent']}init_parameters:\n{found['more']}" if found["more"] else ""
+    return f"shiguan.{stage}.E5{found['kind']}Embedder\n{parameters}"
+
+
+@pytest.fixture
+def elasticsearch(monkeypatch):
+    """A stand-in for Elasticsearch, named by the environment."""
+    with StandInElasticsearch() as server:
+        monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", server.url)
+        yield server
+
+
+@pytest.fixture
+def qdrant(monkeypatch):
+    """A stand-in for Qdrant, named by the environment."""
+    with StandInQdrant() as server:
+        monkeypatch.setenv("SHIGUAN_QDRANT_URL", server.url)
+        yield server
+
+
+def with_small_models(folder, monkeypatch):
+    """Let `load_pipeline` read copies of the deployments' files that name the packaged embedder."""
+    pipelines = folder / "pipelines"
+    shutil.copytree(resource_folder("pipelines"), pipelines)
+    for path in (pipelines / "elasticsearch_qdrant").glob("*.yml"):
+        text = _EMBEDDER.sub(_packaged_embedder, path.read_text(encoding="utf-8"))
+        assert "SentenceTransformers" not in text
+        text = text.replace("BAAI/bge-m3", "intfloat/multilingual-e5-small")
+        path.write_text(text.replace("embedding_dim: 1024", "embedding_dim: 384"), encoding="utf-8")
+    monkeypatch.setattr(
+        loading, "resource_folder", lambda name: pipelines if name == "pipelines" else resource_folder(name)
+    )
+
+
+@pytest.fixture
+def small_models(tmp_path, monkeypatch):
+    """The deployments' files with the packaged embedder; the ranker's weights are absent."""
+    with_small_models(tmp_path, monkeypatch)

@@ -1,0 +1,267 @@
+"""The HTTP side of the stand-in LLM: the chat completions API of OpenAI, streaming and not."""
+
+import json
+import re
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.doubles.stand_in_script import Call, Fault
+
+# A token is a Han character, a run of letters or digits with the space before it, or any other character.
+_TOKEN = re.compile(r"\s*(?:[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+|.)|\s+", re.DOTALL)
+
+
+class _GoneError(Exception):
+    """The client closed the connection."""
+
+
+class _StoppedError(Exception):
+    """The server stops."""
+
+
+class StandInServer(ThreadingHTTPServer):
+    """One thread for each connection; stopping ends every open call."""
+
+    daemon_threads = False  # with block_on_close: stopping waits for the calls, so no thread outlives a test
+    request_queue_size = 256
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], llm: Any) -> None:
+        self.llm = llm
+        self.stopping, self._stop = socket.socketpair()
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """Wake every waiting call and close every connection, so that the threads can end."""
+        self._stop.close()
+        with self._lock:
+            for connection in self._open:
+                try:
+                    connection.shutdown(socket.SHUT_RD)
+                except OSError:
+                    continue  # the client was faster
+
+    def server_close(self) -> None:
+        super().server_close()
+        self.stopping.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # a client that resets is part of the tests
+        pass
+
+
+class StandInHandler(BaseHTTPRequestHandler):
+    """The chat completions API, version 1."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # tokens must leave one by one
+    server: StandInServer
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        """Serve the list of models and the counts."""
+        llm = self.server.llm
+        path = self.path.removeprefix("/v1")
+        models = [{"id": name, "object": "model", "created": 0, "owned_by": "stand-in"} for name in llm.models]
+        if path == "/models":
+            self._send(200, {"object": "list", "data": models})
+        elif path.startswith("/models/") and path.removeprefix("/models/") in llm.models:
+            self._send(200, models[llm.models.index(path.removeprefix("/models/"))])
+        elif path == "/stand-in/stats":
+            self._send(200, llm.stats())
+        else:
+            self._error(404, f"There is nothing at {self.path}.")
+
+    def do_POST(self) -> None:
+        """Answer a chat completion."""
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        llm = self.server.llm
+        if self.path.removeprefix("/v1") != "/chat/completions":
+            self._error(404, f"There is nothing at {self.path}.")
+            return
+        if llm.api_key is not None and self.headers.get("Authorization") != f"Bearer {llm.api_key}":
+            self._error(401, "The API key is not the expected one.")
+            return
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            self._error(400, "The body is no JSON.")
+            return
+        headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "authorization"}
+        call = Call(body, _prompt(body), headers, time.perf_counter())
+        llm.begin(call)
+        try:
+            self._chat(call)
+        except (_GoneError, BrokenPipeError, ConnectionResetError):
+            call.disconnected = True
+            self.close_connection = True
+        except _StoppedError:
+            self.close_connection = True
+        finally:
+            llm.end(call)
+
+    def _chat(self, call: Call) -> None:
+        problem = _problem(call.body)
+        if problem:
+            call.status = 400
+            self._error(400, problem)
+            return
+        reply, fault = self.server.llm.answer(call)
+        if fault.hang:
+            self._wait(None)
+        if fault.reset:
+            self.close_connection = True
+            return
+        call.status = fault.status or 200
+        if fault.status:
+            extra = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
+            self._error(fault.status, f"The stand-in was told to answer {fault.status}.", extra)
+            return
+        call.reply = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
+        tokens = _TOKEN.findall(call.reply)
+        limit = call.body.get("max_completion_tokens") or call.body.get("max_tokens")
+        finish = "length" if limit and limit < len(tokens) else "stop"
+        tokens = tokens[:limit]
+        prompt_tokens = len(_TOKEN.findall(call.prompt))
+        usage = {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": len(tokens),
+            "total_tokens": prompt_tokens + len(tokens),
+        }
+        if call.body.get("stream"):
+            self._stream(call, tokens, finish, usage, fault)
+        else:
+            self._whole(call, tokens, finish, usage, fault)
+
+    def _whole(self, call: Call, tokens: list[str], finish: str, usage: dict[str, int], fault: Fault) -> None:
+        llm = self.server.llm
+        self._wait(llm.time_to_first_token + llm.time_per_token * max(len(tokens) - 1, 0))
+        message = {"role": "assistant", "content": "".join(tokens), "refusal": None}
+        choices = [
+            {"index": index, "message": message, "finish_reason": finish, "logprobs": None}
+            for index in range(call.body.get("n") or 1)
+        ]
+        payload = _envelope(call, "chat.completion", choices) | {"usage": usage}
+        if fault.malformed:
+            self._send(200, json.dumps(payload)[: -len(json.dumps(usage)) // 2].encode())
+        elif fault.truncate_after is not None:
+            whole = json.dumps(payload, ensure_ascii=False).encode()
+            self._send(200, whole[: len(whole) // 2], length=len(whole))
+            self.close_connection = True
+        else:
+            self._send(200, payload)
+
+    def _stream(self, call: Call, tokens: list[str], finish: str, usage: dict[str, int], fault: Fault) -> None:
+        llm = self.server.llm
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-cache")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for position, delta in enumerate(_deltas(tokens)):
+            if fault.truncate_after is not None and position > fault.truncate_after:
+                self.close_connection = True
+                return
+            if fault.malformed and position == 1:
+                self._event('{"id": "cut')
+                break
+            if position == 1:
+                self._wait(llm.time_to_first_token)
+            elif position:
+                self._wait(llm.time_per_token)
+            self._event(_chunk(call, delta, None))
+        else:
+            self._event(_chunk(call, {}, finish))
+            if (call.body.get("stream_options") or {}).get("include_usage"):
+                self._event(_envelope(call, "chat.completion.chunk", []) | {"usage": usage})
+            self._event("[DONE]")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _event(self, data: Any) -> None:
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+        self._wait(0)
+        event = f"data: {text}\n\n".encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+        self.wfile.flush()
+
+    def _wait(self, seconds: float | None) -> None:
+        """Let time pass; leave at once when the client hangs up or the server stops."""
+        deadline = None if seconds is None else time.perf_counter() + seconds
+        ready, _, _ = select.select([self.connection, self.server.stopping], [], [], seconds)
+        if not ready:
+            return
+        if self.server.stopping in ready:
+            raise _StoppedError
+        if not self.connection.recv(1, socket.MSG_PEEK):
+            raise _GoneError
+        # A client that pipelines its next request is still there: watch only the clock and the server.
+        left = None if deadline is None else max(deadline - time.perf_counter(), 0)
+        if select.select([self.server.stopping], [], [], left)[0]:
+            raise _StoppedError
+
+    def _send(self, status: int, payload: Any, extra: dict[str, str] | None = None, length: int | None = None) -> None:
+        content = payload if isinstance(payload, bytes) else json.dumps(payload, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(length or len(content)))
+        for name, value in (extra or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _error(self, status: int, message: str, extra: dict[str, str] | None = None) -> None:
+        kind = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
+        self._send(status, {"error": {"message": message, "type": kind, "param": None, "code": None}}, extra)
+
+
+def _prompt(body: Any) -> str:
+    """Join the text of all messages, content parts included."""
+    texts = []
+    for message in (body.get("messages") or []) if isinstance(body, dict) else []:
+        content = message.get("content") or ""
+        texts += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+    return "\n".join(texts)
+
+
+def _problem(body: Any) -> str | None:
+    """Refuse what the real service refuses."""
+    if not isinstance(body, dict) or not body.get("model"):
+        return "You must provide a model parameter."
+    if not isinstance(body.get("messages"), list) or not body["messages"]:
+        return "'messages' must hold at least one message."
+    json_mode = (body.get("response_format") or {}).get("type") == "json_object"
+    if json_mode and "json" not in _prompt(body).lower():
+        return "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+    return None
+
+
+def _envelope(call: Call, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+    identity = f"chatcmpl-{id(call):x}"
+    return {"id": identity, "object": kind, "created": 0, "model": call.body["model"], "choices": choices}
+
+
+def _chunk(call: Call, delta: dict[str, Any], finish: str | None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+    return _envelope(call, "chat.completion.chunk", [choice])
+
+
+def _deltas(tokens: list[str]) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": ""}
+    yield from ({"content": token} for token in tokens)
