@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from shiguan.cli import main
+from shiguan.errors import RefusedError
 
 ROOT = Path(__file__).resolve().parents[2]
 RIVERS = "The Yellow River rises in Qinghai. It is 5,464 kilometres long and empties into the Bohai Sea."
@@ -96,13 +97,38 @@ def test_an_english_question_gets_a_cited_answer(shiguan):
     assert {"bm25_retriever", "embedding_retriever", "generator", "total"} <= set(metadata["timings_ms"])
 
 
-def test_a_chinese_question_is_answered_by_words_alone_and_says_so(shiguan):
+def test_a_chinese_question_is_answered_by_words_and_by_meaning(shiguan):
     code, out, _ = shiguan("ask", "安祿山在哪裡起兵？", "--json")
     answer = json.loads(out)
     assert code == 0
     assert "范阳" in answer["answer"]
-    assert any("BM25" in warning for warning in answer["metadata"]["warnings"])
-    assert "embedding_retriever" not in answer["metadata"]["timings_ms"]
+    assert answer["metadata"]["warnings"] == []
+    assert "embedding_retriever" in answer["metadata"]["timings_ms"]
+
+
+@pytest.mark.parametrize("command", [["ask", "q"], ["search", "q"], ["why", "q", "--expected", "x"]])
+def test_without_a_number_the_modes_file_says_how_many_passages(command, monkeypatch):
+    asked = []
+
+    class Asked:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def ask(self, question, **options):
+            asked.append(options["top_k"])
+            raise RefusedError("enough")
+
+        search = ask
+
+    monkeypatch.setattr(f"shiguan.commands.{command[0]}.open_runner", lambda options, **_: Asked())
+    monkeypatch.setattr("shiguan.evaluation.traced_mode.TracedMode", lambda runner: runner)
+    monkeypatch.setattr("shiguan.evaluation.expected_passage.ExpectedPassages.find", lambda *_: None)
+    main(command)
+    main([*command, "--top-k", "7"])
+    assert asked == [None, 7]
 
 
 def test_a_question_that_the_library_cannot_answer_has_no_citations(shiguan):

@@ -9,7 +9,6 @@ from haystack_integrations.components.embedders.sentence_transformers.sentence_t
 )
 
 from shiguan.errors import ConfigurationError
-from shiguan.loading import load_pipeline
 from shiguan.query.batching_text_embedder import BatchingTextEmbedder
 from shiguan.support import question_encoder as module
 from shiguan.support.model_cache import PACKAGED_MODEL, seed_model_cache
@@ -95,12 +94,3 @@ def test_it_round_trips_through_yaml():
     pipeline = Pipeline()
     pipeline.add_component("embedder", BatchingTextEmbedder("some/model"))
     assert Pipeline.loads(pipeline.dumps()).get_component("embedder").model == "some/model"
-
-
-def test_the_modes_share_one_copy_of_the_model():
-    simple = load_pipeline("embedded", "simple", outputs=["documents"])
-    precise = load_pipeline("embedded", "precise", outputs=["documents"])
-    one = simple.get_component("embedding_retriever").text_embedder
-    other = precise.get_component("retriever").text_embedder.text_embedder
-    ranker = precise.get_component("ranker").rankers[1]
-    assert one._encoder is other._encoder is module.question_encoder(ranker.model)
