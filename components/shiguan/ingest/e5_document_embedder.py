@@ -23,20 +23,17 @@ class E5DocumentEmbedder:
     ```
     """
 
-    def __init__(self, *, meta_fields_to_embed: list[str] | None = None, batch_size: int = 8, threads: int = 1) -> None:
+    def __init__(self, *, meta_fields_to_embed: list[str] | None = None, threads: int = 1) -> None:
         """
         Set what is embedded; nothing is loaded yet.
 
         :param meta_fields_to_embed: Meta fields that are embedded before the content, such as `title`; each on a line.
-        :param batch_size: Passages that go through the model at once.
-        :param threads: How many threads a batch is embedded with.
-        :raises ValueError: If a number is not positive.
+        :param threads: How many passages are embedded side by side.
+        :raises ValueError: If `threads` is not positive.
         """
-        for name, number in (("batch_size", batch_size), ("threads", threads)):
-            if number < 1:
-                raise ValueError(f"`{name}` must be positive, got {number}.")
+        if threads < 1:
+            raise ValueError(f"`threads` must be positive, got {threads}.")
         self.meta_fields_to_embed = meta_fields_to_embed
-        self.batch_size = batch_size
         self.threads = threads
 
     @property
@@ -50,7 +47,7 @@ class E5DocumentEmbedder:
 
         :raises ModelMissingError: If its weights are not installed, or are not the expected ones.
         """
-        engine(self.threads)
+        engine()
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document], kind: Kind = "passage") -> dict[str, Any]:
@@ -65,7 +62,7 @@ class E5DocumentEmbedder:
         if not documents:
             return {"documents": []}
         texts = [self._text(document) for document in documents]
-        vectors = engine(self.threads).embed(texts, kind, self.batch_size).tolist()
+        vectors = engine().embed(texts, kind, self.threads).tolist()
         return {
             "documents": [
                 replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)

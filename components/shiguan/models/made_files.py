@@ -15,7 +15,7 @@ from shiguan.models.weights import SHA256, check_hash
 
 logger = logging.getLogger(__name__)
 
-RECIPE = 1
+RECIPE = 2
 """Raised with every change of the graph or of the trie: what another recipe made is never read."""
 
 

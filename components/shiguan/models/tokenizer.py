@@ -65,16 +65,15 @@ class Tokenizer:
         normalized = "".join(characters).replace(" ", _SPACE)
         if normalized[0] != _SPACE:
             normalized = _SPACE + normalized
-            places.insert(0, -1)
+            places.insert(0, 0)
         ((_, ends),) = self._cut([normalized])
         spans = []
         start = 0
         for end in ends:
-            first, last = places[start], places[end - 1]
-            if first >= 0 and normalized[start] == _SPACE and end - start > 1:
-                first = places[start + 1]
-            if last >= 0:
-                spans.append((max(first, 0), last + 1))
+            # The space that every text begins with is no token of its own text.
+            if end > 1:
+                led = normalized[start] == _SPACE and end - start > 1
+                spans.append((places[start + led], places[end - 1] + 1))
             start = end
         return spans
 
@@ -196,5 +195,6 @@ def piece_trie(weights: Weights) -> bytes:
 def tokenizer() -> Tokenizer:
     """Give the process's tokenizer; `ModelMissingError` where the weights are not installed."""
     path = weights_file()
-    weights = Weights(path)
-    return Tokenizer(weights, made_file("pieces.bin", path, lambda: piece_trie(weights)))
+    # First, since it checks the weights; whatever reads them afterwards reads what is expected.
+    trie = made_file("pieces.bin", path, lambda: piece_trie(Weights(path)))
+    return Tokenizer(Weights(path), trie)

@@ -6,7 +6,7 @@ from typing import Any
 from haystack import component, logging
 
 from shiguan.errors import ModelMissingError
-from shiguan.models.engine import Kind, engine
+from shiguan.models.engine import engine
 
 logger = logging.getLogger(__name__)
 
@@ -27,60 +27,36 @@ class E5TextEmbedder:
     ```
     """
 
-    def __init__(self, threads: int = 1) -> None:
-        """
-        Set the threads; nothing is loaded yet.
-
-        :param threads: How many threads a question is embedded with.
-        :raises ValueError: If `threads` is not positive.
-        """
-        if threads < 1:
-            raise ValueError(f"`threads` must be positive, got {threads}.")
-        self.threads = threads
-
     def warm_up(self) -> None:
         """Load the model, or take the one that this process has; a second call does nothing."""
         try:
-            engine(self.threads)
+            engine()
         except ModelMissingError as error:
             logger.warning("Questions are answered by words alone: {error}", error=str(error))
 
     @component.output_types(embedding=list[float], warnings=list[str])
-    def run(self, text: str, kind: Kind = "query") -> dict[str, Any]:
+    def run(self, text: str) -> dict[str, Any]:
         """
         Embed a question.
 
-        :param text: The question, or with `kind` a passage.
-        :param kind: "query" for what asks, "passage" for what answers, such as a hypothetical passage.
+        :param text: The question.
         :returns: `embedding`, 384 numbers of length one, or none where the model is missing; `warnings`.
         :raises TypeError: If `text` is no text.
         """
         if not isinstance(text, str):
             raise TypeError(f"`text` must be a string, got {type(text).__name__}. Documents have their own embedder.")
-        embeddings, warnings = self.embed([text], kind)
-        return {"embedding": embeddings[0], "warnings": warnings}
+        try:
+            return {"embedding": engine().embed([text], "query")[0].tolist(), "warnings": []}
+        except ModelMissingError as error:
+            return {"embedding": [], "warnings": [f"Searched by words alone, not by meaning. {error}"]}
 
     @component.output_types(embedding=list[float], warnings=list[str])
-    async def run_async(self, text: str, kind: Kind = "query") -> dict[str, Any]:
+    async def run_async(self, text: str) -> dict[str, Any]:
         """
         Embed a question without blocking the event loop.
 
-        :param text: The question, or with `kind` a passage.
-        :param kind: "query" for what asks, "passage" for what answers, such as a hypothetical passage.
+        :param text: The question.
         :returns: As `run`.
         :raises TypeError: If `text` is no text.
         """
-        return await asyncio.to_thread(self.run, text, kind)
-
-    def embed(self, texts: list[str], kind: Kind) -> tuple[list[list[float]], list[str]]:
-        """
-        Embed several texts of one kind together.
-
-        :param texts: Questions or passages.
-        :param kind: "query" for what asks, "passage" for what answers.
-        :returns: Their embeddings, each empty where the model is missing, and warnings.
-        """
-        try:
-            return engine(self.threads).embed(texts, kind).tolist(), []
-        except ModelMissingError as error:
-            return [[] for _ in texts], [f"Searched by words alone, not by meaning. {error}"]
+        return await asyncio.to_thread(self.run, text)

@@ -169,10 +169,16 @@ def test_wrong_parameters_are_refused(store, retriever):
         retriever(InMemoryDocumentStore())
 
 
-@pytest.mark.parametrize("embedding", [[], [1.0], [1.0, float("inf")], [[1.0, 0.0]]])
+@pytest.mark.parametrize("embedding", [[1.0], [1.0, float("inf")], [[1.0, 0.0]]])
 def test_a_question_whose_embedding_does_not_fit_is_refused(filled, embedding):
     with pytest.raises(ValueError, match="question's embedding"):
         QdrantEdgeEmbeddingRetriever(filled).run(embedding)
+
+
+async def test_a_question_that_no_model_embedded_finds_nothing(filled):
+    retriever = QdrantEdgeEmbeddingRetriever(filled)
+    assert retriever.run(query_embedding=[])["documents"] == []
+    assert (await retriever.run_async(query_embedding=[]))["documents"] == []
 
 
 def test_an_empty_store_finds_nothing(store):

