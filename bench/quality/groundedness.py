@@ -48,9 +48,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data"))
 _WORD = re.compile(r"\w+")
-SIMILARITIES = (0.3, 0.4, 0.5, 0.6, 0.7)
-UNRELATED = (0.70, 0.74, 0.78, 0.80, 0.82, 0.84)
-SAME = (0.90, 0.92, 0.94, 0.96, 0.98)
+SIMILARITIES = (0.2, 0.3, 0.4, 0.5, 0.6)
+UNRELATED = (0.70, 0.74, 0.78, 0.82, 0.86, 0.88)
+SAME = (0.92, 0.94, 0.96, 0.98, 1.0)
 """What `--fit` tries."""
 SWAPS_FOUND = {"en": 0.987, "zh": 0.995}
 """The share of swaps that must be found, by language."""
@@ -285,8 +285,9 @@ def fit(folder: Path) -> "Weights":
             + area(scores(mtrag), (3.5).__le__, (3.0).__gt__)
         )
 
-    grid = itertools.product(SIMILARITIES, UNRELATED, SAME)
-    return max((Weights(FITTED.shares, *values) for values in grid), key=worth)
+    return max(
+        (Weights(FITTED.shares, *values) for values in itertools.product(SIMILARITIES, UNRELATED, SAME)), key=worth
+    )
 
 
 def swap_rows(check: LocalCheck, folder: Path, language: str) -> list[Row]:

@@ -1,6 +1,7 @@
 """Asks an embedder how near claims and windows of sentences are in meaning."""
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ class DocumentEmbedder(Protocol):
 
 def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
     """
-    Compare each claim with its windows, all in one call of the embedder.
+    Compare each claim with its windows, in two calls of the embedder.
 
     :param embedder: A document embedder.
     :param pairs: Each claim with the windows that have most of its words.
@@ -24,21 +25,30 @@ def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, S
         the embedder gives no vectors.
     """
     usable = [(claim, [text for text in windows if text.strip()] if claim.strip() else []) for claim, windows in pairs]
-    texts = sorted({text for claim, windows in usable if windows for text in (claim, *windows)}, key=len, reverse=True)
-    if not texts:
+    claims = sorted({claim for claim, windows in usable if windows}, key=len)
+    windows_of_all = sorted({window for _, windows in usable for window in windows}, key=len)
+    if not claims:
         return [None] * len(pairs)
-    embedded = embedder.run(documents=[Document(content=text) for text in texts])["documents"]
-    if not all(document.embedding for document in embedded):
+    # A claim looks for what supports it, as a question does.
+    asking = {"kind": "query"} if "kind" in signature(embedder.run).parameters else {}
+    of_claims, of_windows = _vectors(embedder, claims, **asking), _vectors(embedder, windows_of_all)
+    if not of_claims or not of_windows:
         return [None] * len(pairs)
-    place = {document.content: row for row, document in enumerate(embedded)}
-    # Shape: (number of texts, embedding size).
-    vectors = np.asarray([document.embedding for document in embedded], dtype=np.float32)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     found: list[float | None] = []
     for claim, windows in usable:
         if not windows:
             found.append(None)
             continue
-        others = vectors[[place[window] for window in windows]]
-        found.append(float((others @ vectors[place[claim]]).max()))
+        found.append(max(float(of_windows[window] @ of_claims[claim]) for window in windows))
     return found
+
+
+def _vectors(embedder: DocumentEmbedder, texts: list[str], **options: str) -> dict[str, np.ndarray]:
+    """Give each text its unit vector; nothing where the embedder gives none."""
+    run: Any = embedder.run
+    embedded = run(documents=[Document(content=text) for text in texts], **options)["documents"]
+    if not all(document.embedding for document in embedded):
+        return {}
+    vectors = np.asarray([document.embedding for document in embedded], dtype=np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return dict(zip(texts, vectors, strict=True))

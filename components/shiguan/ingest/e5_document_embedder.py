@@ -5,7 +5,7 @@ from typing import Any
 
 from haystack import Document, component
 
-from shiguan.models.engine import E5_IDENTITY, engine
+from shiguan.models.engine import E5_IDENTITY, Kind, engine
 
 
 @component
@@ -50,18 +50,19 @@ class E5DocumentEmbedder:
         engine()
 
     @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document]) -> dict[str, Any]:
+    def run(self, documents: list[Document], kind: Kind = "passage") -> dict[str, Any]:
         """
         Embed documents.
 
         :param documents: Any documents.
+        :param kind: "passage" for what answers, "query" for what asks, such as a claim that looks for its passage.
         :returns: `documents`: copies in the same order, each with its embedding.
         :raises ModelMissingError: If the model's weights are not installed, or are not the expected ones.
         """
         if not documents:
             return {"documents": []}
         texts = [self._text(document) for document in documents]
-        vectors = engine().embed(texts, "passage", self.threads).tolist()
+        vectors = engine().embed(texts, kind, self.threads).tolist()
         return {
             "documents": [
                 replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)
