@@ -4,11 +4,10 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from haystack import logging
-from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
@@ -18,6 +17,9 @@ from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception
 from shiguan.errors import EndpointError, TimeLimitError
 from shiguan.llm.endpoint_errors import asked_to_wait, describe_failure, is_worth_retrying
 from shiguan.llm.run_watch import current_watch
+
+if TYPE_CHECKING:
+    from haystack.components.generators.chat import OpenAIChatGenerator
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +151,10 @@ class OpenAIEndpoint:
         # The original error may quote the request with its key, so it is not chained.
         return EndpointError(f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.", stage=self.stage)
 
-    def _new_client(self) -> OpenAIChatGenerator:
+    def _new_client(self) -> "OpenAIChatGenerator":
+        # Imported here: the client takes half a second and 40 MB, which nobody pays who has no endpoint.
+        from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
+
         return OpenAIChatGenerator(
             api_key=Secret.from_token(os.environ.get("OPENAI_API_KEY") or _NO_KEY),
             model=self.model,
@@ -160,7 +165,7 @@ class OpenAIEndpoint:
             max_retries=0,
         )
 
-    async def _client_of_this_loop(self) -> OpenAIChatGenerator:
+    async def _client_of_this_loop(self) -> "OpenAIChatGenerator":
         # An async client's connections belong to the event loop that opened them, and every `AsyncPipeline.run` makes
         # a new loop. So each loop gets a client, which is closed when the loop shuts down its async generators.
         loop = asyncio.get_running_loop()
@@ -192,7 +197,7 @@ class _Stream:
             self.failure = error
 
 
-async def _close_with_loop(client: OpenAIChatGenerator) -> AsyncIterator[None]:
+async def _close_with_loop(client: "OpenAIChatGenerator") -> AsyncIterator[None]:
     try:
         yield
     finally:

@@ -6,8 +6,6 @@ import time
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-import openai
-
 _RETRIED_STATUS = {408, 409, 425, 429}
 _SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
 _LONGEST = 200
@@ -22,6 +20,8 @@ def is_worth_retrying(error: BaseException) -> bool:
     Not what the endpoint refused on its merits (a wrong key, an unknown model, a too long prompt) or does not want to
     hear of for long, and not mistakes in the call.
     """
+    import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
+
     if asked_to_wait(error) > _LONGEST_WAIT:
         return False
     if isinstance(error, openai.APIStatusError):
@@ -31,6 +31,8 @@ def is_worth_retrying(error: BaseException) -> bool:
 
 def asked_to_wait(error: BaseException | None) -> float:
     """Give the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
+    import openai  # noqa: PLC0415
+
     if not isinstance(error, openai.APIStatusError):
         return 0.0
     value = error.response.headers.get("retry-after", "")
@@ -42,6 +44,8 @@ def asked_to_wait(error: BaseException | None) -> float:
 
 def describe_failure(error: Exception, model: str, *, streamed: bool) -> tuple[str, str]:
     """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
+    import openai  # noqa: PLC0415
+
     place = _endpoint()
     if isinstance(error, openai.APIStatusError):
         cause = f"{place} answered {error.status_code} for model `{model}` ({_detail(error)})"
