@@ -18,12 +18,7 @@ _REFUSALS = (RefusedError, ConfigurationError, StoreLockedError, StoreFormatErro
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """
-    Run one command.
-
-    :param arguments: The arguments after the program's name; None for the process's own.
-    :returns: The exit code: 0 done, 1 failed, 2 refused or misused, 130 stopped by the keyboard.
-    """
+    """Run one command."""
     options = _parser().parse_args(arguments)
     _quiet_libraries()
     try:

@@ -11,10 +11,6 @@ def resource_folder(name: str) -> Path:
 
     A wheel carries it inside the package as `<name>_data`; an editable install finds the checkout's own folder, so
     that an edited YAML or prompt counts at once.
-
-    :param name: `pipelines`, `prompts` or `hayhooks`.
-    :returns: The folder's path.
-    :raises FileNotFoundError: If neither place has it, which means a broken installation.
     """
     candidates = [_PACKAGE / f"{name}_data", _PACKAGE.parents[1] / name]
     for folder in candidates:

@@ -24,20 +24,7 @@ _NAME = re.compile(r"(?<!^)(?<![.?!]\s)\b[A-Z][\w'’.-]*")
 
 @dataclass(frozen=True)
 class Candidate:
-    """
-    One sentence that may answer the question.
-
-    :param number: The source's number.
-    :param position: Which sentence of the source it is, from 0.
-    :param start: Where it starts in the source's text, in code points.
-    :param end: Where it ends.
-    :param text: The sentence.
-    :param features: What `FEATURES` names, each about 0 to 1.
-    :param together: The share of the question's words that stand in the sentence, its neighbours or its headings:
-        by weight or by number, whichever is more.
-    :param bonus: What a rule adds to the score.
-    :param weights: What each feature counts for questions in this script.
-    """
+    """One sentence that may answer the question."""
 
     number: int
     position: int
@@ -115,10 +102,6 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
 
     The question's words weigh by their rarity among the sentences at hand; words that no sentence has weigh most, so
     that a question about something else is covered badly by every sentence.
-
-    :param question: The question.
-    :param sources: The sources, best first.
-    :returns: The sentences in the order of the sources, a note's own after those of the running text.
     """
     asked = list(dict.fromkeys(terms(question_subject(question))))
     shapes = question_shapes(question)
@@ -165,25 +148,12 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
 
 
 def points_back(text: str) -> bool:
-    """
-    Tell whether a sentence says who or what it is about only by pointing to the one before it.
-
-    :param text: The sentence.
-    :returns: Whether it opens with a pronoun or a word that continues.
-    """
+    """Tell whether a sentence says who or what it is about only by pointing to the one before it."""
     return bool(_POINTS_BACK.match(text))
 
 
 def answerability(question: str, sources: Sequence[SourceBlock], best: Candidate) -> float:
-    """
-    Tell how likely the sources answer a question at all.
-
-    :param question: The question.
-    :param sources: The sources.
-    :param best: The best candidate.
-    :returns: Above 0 where they more likely do than not (`shiguan.answer.answerability`); minus infinity where a short
-        question's few words do not stand together.
-    """
+    """Tell how likely the sources answer a question at all."""
     asked = list(dict.fromkeys(terms(question_subject(question))))
     content = [word for word in asked if not _is_single(word)]
     if len(content) <= _FEW and best.together < _TOGETHER:

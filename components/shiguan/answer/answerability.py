@@ -27,17 +27,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 
 @dataclass(frozen=True)
 class Grounds:
-    """
-    What a judgement rests on; all words are search terms.
-
-    :param asked: The question's words, each once.
-    :param names: The words of its names.
-    :param score: The best sentence's score.
-    :param phrase: The share of the question's pairs of words in that sentence.
-    :param near: The words of the sentence, its neighbours and its headings.
-    :param passage: The words of its passage.
-    :param others: The words of every other passage.
-    """
+    """What a judgement rests on; all words are search terms."""
 
     asked: Sequence[str]
     names: Sequence[str]
@@ -49,12 +39,7 @@ class Grounds:
 
 
 def log_odds(grounds: Grounds) -> float:
-    """
-    Judge whether the passages answer.
-
-    :param grounds: What the passages have of the question.
-    :returns: Above 0 where they more likely do, below where they do not; about -6 to 6.
-    """
+    """Judge whether the passages answer."""
     if not grounds.asked:
         return float(min(_HAN_BIAS, _OTHER_BIAS))
     weights = {word: rarity(word) for word in grounds.asked}

@@ -9,13 +9,7 @@ _K1, _B = 1.2, 0.75
 
 
 def sentence_matches(asked: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[float]:
-    """
-    Score every sentence by the question's words.
-
-    :param asked: The question's search terms.
-    :param sentences: The search terms of each sentence.
-    :returns: For each sentence its BM25 score as a share of the best one's, 0 to 1.
-    """
+    """Score every sentence by the question's words."""
     if not sentences:
         return []
     counts = [Counter(sentence) for sentence in sentences]

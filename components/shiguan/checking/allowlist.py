@@ -53,24 +53,13 @@ SETTING = "SHIGUAN_ALLOWED_TYPES"
 
 
 def extensions(given: list[str] | None = None) -> tuple[str, ...]:
-    """
-    Gather what an operator allows beyond the list.
-
-    :param given: From a command's arguments.
-    :returns: These and those of the environment, each once.
-    """
+    """Gather what an operator allows beyond the list."""
     words = [*re.split(r"[,\s]+", os.environ.get(SETTING, "")), *(given or [])]
     return tuple(dict.fromkeys(word.rstrip(".") for word in words if word.strip(". ")))
 
 
 def refusal(type_: str, allowed: tuple[str, ...] = ()) -> str | None:
-    """
-    Decide about one type.
-
-    :param type_: The full path of a class.
-    :param allowed: What is allowed beyond the list.
-    :returns: Why it is refused, a clause; None if it is allowed.
-    """
+    """Decide about one type."""
     if _below(type_, allowed):
         return None
     if "image" in re.split(r"[._]", type_.rpartition(".")[0]):

@@ -22,10 +22,6 @@ def can_fit(sender: str, receiver: str) -> bool:
 
     Haystack decides when it builds the pipeline. This says no only where no reading of the types could fit, and knows
     Haystack's conversions: a message and its text, and one value and a list of it.
-
-    :param sender: The output's annotation.
-    :param receiver: The input's annotation.
-    :returns: False if the connection cannot work.
     """
     given, wanted = _kinds(sender), _kinds(receiver)
     return any(_fits(one, other) for one in given for other in wanted if one[0] != "None" or len(given) == 1)

@@ -20,14 +20,7 @@ _HAYSTACK_ROLES = {"haystack.components.writers.document_writer.DocumentWriter":
 
 @dataclass(frozen=True)
 class Component:
-    """
-    One component of a pipeline, or one that stands inside another.
-
-    :param name: Its name; for one inside another its place, such as `retriever.bm25_retriever`.
-    :param type: The full path of its class.
-    :param parameters: Its `init_parameters`.
-    :param place: Where it stands in the file.
-    """
+    """One component of a pipeline, or one that stands inside another."""
 
     name: str
     type: str
@@ -47,13 +40,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Connection:
-    """
-    One connection.
-
-    :param sender: From where.
-    :param receiver: To where.
-    :param place: Where it stands in the file.
-    """
+    """One connection."""
 
     sender: Socket
     receiver: Socket
@@ -62,12 +49,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Definition:
-    """
-    A file whose shape is sound.
-
-    :param file: The file.
-    :param allowed_types: Prefixes of types that are allowed beyond Shiguan's own list.
-    """
+    """A file whose shape is sound."""
 
     file: PipelineFile
     allowed_types: tuple[str, ...] = ()
@@ -142,13 +124,7 @@ def as_socket(text: str) -> Socket:
 
 
 def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """
-    Walk through all values below a value; what stands behind an anchor is met at each place that uses it.
-
-    :param value: The value.
-    :param place: Where it stands.
-    :returns: Places and values, the value itself first.
-    """
+    """Walk through all values below a value; what stands behind an anchor is met at each place that uses it."""
     yield place, value
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -9,17 +9,7 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Finding:
-    """
-    Says where something is wrong, what it is, what was expected and what to do.
-
-    :param place: Where in the file; empty for the file as a whole.
-    :param problem: What is wrong, with the values, a sentence.
-    :param expected: What would have been right, a sentence.
-    :param next_step: What to do, a sentence.
-    :param check: Which check found it; filled in by the caller of the checks.
-    :param line: The line of the file, from 1; None where it is unknown.
-    :param unsafe: Whether building the file could run code or show a tenant's documents to another.
-    """
+    """Says where something is wrong, what it is, what was expected and what to do."""
 
     place: Place
     problem: str

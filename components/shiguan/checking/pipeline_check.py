@@ -39,15 +39,7 @@ _UNSAFE_HAYSTACK = "HAYSTACK_UNSAFE_DESERIALIZATION"
 
 @dataclass(frozen=True)
 class Report:
-    """
-    What became of a file.
-
-    :param name: What the file is called.
-    :param findings: Why it is refused, in the order of the file; empty if it may be built.
-    :param notes: What a person should know although nothing is wrong.
-    :param content: The file's data; None if it could not be read.
-    :param allowed_types: What was allowed beyond Shiguan's own list.
-    """
+    """What became of a file."""
 
     name: str
     findings: list[Finding] = field(default_factory=list)
@@ -77,15 +69,7 @@ class Report:
 
 
 def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None) -> Report:
-    """
-    Decide whether a pipeline file may be built, without building or importing anything of it.
-
-    :param path: Where the file is.
-    :param name: What to call it in messages.
-    :param allow_types: Types to allow beyond Shiguan's list, with those of $SHIGUAN_ALLOWED_TYPES.
-    :returns: The report.
-    :raises UnsafePipelineError: If the environment switches Haystack's own protection off.
-    """
+    """Decide whether a pipeline file may be built, without building or importing anything of it."""
     refuse_unsafe_environment()
     try:
         file = read_pipeline_file(path, name)

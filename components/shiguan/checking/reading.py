@@ -38,25 +38,14 @@ class UnreadableFile(Exception):  # noqa: N818 - it never leaves this package as
 
 @dataclass(frozen=True)
 class PipelineFile:
-    """
-    A file that could be read.
-
-    :param name: What to call it in messages.
-    :param content: The file's data.
-    :param root: The same as YAML nodes, which know their lines.
-    """
+    """A file that could be read."""
 
     name: str
     content: dict[str, Any]
     root: yaml.Node
 
     def line(self, place: Place) -> int | None:
-        """
-        Find the line on which a value stands.
-
-        :param place: Where it is; what does not exist has the line of what it should stand in.
-        :returns: The line, from 1; None for the file as a whole.
-        """
+        """Find the line on which a value stands."""
         node, found = self.root, None
         for step in place:
             inner = _below(node, step)

@@ -15,12 +15,7 @@ _OPEN_OUTPUTS = frozenset({"set_output_types"})
 
 @dataclass(frozen=True)
 class Socket:
-    """
-    One input or output, or one parameter.
-
-    :param annotation: Its type as it is written; empty where it has none.
-    :param mandatory: Whether it has no default.
-    """
+    """One input or output, or one parameter."""
 
     annotation: str = ""
     mandatory: bool = False
@@ -28,19 +23,7 @@ class Socket:
 
 @dataclass(frozen=True)
 class Signature:
-    """
-    What the source of a class says.
-
-    :param state: `read`; `absent`, its package is not installed; `unknown`, its module has no such class.
-    :param parameters: What `__init__` takes.
-    :param inputs: What `run` takes.
-    :param outputs: What `run` gives.
-    :param role: What it does about the tenant, its `tenant_role`: `filters`, `stamps`, `writes`; `starts`, `carries` or
-        `retries` with the state of a loop; empty for all others, which read if they hold a store.
-    :param open_parameters: Whether it may take more than `parameters`.
-    :param open_inputs: Whether it may have more inputs than `inputs`, made when it is built.
-    :param open_outputs: Whether it may have more outputs than `outputs`.
-    """
+    """What the source of a class says."""
 
     state: Literal["read", "absent", "unknown"]
     parameters: dict[str, Socket] = field(default_factory=dict)

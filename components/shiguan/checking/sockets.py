@@ -33,14 +33,7 @@ _FILLED = {"not_found", "profile", "examples"}
 
 @dataclass(frozen=True)
 class Sockets:
-    """
-    What may be connected to a component.
-
-    :param inputs: Its inputs by name.
-    :param outputs: Its outputs by name.
-    :param open_inputs: Whether there may be inputs that only building it shows.
-    :param open_outputs: Whether there may be outputs that only building it shows.
-    """
+    """What may be connected to a component."""
 
     inputs: dict[str, Socket]
     outputs: dict[str, Socket]

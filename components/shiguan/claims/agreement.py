@@ -37,16 +37,7 @@ _NUMBER_WEIGHT = 1.5
 
 @dataclass(frozen=True)
 class Agreement:
-    """
-    How a passage stands to a claim.
-
-    :param score: How well it supports the claim, 0 to 1.
-    :param similarity: How much of the claim's words the best span has, weighted by rarity, 0 to 1.
-    :param start: Where the best span starts in the passage, in code points.
-    :param end: Where it ends; whole sentences.
-    :param verdict: The verdict.
-    :param reason: Why, in a short clause.
-    """
+    """How a passage stands to a claim."""
 
     score: float
     similarity: float
@@ -84,10 +75,6 @@ def agreement(claim: str, passage: str) -> Agreement:
     their rarity in the passage; words that the passage does not have weigh most. Numbers, dates and names of the claim
     that are not there cost, and where the span speaks of the same matter with another number, with another name, or
     with the opposite sign, it contradicts.
-
-    :param claim: A sentence without citation marks.
-    :param passage: The cited passage, whole.
-    :returns: The best span and the verdict.
     """
     known = _passage(passage)
     claimed = quantities(claim)

@@ -4,13 +4,7 @@ from typing import Any
 
 
 def anchor_at(meta: dict[str, Any], start: int) -> dict[str, Any] | None:
-    """
-    Give the anchor of the place at which a citation starts.
-
-    :param meta: The parent's meta: `blocks`, each with start, end and anchor, or else one `anchor` for the whole.
-    :param start: The citation's start in the parent's content, in code points.
-    :returns: A copy of the anchor of the block that holds the start, its `offset` moved to it; None if none is known.
-    """
+    """Give the anchor of the place at which a citation starts."""
     for block in meta.get("blocks") or []:
         if isinstance(block, dict) and block.get("start", 0) <= start < block.get("end", 0):
             return _moved(block.get("anchor") or meta.get("anchor"), start - block["start"])

@@ -19,15 +19,7 @@ _FOREIGN_SCORE = 0.5
 
 @dataclass(frozen=True)
 class CheckedClaim:
-    """
-    One claim of an answer with what stands behind it.
-
-    :param index: Its place among the answer's claims, as `split_claims` gives them.
-    :param claim: The sentence.
-    :param stated: The part of it that needs a source, without Markdown.
-    :param support: The judgement.
-    :param quote: The supporting span's text; empty if there is none.
-    """
+    """One claim of an answer with what stands behind it."""
 
     index: int
     claim: Claim
@@ -41,13 +33,7 @@ class CheckedClaim:
         return self.support.verdict in ("supported", "partial")
 
     def judged(self, support: Support, quote: str) -> "CheckedClaim":
-        """
-        Give the claim with another judgement.
-
-        :param support: The judgement.
-        :param quote: The text of its span.
-        :returns: A new claim.
-        """
+        """Give the claim with another judgement."""
         return replace(self, support=support, quote=quote)
 
 
@@ -60,11 +46,6 @@ def check_answer(
     Headings, courtesies, questions and sentences that admit a gap need no source and are left out. Where the claims
     are in a language that no passage has, words cannot be compared: only numbers are, and the rest counts as supported
     in part.
-
-    :param parts: The answer taken apart.
-    :param passages: The texts that it was written from, whole.
-    :param similarity: An embedder's opinion; None for words alone.
-    :returns: The claims in order; empty if the answer states nothing.
     """
     read = read_claims(parts, passages)
     readings = [reading for _, _, _, reading in read]
@@ -82,13 +63,7 @@ def check_answer(
 
 
 def read_claims(parts: ClaimedText, passages: Sequence[str]) -> list[tuple[int, Claim, str, Reading]]:
-    """
-    Read what the passages have of every sentence that states something.
-
-    :param parts: The answer taken apart.
-    :param passages: The texts that it was written from, whole.
-    :returns: Each claim's place, the claim, the part of it that needs a source, and the reading.
-    """
+    """Read what the passages have of every sentence that states something."""
     evidence = Evidence(passages)
     read = []
     for index, claim in zip(count(), parts.claims, strict=False):
@@ -99,13 +74,7 @@ def read_claims(parts: ClaimedText, passages: Sequence[str]) -> list[tuple[int, 
 
 
 def windows_of(readings: Sequence[Reading], passages: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """
-    Pair each claim with the texts of its windows, for an embedder to compare.
-
-    :param readings: What the passages have of each claim.
-    :param passages: The texts.
-    :returns: Each claim with its windows, best first.
-    """
+    """Pair each claim with the texts of its windows, for an embedder to compare."""
     return [
         (one.claim, [passages[window.passage][window.start : window.end] for window in one.windows]) for one in readings
     ]

@@ -22,13 +22,7 @@ _LONGEST_RANGE = 50
 
 @dataclass(frozen=True)
 class Mark:
-    """
-    One bracket of citations.
-
-    :param start: Where it starts in the text, in code points.
-    :param end: Where it ends.
-    :param numbers: What it names, in the order written, each once.
-    """
+    """One bracket of citations."""
 
     start: int
     end: int
@@ -41,9 +35,6 @@ def find_marks(text: str) -> list[Mark]:
 
     Knows `[1]`, `[1][3]`, `[1, 3]`, `[1-3]`, `[^1]`, `【1】`, `[Source 1]`, `[来源1]` and `[doc_1]`, with full-width
     digits and punctuation. Links are left alone, and so are four-digit numbers, which are years in brackets.
-
-    :param text: An answer.
-    :returns: The marks in order; they do not overlap.
     """
     marks = []
     for match in _MARK.finditer(text):

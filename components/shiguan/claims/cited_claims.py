@@ -19,14 +19,7 @@ _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 
 @dataclass(frozen=True)
 class CitedClaim:
-    """
-    One claim with what each of its passages says to it.
-
-    :param claim: The sentence.
-    :param found: Numbers of passages, each with how it stands to the claim.
-    :param best: What counts for the claim as a whole.
-    :param added: Whether the answer did not cite a passage itself and one was found for it.
-    """
+    """One claim with what each of its passages says to it."""
 
     claim: Claim
     found: tuple[tuple[int, Agreement], ...]
@@ -35,12 +28,7 @@ class CitedClaim:
 
 
 def numbered_passages(documents: Sequence[Document]) -> dict[int, Document]:
-    """
-    Put the passages that an answer was written from under their numbers.
-
-    :param documents: The passages. `meta.number` counts; without it, the place in the list.
-    :returns: The passages by number, in its order.
-    """
+    """Put the passages that an answer was written from under their numbers."""
     numbered: dict[int, Document] = {}
     for place, document in enumerate(documents, start=1):
         number = document.meta.get("number")
@@ -51,15 +39,7 @@ def numbered_passages(documents: Sequence[Document]) -> dict[int, Document]:
 def check_claim(
     claim: Claim, numbered: Mapping[int, Document], graded: Mapping[str, Mapping[str, Any]] | None = None
 ) -> CitedClaim:
-    """
-    Check a claim against the passages that it cites, or find one that supports it.
-
-    :param claim: The sentence.
-    :param numbered: The passages by number.
-    :param graded: What a grader before said of the answer's sentences, see `graded_claims`; it knew the embedder and
-        all passages, so its verdict is taken over.
-    :returns: The claim with its passages.
-    """
+    """Check a claim against the passages that it cites, or find one that supports it."""
     one = _checked(claim, numbered)
     verdict = (graded or {}).get(plain_sentence(one.claim.text))
     if verdict is None or not one.claim.checkable:
@@ -96,14 +76,7 @@ def _checked(claim: Claim, numbered: Mapping[int, Document]) -> CitedClaim:
 def citations_of(
     checked: Sequence[CitedClaim], places: Sequence[tuple[int, int]], numbered: Mapping[int, Document]
 ) -> list[dict[str, Any]]:
-    """
-    Write the citations of an answer.
-
-    :param checked: Its claims, in order.
-    :param places: Start and end of each in the answer as it is shown, in code points.
-    :param numbered: The passages by number.
-    :returns: One entry for each claim and passage, with the exact span of the stored passage.
-    """
+    """Write the citations of an answer."""
     scores = scaled_scores({number: document.score for number, document in numbered.items()})
     frequency: dict[int, int] = {}
     for one in checked:
@@ -140,14 +113,7 @@ def citations_of(
 
 
 def claim_record(one: CitedClaim, place: tuple[int, int], shown: str) -> dict[str, Any]:
-    """
-    Write a claim with its verdict.
-
-    :param one: The claim.
-    :param place: Its start and end in the answer as it is shown, in code points.
-    :param shown: That answer.
-    :returns: `start`, `end`, `text`, `numbers`, `verdict`, `score` (0 to 1), `reason` and `added`.
-    """
+    """Write a claim with its verdict."""
     return {
         "start": place[0],
         "end": place[1],

@@ -18,12 +18,6 @@ def write_cited(
     Put an answer together again.
 
     Markdown has marks as `[1][3]`; HTML is escaped and has each mark as a link to `#source-1`; plain text has none.
-
-    :param parts: The answer taken apart.
-    :param known: The numbers that exist; others are left out.
-    :param added: Numbers to cite after a claim, by the claim's index.
-    :param form: The format.
-    :returns: The text, and each claim's start and end in it, in code points.
     """
     marks: dict[int, list[int]] = {}
     for position, numbers in parts.marks:

@@ -54,13 +54,7 @@ _FEWEST = 3
 
 
 def claim_kind(sentence: str) -> ClaimKind:
-    """
-    Name what a sentence of an answer does.
-
-    :param sentence: A sentence without citation marks.
-    :returns: `silence` if it says that the sources do not tell, or that the writer does not know; `talk` if it asks,
-        offers, advises or announces; otherwise `statement`.
-    """
+    """Name what a sentence of an answer does."""
     plain = sentence.strip().replace("’", "'")
     if _QUESTION.search(plain):
         return "talk"
@@ -75,9 +69,6 @@ def stated_part(sentence: str) -> str:
 
     A sentence that admits a gap may go on with a statement ("The sources do not name the year, but he died in 757"):
     only the clause that admits is free of proof.
-
-    :param sentence: A sentence without citation marks.
-    :returns: The sentence itself if it is a statement; of others the clauses that are, joined; empty if none is.
     """
     if claim_kind(sentence) == "statement":
         return sentence

@@ -28,23 +28,14 @@ class ClaimStream:
     """
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        """
-        Wait for an answer.
-
-        :param documents: The numbered passages that it is written from.
-        """
+        """Wait for an answer."""
         self._numbered = numbered_passages(documents)
         self._text = ""
         self._stopped_at = -1
         self._checked: list[CitedClaim] = []
 
     def add(self, piece: str) -> bool:
-        """
-        Take the next piece of the answer; cheap.
-
-        :param piece: Some characters.
-        :returns: Whether a sentence may have been finished, so that `finished` is worth calling.
-        """
+        """Take the next piece of the answer; cheap."""
         piece = piece if self._text else piece.lstrip()
         before = len(self._text)
         self._text += piece
@@ -54,13 +45,7 @@ class ClaimStream:
         return self._stopped_at >= 0 and bool(_WORD.search(self._text, max(before, self._stopped_at + 1)))
 
     def finished(self, *, last: bool = False) -> list[dict[str, Any]]:
-        """
-        Check the sentences that have been finished since the last call.
-
-        :param last: Whether the answer has come to its end.
-        :returns: For each claim what the answer's `metadata.claims` will say of it, its `index` there, and its
-            `citations` without their confidence.
-        """
+        """Check the sentences that have been finished since the last call."""
         text = self._text.strip() if last else _OPEN_MARK.sub("", self._text)
         parts = split_claims(text)
         settled = parts.claims if last else parts.claims[:-1]

@@ -15,14 +15,7 @@ SUPPORTED, PARTIAL = 0.62, 0.42
 
 @dataclass(frozen=True)
 class Weights:
-    """
-    What a claim's own score is made of.
-
-    :param shares: How much of what the words show comes from one sentence, three neighbouring ones, all passages.
-    :param similarity: How much of the score is what the embedder says, where there is one.
-    :param unrelated: The cosine that counts as 0: that of texts about different things.
-    :param same: The cosine that counts as 1: that of two wordings of the same.
-    """
+    """What a claim's own score is made of."""
 
     shares: tuple[float, float, float]
     similarity: float
@@ -54,16 +47,7 @@ _NEXT_ITEM = re.compile(r"\s+\d{1,2}[.)]\s*$")
 
 @dataclass(frozen=True)
 class Support:
-    """
-    How the passages stand to a claim.
-
-    :param score: How well they support it, 0 to 1.
-    :param verdict: The verdict.
-    :param reason: Why, in a clause.
-    :param passage: The place of the passage with the best span in the list; -1 if there is none.
-    :param start: Where the span starts in that passage, in code points.
-    :param end: Where it ends; whole sentences.
-    """
+    """How the passages stand to a claim."""
 
     score: float
     verdict: Verdict
@@ -74,12 +58,7 @@ class Support:
 
 
 def plain_claim(sentence: str) -> str:
-    """
-    Take the Markdown off a sentence, so that a label in bold is not taken for a name.
-
-    :param sentence: A sentence of an answer.
-    :returns: Its words; a bold label in lower case, and without the number of the list item that follows.
-    """
+    """Take the Markdown off a sentence, so that a label in bold is not taken for a name."""
     label = _LABEL.match(sentence)
     if label:
         name = (label[1] or label[2]).rstrip(":：")
@@ -97,11 +76,6 @@ def judge(
     similarity of a window where an embedder gave one, less what numbers and names that no passage has cost. It leans on
     the mean of its answer the more the less it says itself. Verdicts follow from the score, but exact comparison
     overrides it: another number, name or sign in a sentence that is otherwise repeated contradicts.
-
-    :param readings: What the passages have of each claim.
-    :param similarities: The highest cosine similarity of a claim and a window for each claim; None without.
-    :param weights: What the score is made of.
-    :returns: One judgement for each claim.
     """
     own = [_own(reading, similarity, weights) for reading, similarity in zip(readings, similarities, strict=True)]
     weight = sum(reading.weight for reading in readings)

@@ -24,15 +24,7 @@ _BULLET = re.compile(r"^(?:[-*+•·]|\d{1,2}[.)、])\s*")
 
 @dataclass(frozen=True)
 class Claim:
-    """
-    One sentence of an answer.
-
-    :param start: Where it starts in the answer without marks, in code points.
-    :param end: Where it ends.
-    :param text: The sentence without marks.
-    :param numbers: The numbers that it cites, each once, in order.
-    :param checkable: False for headings and announcements, which claim nothing.
-    """
+    """One sentence of an answer."""
 
     start: int
     end: int
@@ -43,13 +35,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimedText:
-    """
-    An answer taken apart.
-
-    :param text: The answer without its marks.
-    :param claims: Its sentences.
-    :param marks: The marks, placed in `text`: each one's position and numbers.
-    """
+    """An answer taken apart."""
 
     text: str
     claims: tuple[Claim, ...]
@@ -62,9 +48,6 @@ def split_claims(answer: str) -> ClaimedText:
 
     A mark belongs to the sentence that it stands in or behind; one that opens a line belongs to the sentence that
     follows.
-
-    :param answer: The answer as the generator wrote it.
-    :returns: The parts.
     """
     text, marks = _without_marks(answer, find_marks(answer))
     spans = [_without_bullet(text, span) for span in _cut_at_marks(text, sentence_spans(text), marks)]

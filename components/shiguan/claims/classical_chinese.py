@@ -22,13 +22,7 @@ _RARE, _COMMON = 1.6, 1.0
 
 
 def is_classical(text: str) -> bool:
-    """
-    Tell whether a passage is classical Chinese.
-
-    :param text: The passage.
-    :returns: True for a passage of some length in Han characters with classical function words and hardly any
-        modern ones.
-    """
+    """Tell whether a passage is classical Chinese."""
     letters = _HAN.findall(fold_han(text[:_SAMPLE]))
     count = len(letters)
     if count < _FEWEST or sum(letter in _MODERN for letter in letters) >= _MODERN_SHARE * count:
@@ -42,9 +36,6 @@ def character_weight(character: str) -> float:
 
     Modern words are mostly classical ones with a second character added (勤奋 for 勤), so what survives a retelling is
     single characters, and not the pairs that compare two modern texts.
-
-    :param character: One Han character, folded.
-    :returns: 0 for one that only serves grammar, 1 for a common one, more for a rare one.
     """
     if character in _GRAMMAR:
         return 0.0

@@ -36,14 +36,7 @@ _NAME_WEIGHT = 1.5
 
 @dataclass(frozen=True)
 class Window:
-    """
-    One to three neighbouring sentences of a passage.
-
-    :param passage: The passage's place in the list, from 0.
-    :param start: Where the first sentence starts in the passage, in code points.
-    :param end: Where the last one ends.
-    :param covered: The share of the claim's weight that it has, 0 to 1.
-    """
+    """One to three neighbouring sentences of a passage."""
 
     passage: int
     start: int
@@ -53,22 +46,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Reading:
-    """
-    What the passages have of a claim.
-
-    :param claim: The claim.
-    :param weight: How much the claim says: the sum of its terms' weights, about 1 for two rare words.
-    :param sentence: The largest share of that weight in one sentence, 0 to 1.
-    :param window: The largest share in three neighbouring sentences.
-    :param passages: The share that all passages together have.
-    :param windows: The windows with most of the claim, best first; the first is the supporting span.
-    :param foreign_numbers: Numbers and dates of the claim that no passage has, as the claim writes them.
-    :param foreign_names: Names of the claim that no passage has.
-    :param rival_number: A number of the first window that stands where the claim has another one; empty if none does.
-    :param comparison: The claim lined up with the window that repeats it best.
-    :param classical: Whether the passages are classical Chinese; the shares are then those of single characters.
-    :param verbatim: Whether a passage has the claim word for word; `windows[0]` is then that place.
-    """
+    """What the passages have of a claim."""
 
     claim: str
     weight: float
@@ -96,11 +74,7 @@ class Evidence:
     """Some passages, split and counted once, against which any number of claims can be read."""
 
     def __init__(self, passages: Sequence[str]) -> None:
-        """
-        Split the passages into sentences and count their words.
-
-        :param passages: The texts, whole.
-        """
+        """Split the passages into sentences and count their words."""
         self.texts = list(passages)
         self._sentences = [
             [
@@ -116,12 +90,7 @@ class Evidence:
         self._classical = is_classical(self._all)
 
     def read(self, claim: str) -> Reading:
-        """
-        Find what the passages have of a claim.
-
-        :param claim: A sentence without citation marks.
-        :returns: The reading; all zero, without windows, where there is nothing to compare.
-        """
+        """Find what the passages have of a claim."""
         claimed = quantities(claim)
         # Numbers are compared by value and not by spelling, so they are no terms here.
         asked = list(dict.fromkeys(terms(_without(claim, claimed))))

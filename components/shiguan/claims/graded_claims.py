@@ -9,12 +9,7 @@ _NEEDED = frozenset({"text", "verdict", "score", "reason", "number"})
 
 
 def graded_claims(meta: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """
-    Read the verdicts that `HallucinationGrader` left in a reply.
-
-    :param meta: The reply's meta.
-    :returns: The verdicts by their sentence, see `plain_sentence`; empty if nobody graded the reply.
-    """
+    """Read the verdicts that `HallucinationGrader` left in a reply."""
     grounding = meta.get("grounding")
     claims = grounding.get("claims") if isinstance(grounding, Mapping) else None
     return {
@@ -25,10 +20,5 @@ def graded_claims(meta: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def plain_sentence(sentence: str) -> str:
-    """
-    Reduce a sentence to what stays the same when marks are added or taken away.
-
-    :param sentence: A sentence of an answer.
-    :returns: Its search terms.
-    """
+    """Reduce a sentence to what stays the same when marks are added or taken away."""
     return " ".join(terms(sentence))

@@ -16,9 +16,6 @@ def is_not_found(text: str) -> bool:
 
     Compared by search terms, so that quotes, punctuation, emphasis, case and traditional characters do not matter;
     citation marks that a model put behind it are ignored.
-
-    :param text: A reply or one of its sentences.
-    :returns: True if it is one.
     """
     plain = text
     for mark in reversed(find_marks(text)):

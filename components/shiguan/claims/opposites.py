@@ -38,13 +38,7 @@ def _pairs() -> frozenset[tuple[str, str]]:
 
 
 def are_opposites(one: str, other: str) -> bool:
-    """
-    Tell whether two short runs of words are opposites, whatever their inflection.
-
-    :param one: A word or a few.
-    :param other: The ones in its place.
-    :returns: True if a word of the one is the opposite of a word of the other and they are all that differs.
-    """
+    """Tell whether two short runs of words are opposites, whatever their inflection."""
     first, second = " ".join(terms(one)), " ".join(terms(other))
     if (first, second) in _pairs():
         return True

@@ -15,9 +15,6 @@ def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
 
     Scores that are all within 0 and 1 stay as they are; with larger ones all are divided by the largest; with negative
     ones (logits of a ranker) they are spread between the lowest, 0, and the highest, 1.
-
-    :param scores: Scores by any key; None where there is none, which becomes 0.5.
-    :returns: The scaled scores.
     """
     known = [score for score in scores.values() if score is not None and isfinite(score)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)

@@ -15,13 +15,7 @@ _LONGEST = 600
 
 
 def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
-    """
-    Find a claim in a passage, ignoring case, width, punctuation and white space.
-
-    :param claim: A sentence.
-    :param passage: The passage.
-    :returns: Its span in the passage in code points; None if it is not there or too short to tell.
-    """
+    """Find a claim in a passage, ignoring case, width, punctuation and white space."""
     wanted, _ = _bare(claim)
     if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN.search(wanted)):
         return None
@@ -41,11 +35,6 @@ def substitutes(claim: str, span: str, passage: str) -> list[str]:
     Find what a claim that repeats a span nearly word for word says in place of the span's words.
 
     Only runs of Han characters are looked at: names in other scripts show by their capitals.
-
-    :param claim: A sentence.
-    :param span: The span that it resembles.
-    :param passage: The whole passage: what it says elsewhere is no substitute.
-    :returns: The runs put in, in order.
     """
     if len(claim) > _LONGEST or not _HAN.search(claim):
         return []

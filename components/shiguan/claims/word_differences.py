@@ -41,13 +41,7 @@ _PARTICLES = frozenset(
 
 @dataclass(frozen=True)
 class Difference:
-    """
-    One place where a claim departs from the span that it repeats.
-
-    :param kind: What differs; `word` where it may be the same said otherwise.
-    :param claimed: What the claim says.
-    :param said: What the span says there; empty if it says nothing there.
-    """
+    """One place where a claim departs from the span that it repeats."""
 
     kind: DifferenceKind
     claimed: str
@@ -56,12 +50,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """
-    A claim lined up with a span.
-
-    :param repeated: The share of the claim's words that the span has in the same order, 0 to 1.
-    :param differences: Where the two depart, most telling first; empty below `REPEATED`.
-    """
+    """A claim lined up with a span."""
 
     repeated: float
     differences: tuple[Difference, ...]
@@ -117,11 +106,6 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
 
     Only what stands in the claim in place of something else in the span is a difference, for a claim may leave out or
     add. A name for a pronoun or a common word is no difference either.
-
-    :param claim: A sentence.
-    :param span: One or a few sentences.
-    :param passage: The whole passage: a capitalised word that opens the span is a name if it is written so elsewhere.
-    :returns: The share that is repeated, and the differences.
     """
     first, second = _tokens(claim), _tokens(span)
     if len(first) < _FEWEST or not second or max(len(claim), len(span)) > _LONGEST:

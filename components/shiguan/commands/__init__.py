@@ -50,14 +50,4 @@ class AddCommand(Protocol):
         deployment: bool = True,
         library: bool = True,
     ) -> argparse.ArgumentParser:
-        """
-        Add a command; `--json` always comes with it.
-
-        :param name: What a person types. A name of two words, such as `stores init`, makes `init` a command of the
-            group `stores`.
-        :param command: Called with the parsed options; returns the exit code.
-        :param text: What it does, one phrase in lower case.
-        :param deployment: Whether it takes `--deployment`.
-        :param library: Whether it takes `--tenant` and `--data-dir`.
-        :returns: The command's own parser, for its arguments.
-        """
+        """Add a command; `--json` always comes with it."""

@@ -9,11 +9,7 @@ from shiguan.commands.printing import print_json
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("ask", _ask, "answer a question from the library")
     parser.add_argument("question")
     parser.add_argument("--explain", action="store_true", help="show what each stage did")

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add(
         "check",
         _check,

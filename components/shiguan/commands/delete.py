@@ -9,11 +9,7 @@ from shiguan.errors import RefusedError
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("delete", _delete, "take a source out of the library")
     parser.add_argument("source", metavar="SOURCE", help="its name as `shiguan sources` shows it")
 

@@ -25,11 +25,7 @@ _TIDY_SECONDS = 1.0
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("ingest", _ingest, "put files and folders into the library")
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"

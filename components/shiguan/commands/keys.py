@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the commands.
-
-    :param add: Adds them to the program.
-    """
+    """Declare the commands."""
     new = _command(add, "keys add", _add, "make a key for a tenant")
     new.add_argument("--tenant", default="", help="whose library it opens; not for the role metrics")
     new.add_argument(

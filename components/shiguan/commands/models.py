@@ -18,11 +18,7 @@ _PACKAGED_IN = ("E5TextEmbedder", "E5DocumentEmbedder")
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("models", _models, "list the models of a deployment, or fetch their weights", library=False)
     parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
 

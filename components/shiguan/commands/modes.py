@@ -7,11 +7,7 @@ from shiguan.commands.printing import print_json
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     add("modes", _modes, "list deployments and modes, and what each costs", library=False)
 
 

@@ -12,23 +12,13 @@ if TYPE_CHECKING:
 
 
 def add_mode_options(parser: argparse.ArgumentParser) -> None:
-    """
-    Let a command choose its mode and how many passages it wants.
-
-    :param parser: The command's parser.
-    """
+    """Let a command choose its mode and how many passages it wants."""
     parser.add_argument("--mode", default="simple", help="simple, advanced or precise (default: simple)")
     parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
 
 
 def passage_count(text: str) -> int:
-    """
-    Read a number of passages.
-
-    :param text: What was typed.
-    :returns: The number, 1 to 50.
-    :raises ArgumentTypeError: If it is none, or out of range.
-    """
+    """Read a number of passages."""
     value = int(text) if text.lstrip("-").isdigit() else 0
     if not 1 <= value <= 50:
         raise argparse.ArgumentTypeError(f"must be 1 to 50, got {text}")
@@ -36,13 +26,7 @@ def passage_count(text: str) -> int:
 
 
 def tenant(options: argparse.Namespace) -> str:
-    """
-    Name whose library is meant.
-
-    :param options: The parsed options, with `tenant`.
-    :returns: The tenant, never empty.
-    :raises RefusedError: If it is empty.
-    """
+    """Name whose library is meant."""
     name = str(options.tenant).strip()
     if not name:
         raise RefusedError("`--tenant` is empty. Name whose library this is, or leave it out for `default`.")
@@ -50,14 +34,7 @@ def tenant(options: argparse.Namespace) -> str:
 
 
 def open_runner(options: argparse.Namespace, *, retrieval_only: bool = False) -> "Runner":
-    """
-    Load the chosen mode over a library that has something in it.
-
-    :param options: The parsed options, with `deployment`, `mode`, `data_dir` and `tenant`.
-    :param retrieval_only: Whether only passages are wanted.
-    :returns: The runner, to be closed by the caller.
-    :raises RefusedError: If the tenant has nothing in the library.
-    """
+    """Load the chosen mode over a library that has something in it."""
     from shiguan.engine.library import Library
     from shiguan.engine.runner import Runner
 
@@ -71,13 +48,7 @@ def open_runner(options: argparse.Namespace, *, retrieval_only: bool = False) ->
 
 
 def read_history(path: Path) -> list[Any]:
-    """
-    Read the turns before a question.
-
-    :param path: A JSON list of `{"role", "content"}`.
-    :returns: The turns as they stand there.
-    :raises RefusedError: If the file cannot be read, or holds no list.
-    """
+    """Read the turns before a question."""
     try:
         turns = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     parser = add("search", _search, "find passages without answering")
     parser.add_argument("question", nargs="?")
     parser.add_argument(

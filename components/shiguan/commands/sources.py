@@ -8,11 +8,7 @@ from shiguan.commands.printing import print_json
 
 
 def register(add: AddCommand) -> None:
-    """
-    Declare the command.
-
-    :param add: Adds it to the program.
-    """
+    """Declare the command."""
     add("sources", _sources, "list what is in the library")
 
 

@@ -48,11 +48,7 @@ def _console(*, stderr: bool = False) -> Console:
 
 
 def print_answer(answer: dict[str, Any]) -> None:
-    """
-    Print an answer, the passages it rests on, and how it came about.
-
-    :param answer: The answer object of `Runner.ask`.
-    """
+    """Print an answer, the passages it rests on, and how it came about."""
     console = _console()
     console.print(Text(answer["query"], style="bold"))
     console.print()
@@ -87,13 +83,7 @@ def print_answer(answer: dict[str, Any]) -> None:
 
 
 def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:
-    """
-    Print what a search found.
-
-    :param query: The question.
-    :param documents: Parents, best first.
-    :param warnings: What the stages that found them had to say.
-    """
+    """Print what a search found."""
     console = _console()
     console.print(Text(query, style="bold"))
     console.print()
@@ -111,11 +101,7 @@ def print_passages(query: str, documents: "list[Document]", warnings: list[str])
 
 
 def print_sources(sources: list[dict[str, Any]]) -> None:
-    """
-    Print what is in the library.
-
-    :param sources: As `Library.sources` gives them.
-    """
+    """Print what is in the library."""
     console = _console()
     if not sources:
         console.print("The library is empty. Put something in with: shiguan ingest PATH")
@@ -143,11 +129,7 @@ def _share(done: int, total: int) -> str:
 
 
 def print_modes(modes: dict[str, dict[str, str]]) -> None:
-    """
-    Print deployments and modes with the comments that open their files.
-
-    :param modes: Deployment to mode to comment.
-    """
+    """Print deployments and modes with the comments that open their files."""
     console = _console()
     for deployment, descriptions in modes.items():
         console.print(Text(deployment, style="bold"))
@@ -162,11 +144,7 @@ def _reflowed(comment: str) -> str:
 
 
 def print_ingest_summary(summary: dict[str, Any]) -> None:
-    """
-    Print what went in, what did not and why.
-
-    :param summary: The totals of a run, as `shiguan ingest --json` prints them.
-    """
+    """Print what went in, what did not and why."""
     console = _console()
     _print_problems(console, summary["skipped"], summary["warnings"])
     if summary["other_files"]:
@@ -188,13 +166,7 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
 
 
 def track(items: list[Item], description: str) -> Iterator[Item]:
-    """
-    Show on a terminal how far a loop is.
-
-    :param items: What the loop goes through.
-    :param description: What it does.
-    :yields: The items.
-    """
+    """Show on a terminal how far a loop is."""
     console = _console(stderr=True)
     if not console.is_terminal:
         yield from items
@@ -208,9 +180,6 @@ class IngestProgress:
     Shows how many of a file's passages have their vectors, how many that is in a second, and the time that is left.
 
     On a terminal as bars; elsewhere as a line every ten seconds and one per file, on standard error.
-
-    :param files: What will be ingested.
-    :param show: Whether to show anything.
     """
 
     def __init__(self, files: list[Path], *, show: bool = True) -> None:
@@ -257,11 +226,7 @@ class IngestProgress:
         return report
 
     def advance(self, result: "IngestedFile") -> None:
-        """
-        Note that a file is done.
-
-        :param result: What became of it.
-        """
+        """Note that a file is done."""
         self._done += 1
         self._stage.update("words", 0, 0)
         if self._bar and self._file_task is not None and self._passage_task is not None:

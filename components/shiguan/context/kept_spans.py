@@ -25,12 +25,6 @@ def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count)
 
     Starts from the sentences of the best match and adds those of the others while they fit. Then every window grows by
     its neighbouring sentences, in turn, the best match's first; windows that meet become one.
-
-    :param text: The passage.
-    :param matches: Spans to keep, best first; with none, the passage's beginning is the match.
-    :param budget: Most tokens of the kept text, gaps included.
-    :param counts: Counts the tokens of many texts.
-    :returns: The kept spans in order, in code points; at least one if the passage has a sentence.
     """
     sentences = sentence_spans(text)
     seeds = [found for match in matches if (found := _touched(sentences, match))] or [[0]][: len(sentences)]
@@ -63,13 +57,6 @@ def sentence_selection(text: str, matches: Sequence[Span], query: str, budget: i
 
     When the budget is short, the best match's sentences come first, then the other matches', then the others by
     nearness. A passage with neither keeps its beginning.
-
-    :param text: The passage.
-    :param matches: Spans to keep, best first.
-    :param query: The question.
-    :param budget: Most tokens of the kept text, gaps included.
-    :param counts: Counts the tokens of many texts.
-    :returns: The kept spans in order, in code points; at least one if the passage has a sentence.
     """
     sentences = sentence_spans(text)
     wanted = [at for match in matches for at in _touched(sentences, match)]
@@ -83,13 +70,7 @@ def sentence_selection(text: str, matches: Sequence[Span], query: str, budget: i
 
 
 def with_gaps(text: str, spans: Sequence[Span]) -> str:
-    """
-    Write the kept parts of a passage.
-
-    :param text: The passage.
-    :param spans: What is kept, in order.
-    :returns: The parts, with a line `…` wherever something was left out.
-    """
+    """Write the kept parts of a passage."""
     if not spans:
         return ""
     before = GAP.lstrip() if text[: spans[0][0]].strip() else ""

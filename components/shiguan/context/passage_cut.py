@@ -13,12 +13,6 @@ def cut_span(
 
     Starts from the sentences of the best match and grows, sentence by sentence, towards the other matches and then
     evenly to both sides, as long as the budget holds. A first sentence that is too long by itself is cut hard.
-
-    :param text: The passage.
-    :param matches: Spans to keep, best first; with none, the passage's beginning is kept.
-    :param budget: Most tokens of the kept text.
-    :param count: Counts the tokens of a text.
-    :returns: Start and end in code points; (0, 0) for a text without sentences.
     """
     sentences = sentence_spans(text)
     if not sentences:

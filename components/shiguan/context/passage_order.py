@@ -10,12 +10,7 @@ Item = TypeVar("Item")
 
 
 def ranked(documents: Sequence[Document]) -> list[Document]:
-    """
-    Order passages best first, in the same way in whatever order they arrive.
-
-    :param documents: Passages; those without text are left out, and of several of one id all but the best.
-    :returns: By score and then by id, if all have a score; otherwise as they came.
-    """
+    """Order passages best first, in the same way in whatever order they arrive."""
     readable = [document for document in documents if (document.content or "").strip()]
     if all(document.score is not None for document in readable):
         readable.sort(key=lambda document: (-(document.score or 0.0), document.id, str(matched_spans(document))))
@@ -26,27 +21,14 @@ def ranked(documents: Sequence[Document]) -> list[Document]:
 
 
 def arranged(items: Sequence[Item], order: Order, key: Callable[[Item], Any]) -> list[Item]:
-    """
-    Arrange what was chosen for reading.
-
-    :param items: Best first.
-    :param order: `rank` keeps them so, `stable` sorts by the key, `edges` puts the best first, the second best last
-        and the weakest in the middle.
-    :param key: What `stable` sorts by.
-    :returns: The items, arranged.
-    """
+    """Arrange what was chosen for reading."""
     if order == "stable":
         return sorted(items, key=key)
     return [*items[::2], *items[1::2][::-1]] if order == "edges" else list(items)
 
 
 def matched_spans(document: Document) -> list[tuple[int, int]]:
-    """
-    Give the places of a parent that retrieval matched.
-
-    :param document: The parent.
-    :returns: Start and end of each matched child in the parent's content, best first.
-    """
+    """Give the places of a parent that retrieval matched."""
     return [
         (match["start"], match["end"])
         for match in document.meta.get("matches") or []

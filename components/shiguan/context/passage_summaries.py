@@ -14,14 +14,7 @@ _FEWEST_WORDS = 20
 
 
 def summary_messages(blocks: Sequence[SourceBlock], query: str, tokens: int) -> list[ChatMessage]:
-    """
-    Write the prompt.
-
-    :param blocks: The passages, numbered from 1.
-    :param query: The question that the summaries serve.
-    :param tokens: About how long one summary may be.
-    :returns: The messages.
-    """
+    """Write the prompt."""
     return render_prompt(
         "context_builder",
         context=render_sources(blocks),
@@ -32,13 +25,7 @@ def summary_messages(blocks: Sequence[SourceBlock], query: str, tokens: int) -> 
 
 
 def read_summaries(reply: str, count: int) -> dict[int, str]:
-    """
-    Read the summaries from the model's reply.
-
-    :param reply: The text, with one JSON object in it.
-    :param count: How many passages there were.
-    :returns: Summaries by passage number; a number that does not exist, comes twice, or has no text is left out.
-    """
+    """Read the summaries from the model's reply."""
     found = json_object(reply, "summaries") or {}
     entries = found.get("summaries")
     summaries: dict[int, str] = {}

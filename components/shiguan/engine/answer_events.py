@@ -32,14 +32,7 @@ TERMINAL: Final = frozenset({GENERATION_COMPLETE, ERROR})
 
 @dataclass(frozen=True)
 class AnswerEvent:
-    """
-    One event.
-
-    :param name: One of `EVENTS`.
-    :param data: What happened, ready for JSON.
-    :param id: Its number in the stream, from 1.
-    :param error: What was raised, in an `error` event; whoever shows it decides how much of it to tell.
-    """
+    """One event."""
 
     name: str
     data: dict[str, Any]

@@ -12,34 +12,18 @@ Results = dict[str, dict[str, Any]]
 
 
 def value_at(results: Results, target: str) -> Any:
-    """
-    Read one output.
-
-    :param results: The outputs of a run.
-    :param target: `component.socket`.
-    :returns: The value; None if the component did not run or the socket stayed silent.
-    """
+    """Read one output."""
     component, socket = target.split(".")
     return results.get(component, {}).get(socket)
 
 
 def warnings_of(results: Results) -> list[str]:
-    """
-    Collect what the stages warn of.
-
-    :param results: The outputs of a run.
-    :returns: Each warning once, in the order of the stages.
-    """
+    """Collect what the stages warn of."""
     return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
 
 
 def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
-    """
-    Name the passages that an answer was written from.
-
-    :param documents: The passages, numbered.
-    :returns: For each its `number`, `id`, `source`, `section`, `score` and `record_id`; no text.
-    """
+    """Name the passages that an answer was written from."""
     return [
         {
             "number": document.meta.get("number"),
@@ -56,16 +40,7 @@ def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
 def answer_object(
     answer: GeneratedAnswer, *, mode: str, times: dict[str, float], tally: LlmTally, results: Results
 ) -> dict[str, Any]:
-    """
-    Write an answer as the command line and the server print it.
-
-    :param answer: What the mode's last stage gave.
-    :param mode: The mode.
-    :param times: Milliseconds by stage, and `total`.
-    :param tally: The calls of language models.
-    :param results: The outputs of the run, for its warnings.
-    :returns: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
-    """
+    """Write an answer as the command line and the server print it."""
     meta = answer.meta
     return {
         "answer": answer.data,

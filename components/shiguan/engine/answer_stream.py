@@ -26,13 +26,7 @@ class AnswerStream:
     """
 
     def __init__(self, query: str, plan: PipelineMap, explained: Mapping[str, str]) -> None:
-        """
-        Prepare for a run.
-
-        :param query: The question.
-        :param plan: The pipeline's map.
-        :param explained: The pipeline's `explain` section, which names the rewriter's `queries`.
-        """
+        """Prepare for a run."""
         self._query = query
         self._plan = plan
         self._rewriter = explained.get("queries", "").split(".")[0]
@@ -59,13 +53,7 @@ class AnswerStream:
         return bool(self._plan.generator) and not self._plan.graders
 
     async def events(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> AsyncGenerator[AnswerEvent, None]:
-        """
-        Run and tell.
-
-        :param answer: Runs the pipeline with this stream's callbacks and gives the answer object. It is cancelled when
-            the iterator is closed.
-        :yields: The events; the last one, and only that, is terminal.
-        """
+        """Run and tell."""
         running = asyncio.create_task(self._run(answer))
         try:
             while True:
@@ -78,11 +66,7 @@ class AnswerStream:
             await asyncio.wait({running})
 
     def on_begin(self, stage: str) -> None:
-        """
-        Note that a stage begins.
-
-        :param stage: Its name.
-        """
+        """Note that a stage begins."""
         if not self._count and not self._rewriter:
             # Every listener gets the same story: in this mode the question is searched for as it stands.
             self._emit(events.QUERY_REWRITTEN, {"query": self._query, "queries": [self._query], "method": "none"})
@@ -91,12 +75,7 @@ class AnswerStream:
             self._emit(events.GENERATION_START, {"attempt": self._attempt})
 
     def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
-        """
-        Note what a stage gave.
-
-        :param stage: Its name.
-        :param outputs: Its outputs, by socket.
-        """
+        """Note what a stage gave."""
         if stage == self._rewriter and outputs.get("queries"):
             queries = list(outputs["queries"])
             said = {"query": outputs.get("query", queries[0]), "queries": queries}
@@ -110,11 +89,7 @@ class AnswerStream:
             self._tell_rejection(outputs)
 
     async def on_chunk(self, chunk: StreamingChunk) -> None:
-        """
-        Pass on a piece of the answer.
-
-        :param chunk: What the generator streams.
-        """
+        """Pass on a piece of the answer."""
         if not chunk.content:
             return
         self._streamed = True

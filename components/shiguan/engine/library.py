@@ -24,21 +24,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class IngestedFile:
-    """
-    What became of one file.
-
-    :param file: Its path as the caller named it.
-    :param sources: How many sources it holds: 1 for a book, the rows for JSONL.
-    :param parents: How many passages.
-    :param children: How many retrieval units.
-    :param new: How many of the children were not in the library before.
-    :param vectors: How many vectors were made, also of children that an earlier run left without one.
-    :param missing: How many of its children still have no vector; `warnings` says why.
-    :param removed: How many passages and units of an older version were taken out.
-    :param skipped: What was left out, each with `source`, `cause` and `next_step`, and with `stage` where it is the
-        pipeline that failed and not the file.
-    :param warnings: What went in with a reservation.
-    """
+    """What became of one file."""
 
     file: str
     sources: int = 0
@@ -170,14 +156,7 @@ class Library:
 
 
 def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
-    """
-    Find what can be ingested below some files and folders.
-
-    :param paths: Files and folders as a person typed them. A file that is named is always taken; in folders only known
-        types are, hidden files and links that lead nowhere left out.
-    :returns: Files, each once, folders in name order; and how many files of other types the folders hold, by suffix.
-    :raises RefusedError: If a path does not exist, or there is nothing to ingest at all.
-    """
+    """Find what can be ingested below some files and folders."""
     files: dict[Path, Path] = {}
     others: Counter[str] = Counter()
     for given in map(Path, paths):

@@ -18,15 +18,7 @@ _BATCH = 256
 
 @dataclass
 class CopiedPassages:
-    """
-    How far the copy of one kind is.
-
-    :param source: How many passages the deployment that is copied has.
-    :param written: How many were written now.
-    :param known: How many the other deployment had already.
-    :param missing: How many it still has not, or has without a vector; 0 after a whole copy.
-    :param target: How many it has altogether, also from elsewhere.
-    """
+    """How far the copy of one kind is."""
 
     source: int
     written: int = 0
@@ -49,10 +41,6 @@ class LibraryCopy:
                 copy.copy(kind, ids)
         copy.embed()
         copy.compare()
-
-    :param source: The deployment to read.
-    :param target: The deployment to write.
-    :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data folder.
     """
 
     def __init__(self, source: str, target: str, *, data_dir: str | Path | None = None) -> None:
@@ -68,23 +56,12 @@ class LibraryCopy:
         self._done = {kind: CopiedPassages(source=0) for kind in KINDS}
 
     def batches(self, kind: str) -> list[list[str]]:
-        """
-        List what there is to copy.
-
-        :param kind: `parents` or `children`.
-        :returns: The ids of all passages of the source, some hundred at a time.
-        """
+        """List what there is to copy."""
         ids = self._all_ids(kind)
         return [ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH)]
 
     def copy(self, kind: str, ids: list[str]) -> None:
-        """
-        Copy passages that the target does not have.
-
-        :param kind: `parents` or `children`.
-        :param ids: Their ids, as `batches` gives them.
-        :raises StoreError: If a store cannot be reached or refuses passages; what was written stays.
-        """
+        """Copy passages that the target does not have."""
         known = self.target[kind].existing_ids(ids)
         wanted = [document_id for document_id in ids if document_id not in known]
         documents = [
@@ -97,20 +74,11 @@ class LibraryCopy:
         self._done[kind].known += len(known)
 
     def embed(self, progress: Progress | None = None) -> list[str]:
-        """
-        Make the vectors that children of the target lack.
-
-        :param progress: A plain function called with a stage, how many are done, and of how many.
-        :returns: Warnings, where they cannot be made.
-        """
+        """Make the vectors that children of the target lack."""
         return list(self.vector_writer.complete(None, progress=progress)["warnings"])
 
     def compare(self) -> dict[str, CopiedPassages]:
-        """
-        Ask the target for every passage of the source.
-
-        :returns: For `parents` and `children`, what was copied and what is missing.
-        """
+        """Ask the target for every passage of the source."""
         bare = set(self.target["children"].list_ids_without_vector())
         for kind, done in self._done.items():
             ids = self._all_ids(kind)

@@ -73,12 +73,7 @@ def load_pipeline(
 
 
 def list_modes() -> dict[str, list[str]]:
-    """
-    Name what can be loaded.
-
-    :returns: Each deployment with its modes, `index` left out; those of $SHIGUAN_PIPELINES_DIR are among them.
-    :raises ConfigurationError: If $SHIGUAN_PIPELINES_DIR is set and is no folder.
-    """
+    """Name what can be loaded."""
     modes: dict[str, set[str]] = {}
     for file in (file for folder in _folders() for file in folder.glob("*/*.yml")):
         modes.setdefault(file.parent.name, set()).add(file.stem)
@@ -86,13 +81,7 @@ def list_modes() -> dict[str, list[str]]:
 
 
 def describe_mode(deployment: str, mode: str) -> str:
-    """
-    Give the comment that opens a mode's file: what it is for, what it costs, what it needs.
-
-    :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder.
-    :returns: The comment's lines without their `#`.
-    """
+    """Give the comment that opens a mode's file: what it is for, what it costs, what it needs."""
     lines = []
     for line in pipeline_path(deployment, mode).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -102,14 +91,7 @@ def describe_mode(deployment: str, mode: str) -> str:
 
 
 def pipeline_path(deployment: str, mode: str | Path) -> Path:
-    """
-    Find the file of a mode.
-
-    :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder, without `.yml`; a `Path` is the file itself.
-    :returns: The file's path.
-    :raises ConfigurationError: If there is none; the message lists what there is.
-    """
+    """Find the file of a mode."""
     known = list_modes()
     if deployment not in known:
         raise ConfigurationError(
@@ -145,15 +127,7 @@ def _folders() -> list[Path]:
 
 
 def read_definition(deployment: str, mode: str | Path) -> dict[str, Any]:
-    """
-    Read a mode's YAML as data and check that it is sound and safe to build.
-
-    :param deployment: A folder of `pipelines/`.
-    :param mode: A file of that folder, or a `Path`.
-    :returns: The file's content.
-    :raises ConfigurationError: If the file is missing or broken; the message lists everything that is wrong.
-    :raises UnsafePipelineError: If building it could run code or show one tenant's documents to another.
-    """
+    """Read a mode's YAML as data and check that it is sound and safe to build."""
     name = str(mode) if isinstance(mode, Path) else f"{deployment}/{mode}.yml"
     report = check_pipeline(pipeline_path(deployment, mode), name)
     if report.error is not None:
@@ -202,14 +176,7 @@ def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
 
 
 def load_stores(deployment: str, *, data_dir: str | Path | None = None) -> dict[str, Any]:
-    """
-    Build a deployment's document stores alone, without the components around them.
-
-    :param deployment: A folder of `pipelines/`.
-    :param data_dir: Where the embedded stores keep their data; None as in `load_pipeline`.
-    :returns: `parents` and `children`: the stores that the `index` pipeline writes to.
-    :raises ConfigurationError: If the `index` pipeline does not name them as its writers' stores.
-    """
+    """Build a deployment's document stores alone, without the components around them."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
     definition = read_definition(deployment, "index")

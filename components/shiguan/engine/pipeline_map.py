@@ -8,15 +8,7 @@ from haystack import AsyncPipeline
 
 @dataclass(frozen=True)
 class PipelineMap:
-    """
-    What a pipeline's graph tells about it.
-
-    :param warning: The stages that may warn of something.
-    :param reading: The stages that read a store: they take the tenant's `filters` and give `documents`.
-    :param generator: The stage that writes the answer, if it can stream; empty if there is none.
-    :param sources: `component.socket` of the numbered passages that the answer is checked against; empty if unknown.
-    :param graders: Stages between the generator and the answer that may reject a draft.
-    """
+    """What a pipeline's graph tells about it."""
 
     warning: frozenset[str]
     reading: frozenset[str]
@@ -31,10 +23,6 @@ def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
 
     The generator is found by going back from the answer along the sockets named `replies`; whoever stands on the way
     may reject a draft.
-
-    :param pipeline: The pipeline.
-    :param answers: `component.socket` of its answers; empty where it has none.
-    :returns: The map.
     """
     inputs = pipeline.inputs(include_components_with_connected_inputs=True)
     outputs = pipeline.outputs(include_components_with_connected_outputs=True)

@@ -38,17 +38,7 @@ class PipelineRun:
         on_begin: Callable[[str], None] | None = None,
         on_outputs: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
-        """
-        Prepare a run.
-
-        :param pipeline: The pipeline.
-        :param data: Its inputs, by component and socket.
-        :param wanted: The components whose outputs are wanted.
-        :param limits: How long the parts of the run may take.
-        :param limited: The stages to which the limit for retrieval applies.
-        :param on_begin: Called with the name of each stage that begins.
-        :param on_outputs: Called with the name and the outputs of each wanted stage when it has finished.
-        """
+        """Prepare a run."""
         self.tally = LlmTally()
         self.times: dict[str, float] = {}
         self._pipeline = pipeline
@@ -60,14 +50,7 @@ class PipelineRun:
         self._on_outputs = on_outputs
 
     async def results(self) -> Results:
-        """
-        Run to the end.
-
-        :returns: The outputs of the wanted stages, in the order of the file: what is told about a run is then told in
-            the order in which it happened.
-        :raises TimeLimitError: If the run or one of its stages takes too long.
-        :raises ShiguanError: If a stage fails.
-        """
+        """Run to the end."""
         started = time.perf_counter()
         timer = asyncio.timeout(self._limits.request)
         loop = asyncio.get_running_loop()

@@ -6,15 +6,7 @@ from shiguan.errors import ConfigurationError
 
 
 def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[str, Any]:
-    """
-    Keep the components that some outputs need, and the connections and inputs between them.
-
-    :param definition: A file's data, checked.
-    :param outputs: Names from its `outputs` section.
-    :param name: What to call the pipeline in messages.
-    :returns: A smaller definition.
-    :raises ConfigurationError: If there is no such output; the message lists the known ones.
-    """
+    """Keep the components that some outputs need, and the connections and inputs between them."""
     declared: dict[str, str] = definition.get("outputs") or {}
     unknown = [output for output in outputs if output not in declared]
     if unknown:

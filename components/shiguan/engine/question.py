@@ -35,13 +35,7 @@ class AskOptions(TypedDict, total=False):
 
 
 def checked_question(query: str) -> str:
-    """
-    Check a question before anything runs.
-
-    :param query: What the person typed.
-    :returns: The question without surrounding white space and without characters that no text has.
-    :raises RefusedError: If nothing is left, or it is longer than 2,000 characters.
-    """
+    """Check a question before anything runs."""
     # Lone surrogates come from bytes that are no UTF-8, control characters from a paste; neither can be searched for.
     clean = "".join(
         " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query

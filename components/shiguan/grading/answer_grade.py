@@ -22,12 +22,7 @@ _MOST_SUGGESTIONS, _LONGEST = 3, 500
 
 
 def source_context(documents: Sequence[Document]) -> str:
-    """
-    Render passages for a judge, numbered as the answer's marks number them.
-
-    :param documents: The passages; `meta.number` counts, without it the place in the list.
-    :returns: The text between the delimiters of sources.
-    """
+    """Render passages for a judge, numbered as the answer's marks number them."""
     blocks = []
     for place, document in enumerate(documents, start=1):
         number = document.meta.get("number")
@@ -42,15 +37,7 @@ def source_context(documents: Sequence[Document]) -> str:
 
 
 def grade_messages(answer: str, documents: Sequence[Document], question: str, language: str) -> list[ChatMessage]:
-    """
-    Write the prompt that asks for the marks.
-
-    :param answer: The answer with its citation marks.
-    :param documents: The passages.
-    :param question: The question.
-    :param language: `zh` for Chinese instructions; English otherwise.
-    :returns: The messages.
-    """
+    """Write the prompt that asks for the marks."""
     # Its own marks must stay: whether they are right is one of the questions. Only tags are made harmless.
     harmless = answer.replace("<", "‹").replace(">", "›")
     return render_prompt(
@@ -63,12 +50,7 @@ def grade_messages(answer: str, documents: Sequence[Document], question: str, la
 
 
 def read_grade(reply: str) -> dict[str, Any] | None:
-    """
-    Read the marks from a model's reply.
-
-    :param reply: Its text.
-    :returns: The four marks, `feedback` and `suggestions`; None if a mark is missing or out of its range.
-    """
+    """Read the marks from a model's reply."""
     found = json_object(reply, ASPECTS[0])
     if found is None:
         return None
@@ -87,16 +69,7 @@ def read_grade(reply: str) -> dict[str, Any] | None:
 
 
 def local_grade(answer: str, documents: Sequence[Document], question: str) -> dict[str, Any]:
-    """
-    Mark an answer without a model, coarsely.
-
-    :param answer: The answer with its citation marks.
-    :param documents: The passages.
-    :param question: The question.
-    :returns: What `read_grade` returns. Relevance and completeness are the share of the question's words that the
-        answer and its quoted sentences have; accuracy is the mean support of its claims; citation quality the share of
-        its claims with a mark. All are 0 for no answer.
-    """
+    """Mark an answer without a model, coarsely."""
     parts = split_claims(answer)
     if not parts.claims or is_not_found(answer):
         return {**dict.fromkeys(ASPECTS, 0.0), "feedback": "", "suggestions": []}

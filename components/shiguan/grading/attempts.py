@@ -12,16 +12,7 @@ _PREVIEW = 160
 
 
 def first_state(question: str, queries: Sequence[str] | None, carried: dict[str, Any]) -> dict[str, Any]:
-    """
-    Open the loop.
-
-    :param question: The person's question.
-    :param queries: What to search for; None for the question alone.
-    :param carried: Further values that stages inside the loop need again in every round, such as the tenant's filters.
-    :returns: The state, plain data: `attempt` from 1, `question`, `query` and `queries` (what to search for in this
-        round), `documents` (passages found before, best first), `feedback` (for the next prompt), `history`, `best`
-        (the best attempt so far), `reformulated`, `llm_calls` (of the graders), `warnings` and `carried`.
-    """
+    """Open the loop."""
     return {
         "attempt": 1,
         "question": question,
@@ -39,16 +30,7 @@ def first_state(question: str, queries: Sequence[str] | None, carried: dict[str,
 
 
 def attempt_record(attempt: int, query: str, reply: ChatMessage, claims: Sequence[CheckedClaim]) -> dict[str, Any]:
-    """
-    Describe an attempt for the answer's history.
-
-    :param attempt: Its number, from 1.
-    :param query: What was searched for.
-    :param reply: What the generator said.
-    :param claims: Its claims, checked.
-    :returns: `attempt`, `query`, `verdicts` (how many of each), `score` and `least` (mean and least support, 0 to 1;
-        1 without claims), `preview`, `model` and `usage`.
-    """
+    """Describe an attempt for the answer's history."""
     verdicts = dict.fromkeys(("supported", "partial", "unsupported", "contradicted"), 0)
     for claim in claims:
         verdicts[claim.support.verdict] += 1
@@ -67,14 +49,7 @@ def attempt_record(attempt: int, query: str, reply: ChatMessage, claims: Sequenc
 
 
 def worth(claims: Sequence[CheckedClaim], *, accepted: bool, answered: bool) -> float:
-    """
-    Tell how good an attempt is, for choosing the best of several.
-
-    :param claims: Its claims, checked.
-    :param accepted: Whether the grader let it pass.
-    :param answered: Whether it is an answer at all.
-    :returns: 0 for no answer, up to 2 for an accepted one with full support.
-    """
+    """Tell how good an attempt is, for choosing the best of several."""
     if not answered:
         return 1.0 if accepted else 0.0
     if not claims:
@@ -85,15 +60,7 @@ def worth(claims: Sequence[CheckedClaim], *, accepted: bool, answered: bool) -> 
 
 
 def as_verdicts(claims: Sequence[CheckedClaim], documents: Sequence[Document]) -> list[dict[str, Any]]:
-    """
-    Write checked claims as plain data.
-
-    :param claims: The claims.
-    :param documents: The passages that they were checked against, in the same order.
-    :returns: For each `text`, `start` and `end` (in the answer without marks, in code points), `verdict`, `score`,
-        `reason`, `number` and `parent_id` of the supporting passage (None and empty if there is none), `support` (start
-        and end of the span in the stored passage) and `quote`.
-    """
+    """Write checked claims as plain data."""
     verdicts = []
     for one in claims:
         support = one.support
@@ -117,13 +84,7 @@ def as_verdicts(claims: Sequence[CheckedClaim], documents: Sequence[Document]) -
 
 
 def passages_for_retry(passages: Sequence[Document], verdicts: Sequence[dict[str, Any]]) -> list[Document]:
-    """
-    Order the passages of an attempt for the next one: those that supported something first.
-
-    :param passages: What the attempt read, in its order.
-    :param verdicts: Its verdicts.
-    :returns: The same passages, each once.
-    """
+    """Order the passages of an attempt for the next one: those that supported something first."""
     useful = {verdict["parent_id"] for verdict in verdicts if verdict["verdict"] in ("supported", "partial")}
     unique = list({passage.id: passage for passage in passages}.values())
     return sorted(unique, key=lambda passage: passage.id not in useful)

@@ -21,12 +21,7 @@ _TAKEN = frozenset({"query", "queries", "question", "attempt", "documents", "fee
 
 
 def check_carried(carry: dict[str, str] | None) -> None:
-    """
-    Check the names and types of carried values.
-
-    :param carry: Types by name; None for none.
-    :raises ValueError: If a name is taken or no identifier, or a type is unknown.
-    """
+    """Check the names and types of carried values."""
     for name, type_ in (carry or {}).items():
         if name in _TAKEN or not name.isidentifier():
             raise ValueError(
@@ -38,10 +33,5 @@ def check_carried(carry: dict[str, str] | None) -> None:
 
 
 def socket_types(carry: dict[str, str] | None) -> dict[str, Any]:
-    """
-    Give the types of carried values.
-
-    :param carry: Types by name, checked; None for none.
-    :returns: The Python types by name.
-    """
+    """Give the types of carried values."""
     return {name: _TYPES[type_] for name, type_ in (carry or {}).items()}

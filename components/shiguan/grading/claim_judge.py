@@ -22,15 +22,7 @@ _LONGEST_REASON = 300
 def judge_messages(
     claims: Sequence[CheckedClaim], documents: Sequence[Document], question: str, language: str
 ) -> list[ChatMessage]:
-    """
-    Write the one prompt that asks for all verdicts.
-
-    :param claims: The claims.
-    :param documents: The numbered passages.
-    :param question: The person's question.
-    :param language: `zh` for Chinese instructions; English otherwise.
-    :returns: The messages.
-    """
+    """Write the one prompt that asks for all verdicts."""
     blocks = [
         SourceBlock(number=place, text=document.content or "", file=str(document.meta.get("source") or ""))
         for place, document in enumerate(documents, start=1)
@@ -53,11 +45,6 @@ def read_verdicts(
     A claim that the reply leaves out, or judges with an unknown word, keeps its local verdict. "Supported" needs a
     quote that stands in the sources; without one it counts as partial, unless the local check found support as well.
     Where the local check found another number or name in the very sentence, the model cannot overrule it.
-
-    :param reply: The model's text.
-    :param claims: The claims with their local verdicts.
-    :param documents: The passages, in the order of the prompt.
-    :returns: The claims with their final verdicts, and what is missing; None if the reply has no verdicts at all.
     """
     found = json_object(reply, "claims")
     items = found.get("claims") if found else None

@@ -17,10 +17,6 @@ def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
     Write an answer without some of its claims.
 
     Their marks go with them, and so do list items and headings that are left with nothing.
-
-    :param parts: The answer taken apart.
-    :param removed: The places of the claims to leave out.
-    :returns: The answer with its other marks as `[1]`; empty if nothing is left that claims something.
     """
     left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
     if not any(claim.checkable for claim in left):
@@ -36,14 +32,7 @@ def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
 
 
 def with_marked_claims(parts: ClaimedText, marked: Collection[int], mark: str) -> str:
-    """
-    Write an answer with a mark behind some of its claims.
-
-    :param parts: The answer taken apart.
-    :param marked: The places of the claims to mark.
-    :param mark: What to put at their ends.
-    :returns: The answer with its marks as `[1]` and with the new ones.
-    """
+    """Write an answer with a mark behind some of its claims."""
     # Before the full stop, so that whoever reads sentence by sentence finds it in its own sentence.
     places = {_before_stop(parts.claims[index].text) + parts.claims[index].start for index in marked}
     pieces: list[str] = []

@@ -25,21 +25,7 @@ UNSUPPORTED_MARK = "⚠"
 
 @dataclass(frozen=True)
 class GradingRound:
-    """
-    One answer under examination.
-
-    :param state: The state of the round, see `first_state`.
-    :param reply: What the generator said.
-    :param documents: The numbered passages that it read.
-    :param passages: The same as they were before the context cut and numbered them.
-    :param grade: What another grader said of the answer; empty if none did.
-    :param language: The question's language.
-    :param parts: The answer taken apart.
-    :param claims: Its claims, checked.
-    :param missing: What a judge says the sources do not tell.
-    :param warnings: Sentences for the person.
-    :param llm_calls: Calls of the judge in this round.
-    """
+    """One answer under examination."""
 
     state: dict[str, Any]
     reply: ChatMessage
@@ -79,18 +65,7 @@ def open_round(
     language: str | None,
     similarity: Similarity | None,
 ) -> GradingRound:
-    """
-    Check an answer.
-
-    :param replies: What the generator said; the first one counts.
-    :param documents: The numbered passages.
-    :param state: The state of the round.
-    :param passages: The passages before the context; None for `documents`.
-    :param grade: What another grader said; None for nothing.
-    :param language: The question's language; None to tell from the question.
-    :param similarity: An embedder's opinion; None for words alone.
-    :returns: The round.
-    """
+    """Check an answer."""
     reply = replies[0] if replies else ChatMessage.from_assistant("")
     parts = split_claims((reply.text or "").strip())
     answered = bool(parts.claims) and not is_not_found(reply.text or "")
@@ -108,13 +83,7 @@ def open_round(
 
 
 def with_judgement(this: GradingRound, reply: LlmReply) -> GradingRound:
-    """
-    Weigh a judge's verdicts in.
-
-    :param this: The round with its local verdicts.
-    :param reply: What came of asking the judge.
-    :returns: The round with the final verdicts; with the local ones and a warning where the reply is of no use.
-    """
+    """Weigh a judge's verdicts in."""
     judged = read_verdicts(reply.text, this.claims, this.documents)
     if judged is None:
         why = reply.failure or "its reply was not the JSON that was asked for"
@@ -125,15 +94,7 @@ def with_judgement(this: GradingRound, reply: LlmReply) -> GradingRound:
 
 
 def settle(this: GradingRound, *, max_attempts: int, on_unsupported: OnUnsupported, mode: str) -> dict[str, Any]:
-    """
-    Decide: out with it, or another round.
-
-    :param this: The round.
-    :param max_attempts: How many answers may be generated.
-    :param on_unsupported: What happens to claims without support after the last attempt.
-    :param mode: Whose not-found sentence.
-    :returns: `retry`, or `replies`, `documents` and `verdicts`; beside them `warnings` and `llm_calls`.
-    """
+    """Decide: out with it, or another round."""
     state = this.state
     attempt = state["attempt"]
     history = [*state["history"], attempt_record(attempt, state["query"], this.reply, this.claims)]
@@ -234,14 +195,7 @@ def _finished(
 
 
 def state_of(state: dict[str, Any] | None, query: str, attempt: int | None) -> dict[str, Any]:
-    """
-    Give the state of a round.
-
-    :param state: The one that came in; None outside a loop.
-    :param query: The person's question; empty for the state's own.
-    :param attempt: The attempt; None for the state's own.
-    :returns: A state of its own, never the one that came in.
-    """
+    """Give the state of a round."""
     own = dict(state) if state is not None else first_state(query, None, {})
     if query:
         own["question"] = query

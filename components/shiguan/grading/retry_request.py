@@ -15,14 +15,7 @@ _WORDS = {
 
 
 def retry_queries(question: str, claims: Sequence[CheckedClaim], missing: str = "") -> tuple[str, list[str]]:
-    """
-    Make the search for the next attempt from the question, the claims without support and what is missing.
-
-    :param question: The person's question.
-    :param claims: The claims without support, in the order of the answer.
-    :param missing: What a judge says is missing; empty for nothing.
-    :returns: One query that joins everything new, and the queries one by one, the question first.
-    """
+    """Make the search for the next attempt from the question, the claims without support and what is missing."""
     weakest = sorted(claims, key=lambda one: one.support.score)[:_MOST_CLAIMS]
     queries = [question, *(one.stated[:_LONGEST_CLAIM] for one in weakest), missing[:_LONGEST_CLAIM]]
     queries = list(dict.fromkeys(query.strip() for query in queries if terms(query)))
@@ -41,11 +34,6 @@ def feedback_text(claims: Sequence[CheckedClaim], language: str, grade_feedback:
     Tell the generator what was wrong with its answer.
 
     What the answer said is quoted as data: it may repeat what a passage wanted the model to say.
-
-    :param claims: The claims without support.
-    :param language: `zh` for Chinese; English for every other language.
-    :param grade_feedback: What another grader says; empty for nothing.
-    :returns: A few lines for the next prompt; empty if there is nothing to say.
     """
     intro, lacked, item = _WORDS["zh" if language == "zh" else "en"]
     lines = []

@@ -16,14 +16,7 @@ class DocumentEmbedder(Protocol):
 
 
 def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
-    """
-    Compare each claim with its windows, in two calls of the embedder.
-
-    :param embedder: A document embedder.
-    :param pairs: Each claim with the windows that have most of its words.
-    :returns: The highest cosine similarity of each claim, -1 to 1; None for a claim without words or windows, and where
-        the embedder gives no vectors.
-    """
+    """Compare each claim with its windows, in two calls of the embedder."""
     usable = [(claim, [text for text in windows if text.strip()] if claim.strip() else []) for claim, windows in pairs]
     claims = sorted({claim for claim, windows in usable if windows}, key=len)
     windows_of_all = sorted({window for _, windows in usable for window in windows}, key=len)

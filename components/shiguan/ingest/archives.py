@@ -47,13 +47,7 @@ class SafeArchive:
     """
 
     def __init__(self, data: Path | bytes, source: str) -> None:
-        """
-        Open and check an archive.
-
-        :param data: path of the file, or its bytes.
-        :param source: the name to use in messages.
-        :raises SourceError: if it cannot be opened, is no zip archive or breaks one of the bounds.
-        """
+        """Open and check an archive."""
         self.source = source
         self._unpacked = 0
         self._stream: BinaryIO = _open(data, source)
@@ -83,22 +77,11 @@ class SafeArchive:
     def find(self, name: str) -> str | None:
         """
         Find the entry that a link means: the exact name, or else the one that differs only in case or composition.
-
-        :param name: a path inside the archive.
-        :returns: the entry's own name, or None.
         """
         return name if name in self._entries else self._folded.get(_fold(name))
 
     def read(self, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
-        """
-        Read one entry.
-
-        :param name: a name out of `names`.
-        :param max_bytes: give up above this size.
-        :returns: the unpacked bytes.
-        :raises KeyError: if there is no such entry.
-        :raises SourceError: if the entry is damaged or breaks a bound.
-        """
+        """Read one entry."""
         info = self._entries[name]
         packed = max(info.compress_size, 1)
         chunks, size = [], 0

@@ -50,15 +50,7 @@ class DecodedText(NamedTuple):
 
 
 def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
-    """
-    Decode a file's bytes.
-
-    :param data: The bytes.
-    :param declared: The encoding that the file itself names, if it does; believed after UTF-8 only, since UTF-8 cannot
-        be mistaken.
-    :returns: The text and the encoding's name (`utf-8` where nothing had to be guessed), or None where it is binary or
-        no encoding is clearly the right one.
-    """
+    """Decode a file's bytes."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return _strict(data, encoding, "utf-8" if encoding == "utf-8-sig" else encoding)

@@ -78,13 +78,7 @@ _HEAD = 1024
 
 
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
-    """
-    Tell the kind by the file's name, or by a stated MIME type where the name has no known suffix.
-
-    :param name: The file's name or path.
-    :param mime_type: What a byte stream says of itself.
-    :returns: The kind, or None if it is not supported.
-    """
+    """Tell the kind by the file's name, or by a stated MIME type where the name has no known suffix."""
     lower = name.lower()
     for suffix, kind in _BY_SUFFIX.items():
         if lower.endswith(suffix):
@@ -93,23 +87,12 @@ def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
 
 
 def advice(name: str) -> str:
-    """
-    Say what to do with a file that is not supported.
-
-    :param name: Its name.
-    :returns: A sentence without a final period.
-    """
+    """Say what to do with a file that is not supported."""
     return _ADVICE.get(Path(name.lower()).suffix, f"Convert it to one of {SUPPORTED}")
 
 
 def disagreement(data: bytes, kind: FileType) -> str | None:
-    """
-    Compare a file's first bytes with the kind that its name promises.
-
-    :param data: The file's bytes, or its first kilobyte.
-    :param kind: What the name promises.
-    :returns: What the content is instead, as a phrase such as `a PDF`; None where the two agree.
-    """
+    """Compare a file's first bytes with the kind that its name promises."""
     head = data[:_HEAD]
     found = next((phrase for mark, phrase in _MAGIC if head.startswith(mark)), None)
     if found is None and b"%PDF-" in head:

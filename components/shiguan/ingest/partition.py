@@ -16,13 +16,6 @@ def partition(sizes: Sequence[int], cuts: Sequence[float], *, low: int, high: in
     `OUT_OF_RANGE` and more where it is smaller than `low`, and of the cost of the cut after it. No group is larger
     than `high` unless it is a single piece. Each part of that penalty is linear in the size, so the best start of a
     group is the minimum over a sliding window, and the whole takes linear time whatever the sizes.
-
-    :param sizes: The pieces' sizes, such as tokens; not negative.
-    :param cuts: The cost of ending a group after each piece; that of the last one does not count.
-    :param low: The smallest size wanted.
-    :param high: The largest size wanted.
-    :param target: The size liked best, between the two.
-    :returns: The groups' ends as indexes into `sizes`, exclusive; the last is `len(sizes)`. Empty for no pieces.
     """
     count = len(sizes)
     total = [0] * (count + 1)

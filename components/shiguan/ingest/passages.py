@@ -64,12 +64,6 @@ def cut_passages(texts: Sequence[str], counter: TokenCounter, sizes: PassageSize
     Both levels are one optimal partition of the text's sentences: sizes in their ranges where the sentences allow it,
     cuts at paragraphs rather than within them. A sentence is divided only where it alone exceeds the largest size, at
     clause marks if possible, else between words, last between tokens; never inside a combining sequence.
-
-    :param texts: Texts, each within one section of one source.
-    :param counter: Counts tokens; all texts are counted in one batch.
-    :param sizes: The sizes wanted.
-    :returns: The parents of each text, in order. Together the children hold every character that is not white space,
-        in order and without overlap.
     """
     sentences = [sentence_spans(text) for text in texts]
     counts = iter(

@@ -10,10 +10,6 @@ class ProducedIds:
     The ids of one run's passages, and the files they came from.
 
     Travels instead of the passages themselves; being immutable it is never copied on the way.
-
-    :param files: Pairs of `tenant_id` and `file_id`.
-    :param parents: Ids of all parents, also of those that were stored before.
-    :param children: Ids of all children.
     """
 
     files: frozenset[tuple[str, str]]

@@ -20,13 +20,7 @@ _EXAMPLE_KEYS = {"sources", "question", "answer"}
 
 @dataclass(frozen=True)
 class LayerUse:
-    """
-    What a template includes.
-
-    :param fixed: Layers that it names itself, such as `task/qa`.
-    :param kinds: Kinds of which the builder chooses one, in the order of `KINDS`.
-    :param variables: What all these layers, chosen or eligible, take from the prompt.
-    """
+    """What a template includes."""
 
     fixed: tuple[str, ...]
     kinds: tuple[str, ...]

@@ -14,16 +14,7 @@ _GRACE = 1.0
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """
-    How long the parts of one run may take, in seconds; None for as long as it takes.
-
-    :param request: The whole run.
-    :param llm: The model that writes the answer: until it gives a sign of life, over all attempts to reach it. A
-        stream is alive while tokens come.
-    :param helper: Each call of a model on behalf of another stage (rewriting, an imagined passage, a goal, a grade).
-        What takes longer is given up, and the stage does what it does without a model.
-    :param retrieval: Each stage that reads a store, without what it waits for a model.
-    """
+    """How long the parts of one run may take, in seconds; None for as long as it takes."""
 
     request: float | None = None
     llm: float | None = None

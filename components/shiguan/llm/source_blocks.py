@@ -18,16 +18,7 @@ _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"\n]*)"')
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """
-    One numbered passage as the reader of the prompt sees it.
-
-    :param number: Its number, from 1.
-    :param text: The passage.
-    :param file: The file it comes from.
-    :param title: The title of the book or record.
-    :param section: Its headings, outermost first, joined.
-    :param place: The page, or the place in the book.
-    """
+    """One numbered passage as the reader of the prompt sees it."""
 
     number: int
     text: str

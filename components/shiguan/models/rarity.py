@@ -23,9 +23,6 @@ def rarity(term: str) -> float:
     Weigh a term by how much it tells, whatever the texts at hand.
 
     Zipf's law puts a word's frequency at about one over its rank, so the logarithm of the rank is its information.
-
-    :param term: A term as `terms` gives it.
-    :returns: About 0.1 for the commonest words, 1 for words outside the table and for pairs of Han characters.
     """
     if ord(term[0]) > 0x2E7F:
         weight = _SINGLE if len(term) == 1 else 1.0

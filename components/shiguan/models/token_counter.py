@@ -53,33 +53,18 @@ class TokenCounter:
             logger.warning("Estimating lengths from characters: {error}", error=str(error))
 
     def count(self, text: str) -> int:
-        """
-        Count one text's tokens.
-
-        :param text: Any text.
-        :returns: The number of tokens.
-        """
+        """Count one text's tokens."""
         return self._remembered(text)
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """
-        Count many texts in one batch, which is far cheaper than one by one.
-
-        :param texts: Any texts.
-        :returns: One number for each.
-        """
+        """Count many texts in one batch, which is far cheaper than one by one."""
         self.warm_up()
         if self._tokenizer is None:
             return [len(_STAND_IN.findall(text)) for text in texts]
         return self._tokenizer.counts(texts)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """
-        Find where one text's tokens stand.
-
-        :param text: Any text.
-        :returns: Spans in code points, end exclusive, in order.
-        """
+        """Find where one text's tokens stand."""
         self.warm_up()
         if self._tokenizer is None:
             return [match.span() for match in _STAND_IN.finditer(text)]

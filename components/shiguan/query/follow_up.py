@@ -98,10 +98,6 @@ def needs_context(question: str, *, has_history: bool = True) -> bool:
     Meant to save a call of a model, so it errs towards yes. A pronoun without a name before it, a word that opens an
     addition ("And…", "那…"), something left out ("the other one", "呢？"), a side of an unnamed thing ("What are the
     symptoms?") or next to no words are a yes. An English question is a no only if it names its own subject.
-
-    :param question: What the person asked last.
-    :param has_history: Whether there is anything before it; without, nothing can be missing.
-    :returns: True if it leans on the conversation.
     """
     text = " ".join(question.split())
     if not has_history or not text:

@@ -27,12 +27,6 @@ def clean_history(
     they are dropped, as are unknown roles, turns without text and things that are no turn. What is kept is made
     harmless with `neutral_text`. The oldest turns are left out beyond `max_turns`, and a long turn keeps its beginning
     and its end: neither is a mistake of the caller's, so neither is reported.
-
-    :param history: Haystack's chat messages or `{"role", "content"}` mappings, oldest first; None for none. A
-        content may be a list of parts as the OpenAI API has them, of which the text ones count.
-    :param max_turns: How many of the last turns are kept.
-    :param max_characters: How many characters of a turn are kept.
-    :returns: New messages without meta and name, and one sentence for each kind of thing that was dropped.
     """
     if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable | None):
         kind = type(history).__name__

@@ -39,17 +39,7 @@ _ASKS_WHAT_IT_IS = re.compile(
 
 @dataclass(frozen=True)
 class QuestionAnalysis:
-    """
-    What a question is like.
-
-    :param type: What kind of answer it asks for.
-    :param complexity: 1 (one fact) to 10.
-    :param language: ISO 639-1 code.
-    :param task: What is to be done: `qa`, `summarize`, `compare` or `code`.
-    :param scope: `local` for exact details of one place, `global` for a synthesis.
-    :param imaginable: Whether the answer is prose on a topic, for which a hypothetical passage can be written.
-    :param reasons: Why, for the person who looks.
-    """
+    """What a question is like."""
 
     type: QuestionType
     complexity: int
@@ -65,12 +55,7 @@ class QuestionAnalysis:
 
 
 def analyse_question(question: str) -> QuestionAnalysis:
-    """
-    Analyse a question by rules.
-
-    :param question: The question; in other languages than Chinese and English only length and marks count.
-    :returns: The analysis.
-    """
+    """Analyse a question by rules."""
     text = " ".join(question.split())
     language = detect_language(text)
     table = "zh" if language in ("zh", "ja") else "en"
@@ -93,13 +78,7 @@ def analyse_question(question: str) -> QuestionAnalysis:
 
 
 def with_model_reply(analysis: QuestionAnalysis, reply: dict[str, Any]) -> tuple[QuestionAnalysis, list[str]]:
-    """
-    Let a model's opinion override the rules, field by field, where it is one of the allowed values.
-
-    :param analysis: What the rules said.
-    :param reply: The model's object with `type`, `complexity`, `task` and `scope`.
-    :returns: The new analysis, and the names of the fields that were not usable.
-    """
+    """Let a model's opinion override the rules, field by field, where it is one of the allowed values."""
     changes: dict[str, Any] = {}
     broken = []
     for field, allowed in (("type", TYPES), ("task", TASKS), ("scope", SCOPES)):

@@ -15,17 +15,7 @@ def choose_method(
     direct_until: int = 3,
     decompose_from: int = 7,
 ) -> str:
-    """
-    Choose the method for a question that stands alone.
-
-    :param type_: The question's type.
-    :param complexity: 1 to 10.
-    :param task: What is to be done.
-    :param imaginable: False for the summary of a whole text and for code, which no other wording finds better.
-    :param direct_until: Up to this complexity the question is searched as it is.
-    :param decompose_from: From this complexity on it is taken apart.
-    :returns: One of `METHODS`, never `contextualize`.
-    """
+    """Choose the method for a question that stands alone."""
     if complexity <= direct_until or task == "code" or (task == "summarize" and not imaginable):
         return "none"
     if type_ == "multi_hop" or complexity >= decompose_from:
@@ -36,11 +26,6 @@ def choose_method(
 
 
 def method_of(analysis: Mapping[str, Any] | None) -> str | None:
-    """
-    Read the method from an analysis that came over a wire.
-
-    :param analysis: The `analysis` of `QueryAnalyzer`, or None.
-    :returns: The method; None if there is none, or none that is known.
-    """
+    """Read the method from an analysis that came over a wire."""
     method = (analysis or {}).get("method")
     return method if method in METHODS else None

@@ -63,12 +63,7 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 def cleaned_question(text: str) -> str:
-    """
-    Take away what models put around a question: a label, a number, quotation marks, line breaks.
-
-    :param text: What a model wrote.
-    :returns: One line.
-    """
+    """Take away what models put around a question: a label, a number, quotation marks, line breaks."""
     line = " ".join(text.split())
     for _ in range(3):
         before = line
@@ -81,12 +76,7 @@ def cleaned_question(text: str) -> str:
 
 
 def is_question(text: str) -> bool:
-    """
-    Tell a question or a request from a statement.
-
-    :param text: One line.
-    :returns: True if it asks for something.
-    """
+    """Tell a question or a request from a statement."""
     if _ENDS_IN_QUESTION.search(text):
         return True
     pattern = _QUESTION_ZH if detect_language(text) in ("zh", "ja") else _QUESTION_EN
@@ -94,14 +84,7 @@ def is_question(text: str) -> bool:
 
 
 def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
-    """
-    Find what is wrong with a follow-up that a model made to stand alone.
-
-    :param rewrite: What the model wrote, cleaned.
-    :param question: The person's question.
-    :param context: All turns before it, as one text.
-    :returns: The fault, a clause for the person; empty if there is none.
-    """
+    """Find what is wrong with a follow-up that a model made to stand alone."""
     if not rewrite:
         return "it is empty"
     if _REFUSAL.search(rewrite) and not _REFUSAL.search(question):
@@ -121,14 +104,7 @@ def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
 
 
 def fault_of_goal(goal: str, question: str, context: str) -> str:
-    """
-    Find what is wrong with a model's sentence on what the person is after.
-
-    :param goal: The sentence, cleaned.
-    :param question: The person's question.
-    :param context: All turns before it, as one text.
-    :returns: The fault, a clause for the person; empty if there is none.
-    """
+    """Find what is wrong with a model's sentence on what the person is after."""
     if not goal:
         return "the LLM's reply was not in the form asked for"
     if _REFUSAL.search(goal) and not _REFUSAL.search(question):
@@ -142,26 +118,14 @@ def fault_of_goal(goal: str, question: str, context: str) -> str:
 
 
 def question_part(text: str) -> str:
-    """
-    Cut an answer off that a model gave along with the question.
-
-    :param text: One line.
-    :returns: The text up to its last question mark, if more than white space follows it; otherwise the text.
-    """
+    """Cut an answer off that a model gave along with the question."""
     at = max(text.rfind("?"), text.rfind("？"))
     rest = text[at + 1 :].strip(" \"”'’」)）.。")
     return text[: at + 1] if at > 0 and rest else text
 
 
 def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
-    """
-    Keep of a model's queries those that can be searched beside the question.
-
-    :param found: What the model wrote.
-    :param question: The question, which comes first anyway.
-    :param most: How many are wanted at most.
-    :returns: Cleaned queries, in whatever language, none repeated in other punctuation or case, none too long.
-    """
+    """Keep of a model's queries those that can be searched beside the question."""
     seen = {folded(question)}
     kept: list[str] = []
     for text in found:
@@ -177,14 +141,7 @@ def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
 
 
 def cleaned_passage(reply: str, max_characters: int) -> str:
-    """
-    Take a passage out of a reply.
-
-    :param reply: What the model wrote.
-    :param max_characters: The most that is kept.
-    :returns: The passage without thoughts, fences, labels and quotation marks around it; empty if it is a refusal or
-        next to nothing.
-    """
+    """Take a passage out of a reply."""
     text = _FENCE.sub("", _THOUGHT.sub(" ", reply))
     text = _PASSAGE_LABEL.sub("", text.strip(), count=1)
     text = " ".join(text.split()).strip("\"“”'` ")
@@ -194,12 +151,7 @@ def cleaned_passage(reply: str, max_characters: int) -> str:
 
 
 def folded(text: str) -> str:
-    """
-    Reduce a query to what makes it the same query.
-
-    :param text: A query.
-    :returns: Its letters and digits in compatibility form and lower case.
-    """
+    """Reduce a query to what makes it the same query."""
     return _NOT_WORDS.sub("", unicodedata.normalize("NFKC", text)).casefold()
 
 

@@ -24,11 +24,6 @@ def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -
     A word's weight is its rarity in writing at large, added up over the turns that have it: the person's own turns
     count in full, the assistant's less, older ones less. On half of the conversations of MT-RAG the last turn with
     four to twelve such words found passages better than with the whole question before it; six is in the middle.
-
-    :param question: The last turn.
-    :param turns: The turns before it, oldest first.
-    :param limit: How many words at most.
-    :returns: Words as the conversation writes them, weightiest first.
     """
     known = set(terms(question))
     weights: dict[str, float] = {}

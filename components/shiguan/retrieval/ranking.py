@@ -11,13 +11,7 @@ FUSION = "fusion"
 
 
 def ranking_of(before: Sequence[Document], after: Sequence[Document]) -> list[dict[str, Any]]:
-    """
-    List the passages that a ranker returns.
-
-    :param before: The passages as the ranker got them.
-    :param after: As it returns them, each with `meta.ranked_by`.
-    :returns: For each its `id`, `rank_before` and `rank` (from 1), `score` (to four places) and `ranked_by`.
-    """
+    """List the passages that a ranker returns."""
     places = {document.id: place for place, document in enumerate(before, start=1)}
     entries = []
     for place, document in enumerate(after, start=1):
@@ -29,14 +23,7 @@ def ranking_of(before: Sequence[Document], after: Sequence[Document]) -> list[di
 
 
 def as_found(documents: Sequence[Document], top_k: int, skipped: str = "") -> dict[str, Any]:
-    """
-    Give what a ranker returns that leaves the passages as they came.
-
-    :param documents: The passages.
-    :param top_k: How many to return.
-    :param skipped: Why the ranker could not rank, a clause without a period; empty where there was nothing to rank.
-    :returns: The sockets of a ranker: `documents`, `ranking`, `skipped` and `warnings`.
-    """
+    """Give what a ranker returns that leaves the passages as they came."""
     kept = [stamped(document, document.score, FUSION) for document in documents[: max(0, top_k)]]
     return {
         "documents": kept,
@@ -47,13 +34,5 @@ def as_found(documents: Sequence[Document], top_k: int, skipped: str = "") -> di
 
 
 def stamped(document: Document, score: float | None, ranked_by: str, **meta: Any) -> Document:
-    """
-    Write on a passage what ranked it.
-
-    :param document: The passage, which is not changed.
-    :param score: Its new score.
-    :param ranked_by: What gave it its place.
-    :param meta: Further metadata.
-    :returns: A copy.
-    """
+    """Write on a passage what ranked it."""
     return replace(document, score=score, meta={**document.meta, "ranked_by": ranked_by, **meta})

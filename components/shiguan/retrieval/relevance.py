@@ -22,14 +22,7 @@ _LONGEST_PASSAGE, _LONGEST_REASON, _LONGEST_QUERY = 1_500, 200, 300
 
 @dataclass(frozen=True)
 class Relevance:
-    """
-    The scores of some passages.
-
-    :param scores: One for each passage, 0 to 10.
-    :param reasons: One for each passage; empty where none was given.
-    :param overall: How well the question can be answered from all together, 0 to 10.
-    :param better_query: What to search for instead; empty for nothing better.
-    """
+    """The scores of some passages."""
 
     scores: tuple[float, ...]
     reasons: tuple[str, ...]
@@ -38,14 +31,7 @@ class Relevance:
 
 
 def relevance_messages(documents: Sequence[Document], question: str, language: str) -> list[ChatMessage]:
-    """
-    Write the prompt that asks for all scores at once.
-
-    :param documents: The passages; of a long one its beginning is shown.
-    :param question: The question.
-    :param language: `zh` for Chinese instructions; English otherwise.
-    :returns: The messages.
-    """
+    """Write the prompt that asks for all scores at once."""
     blocks = [
         SourceBlock(number=place, text=(document.content or "")[:_LONGEST_PASSAGE])
         for place, document in enumerate(documents, start=1)
@@ -54,14 +40,7 @@ def relevance_messages(documents: Sequence[Document], question: str, language: s
 
 
 def read_relevance(reply: str, count: int) -> Relevance | None:
-    """
-    Read the scores from a model's reply.
-
-    :param reply: Its text.
-    :param count: How many passages there were.
-    :returns: The scores; a passage that the reply leaves out has 0, and a missing overall score is the best passage's.
-        None if the reply scores no passage.
-    """
+    """Read the scores from a model's reply."""
     found = json_object(reply, "passages")
     items = found.get("passages") if found else None
     if found is None or not isinstance(items, list):
@@ -88,25 +67,13 @@ def read_relevance(reply: str, count: int) -> Relevance | None:
 
 
 def relevance_by_scores(documents: Sequence[Document]) -> Relevance:
-    """
-    Take a ranker's scores, 0 to 1, for relevance.
-
-    :param documents: The ranked passages.
-    :returns: Ten times the scores; overall the best one.
-    """
+    """Take a ranker's scores, 0 to 1, for relevance."""
     scores = tuple(round(10 * min(max(document.score or 0.0, 0.0), 1.0), 2) for document in documents)
     return Relevance(scores, ("",) * len(scores), max(scores, default=0.0))
 
 
 def relevance_by_words(documents: Sequence[Document], question: str) -> Relevance:
-    """
-    Score passages by the question's words, weighted by rarity.
-
-    :param documents: The passages.
-    :param question: The question.
-    :returns: Ten times the share of the question's weight that a passage and its headings have; overall the share that
-        all have together. The better query is what no passage has: searched for by itself it cannot be outvoted.
-    """
+    """Score passages by the question's words, weighted by rarity."""
     subject = question_subject(question)
     weights = {word: rarity(word) for word in terms(subject)}
     total = sum(weights.values())

@@ -23,11 +23,7 @@ class Admission:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        """
-        Keep the limits.
-
-        :param settings: `max_in_flight`, `max_running`, `max_per_tenant`.
-        """
+        """Keep the limits."""
         self.max_in_flight = settings.max_in_flight
         self.max_per_tenant = settings.max_per_tenant
         self.in_flight = 0
@@ -44,11 +40,7 @@ class Admission:
 
     @contextlib.contextmanager
     def stoppable(self, end: Callable[[str], None]) -> Iterator[None]:
-        """
-        Be ended by `stop`.
-
-        :param end: Called with the reason.
-        """
+        """Be ended by `stop`."""
         self._ends.add(end)
         try:
             yield
@@ -57,13 +49,7 @@ class Admission:
 
     @contextlib.contextmanager
     def admitted(self, tenant_id: str, *, limited: bool = True) -> Iterator[None]:
-        """
-        Be in the server.
-
-        :param tenant_id: Whose request it is.
-        :param limited: Whether the tenant's own limit counts; not where there is only one tenant.
-        :raises ApiError: 503 with `Retry-After` if the server is full or shuts down, 429 if the tenant has its share.
-        """
+        """Be in the server."""
         if self.stopping:
             metrics.REJECTED.labels("shutting_down").inc()
             raise ApiError("shutting_down", headers={"Retry-After": "5", "Connection": "close"})

@@ -106,12 +106,7 @@ class AnswerRequest(BaseModel):
         return filters
 
     def options(self, limits: TimeLimits) -> AskOptions:
-        """
-        Give what the engine's runner takes beside the question.
-
-        :param limits: How long the answer may take.
-        :returns: The options.
-        """
+        """Give what the engine's runner takes beside the question."""
         return AskOptions(
             top_k=self.top_k,
             filters=self.filters,

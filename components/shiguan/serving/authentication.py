@@ -30,25 +30,13 @@ class Authentication:
     """
 
     def __init__(self, app: ASGIApp, *, keys: KeyRing, origins: Sequence[str] = ()) -> None:
-        """
-        Stand before an application.
-
-        :param app: What is behind.
-        :param keys: The keys.
-        :param origins: Web origins that a server without keys accepts.
-        """
+        """Stand before an application."""
         self.app = app
         self.keys = keys
         self.origins = tuple(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """
-        Serve a request.
-
-        :param scope: The request.
-        :param receive: Its body.
-        :param send: Its reply.
-        """
+        """Serve a request."""
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self.app(scope, receive, send)
             return

@@ -35,12 +35,7 @@ async def draw(mode: str, request: Request) -> Response:
 
 
 def mermaid(pipeline: AsyncPipeline) -> str:
-    """
-    Write a pipeline as a Mermaid flowchart.
-
-    :param pipeline: The pipeline.
-    :returns: One line for each component and each connection, in the order of the file.
-    """
+    """Write a pipeline as a Mermaid flowchart."""
     names = {name: f"c{number}" for number, name in enumerate(pipeline.graph.nodes)}
     lines = ["flowchart TD"]
     for name, key in names.items():

@@ -39,13 +39,7 @@ class Engine:
     """
 
     def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
-        """
-        Load the modes.
-
-        :param settings: The deployment, its folder and its limits.
-        :param modes: Which modes; None for all that the deployment has.
-        :raises ConfigurationError: If the deployment does not exist or a mode cannot be built.
-        """
+        """Load the modes."""
         self.settings = settings
         self.deployment = settings.deployment
         known = list_modes()
@@ -62,13 +56,7 @@ class Engine:
         return tuple(self._runners)
 
     def runner(self, mode: str) -> Runner:
-        """
-        Give the runner of a mode.
-
-        :param mode: The mode.
-        :returns: Its runner.
-        :raises ApiError: 422 if there is no such mode.
-        """
+        """Give the runner of a mode."""
         if mode not in self._runners:
             problem = f"There is no mode `{mode[:40]}`. Known: {', '.join(self.modes)}."
             raise ApiError("invalid_request", message=problem, fields=[{"field": "mode", "problem": problem}])
@@ -87,15 +75,7 @@ class Engine:
             claims.finished(last=True)
 
     async def ask(self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None) -> dict[str, Any]:
-        """
-        Answer a question.
-
-        :param request: The question.
-        :param tenant_id: Whose documents may be seen.
-        :param deadline: The event loop's time at which the caller stops waiting; None for the settings' own limit.
-        :returns: The answer object of `shiguan ask --json`, with `conversation_id` where the request has one.
-        :raises ShiguanError: If a stage fails or takes too long.
-        """
+        """Answer a question."""
         runner = self.runner(request.mode)
         options = request.options(self._limits(deadline))
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
@@ -105,15 +85,7 @@ class Engine:
     async def stream(
         self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None
     ) -> AsyncGenerator[AnswerEvent, None]:
-        """
-        Answer a question and tell how the answer comes about.
-
-        :param request: The question.
-        :param tenant_id: Whose documents may be seen.
-        :param deadline: As for `ask`.
-        :yields: The events of `shiguan.engine.answer_events`; exactly one terminal event, the last.
-        :raises ApiError: 422 if there is no such mode, before the first event.
-        """
+        """Answer a question and tell how the answer comes about."""
         runner = self.runner(request.mode)
         options = request.options(self._limits(deadline))
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
@@ -132,15 +104,7 @@ class Engine:
         deadline: float | None = None,
         request_id: str | None = None,
     ) -> list[dict[str, Any]]:
-        """
-        Answer several questions, some at a time.
-
-        :param requests: Bodies of `AnswerRequest`; one that is not valid fails alone.
-        :param tenant_id: Whose documents may be seen, for all of them.
-        :param deadline: As for `ask`.
-        :param request_id: What errors are told with.
-        :returns: In the order of the requests, `{"index", "answer"}` or `{"index", "error"}`.
-        """
+        """Answer several questions, some at a time."""
         free = asyncio.Semaphore(self.settings.batch_concurrency)
 
         async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,21 +153,12 @@ _current: list[Engine] = []
 
 
 def use_engine(engine: Engine | None) -> None:
-    """
-    Say which engine the process serves; Hayhooks makes its wrappers itself and hands them nothing.
-
-    :param engine: The engine; None when it is closed.
-    """
+    """Say which engine the process serves; Hayhooks makes its wrappers itself and hands them nothing."""
     _current[:] = [engine] if engine is not None else []
 
 
 def current_engine() -> Engine:
-    """
-    Give the engine of the process.
-
-    :returns: The engine.
-    :raises ConfigurationError: If there is none yet.
-    """
+    """Give the engine of the process."""
     if not _current:
         raise ConfigurationError(
             "The server has no engine. Start it with `shiguan serve` or `uvicorn --app-dir hayhooks app:app`, which "

@@ -11,11 +11,7 @@ from shiguan.serving.invalid_fields import invalid_fields
 
 
 def install_error_replies(app: FastAPI) -> None:
-    """
-    Let an application answer every error of its routes in the one shape.
-
-    :param app: The application.
-    """
+    """Let an application answer every error of its routes in the one shape."""
 
     async def reply(request: Request, error: Exception) -> JSONResponse:
         told = as_api_error(error)

@@ -30,13 +30,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
-    """
-    One type of error.
-
-    :param status: The HTTP status.
-    :param message: What happened, where nobody says it more precisely.
-    :param next_step: What to do about it.
-    """
+    """One type of error."""
 
     status: int
     message: str
@@ -118,16 +112,7 @@ class ApiError(HTTPException):
         fields: list[dict[str, str]] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """
-        Describe the error.
-
-        :param kind: A key of `KINDS`.
-        :param message: What happened, a sentence; None for the kind's own. No internals, no text of documents.
-        :param next_step: What to do, a sentence; None for the kind's own.
-        :param stage: The component that failed, where one did.
-        :param fields: For 422: `{"field", "problem"}` of each wrong field.
-        :param headers: Further headers, such as `Retry-After`.
-        """
+        """Describe the error."""
         known = KINDS[kind]
         self.kind = kind
         self.message = message or known.message
@@ -137,12 +122,7 @@ class ApiError(HTTPException):
         super().__init__(status_code=known.status, detail=self.message, headers=dict(headers) if headers else None)
 
     def body(self, request_id: str | None) -> dict[str, Any]:
-        """
-        Give the JSON of the reply, which is also the data of a stream's `error` event.
-
-        :param request_id: The id that the log knows the request by.
-        :returns: `{"error": {"type", "stage", "message", "next_step", "request_id"}}`, with `fields` for 422.
-        """
+        """Give the JSON of the reply, which is also the data of a stream's `error` event."""
         error: dict[str, Any] = {
             "type": self.kind,
             "stage": self.stage,
@@ -160,9 +140,6 @@ def as_api_error(error: BaseException) -> ApiError:
     Translate whatever was raised into what a caller may be told.
 
     Only messages that are written for callers pass; of everything else the kind and the stage.
-
-    :param error: What was raised.
-    :returns: The error to answer with.
     """
     stage = getattr(error, "stage", None) or _stage_in(str(error))
     if isinstance(error, ApiError):
@@ -194,13 +171,7 @@ def as_api_error(error: BaseException) -> ApiError:
 
 
 def error_response(error: BaseException, request_id: str | None) -> JSONResponse:
-    """
-    Make the reply to whatever was raised.
-
-    :param error: What was raised.
-    :param request_id: The id that the log knows the request by.
-    :returns: The reply, in the one shape.
-    """
+    """Make the reply to whatever was raised."""
     told = as_api_error(error)
     headers = dict(told.headers or {})
     if told.kind == "unauthenticated":
@@ -213,9 +184,6 @@ def log_failure(error: BaseException, request_id: str | None) -> None:
     Write to the log that something failed that should not: where, and of what type.
 
     The message may hold words of a question or a document, so it is said at the level of debugging only.
-
-    :param error: What was raised.
-    :param request_id: The id of the request.
     """
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     logger.error(

@@ -13,14 +13,7 @@ from shiguan.serving.settings import ServingSettings
 
 
 def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admission: Admission) -> None:
-    """
-    Let every request pass, from outside in: its id, the origins that may ask, its key, its turn and its time.
-
-    :param app: The application; what stood before its routes is taken away.
-    :param settings: The settings.
-    :param keys: Who may ask.
-    :param admission: How many at once.
-    """
+    """Let every request pass, from outside in: its id, the origins that may ask, its key, its turn and its time."""
     app.user_middleware.clear()
     # The one that is added last stands outermost.
     app.add_middleware(RequestLifetime, settings=settings, admission=admission)

@@ -49,13 +49,7 @@ class IngestJobs:
     """
 
     def __init__(self, library: Library, path: Path, *, max_pending: int = 100) -> None:
-        """
-        Name the folder.
-
-        :param library: Where the uploads go.
-        :param path: Where they wait.
-        :param max_pending: How many of one tenant may wait.
-        """
+        """Name the folder."""
         self.library = library
         self.folder = JobFolder(path)
         self.max_pending = max_pending
@@ -86,15 +80,7 @@ class IngestJobs:
             self._thread.join(_STOP_SECONDS)
 
     def submit(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
-        """
-        Take an upload on.
-
-        :param tenant_id: Whose it is.
-        :param source: Its name.
-        :param content: Its bytes.
-        :returns: Its record; from here on it is not lost.
-        :raises ApiError: 429 if the tenant has too many waiting, 503 if it cannot be written.
-        """
+        """Take an upload on."""
         waiting = sum(record.tenant_id == tenant_id for record in self.folder.waiting())
         if waiting >= self.max_pending:
             raise ApiError(
@@ -114,36 +100,19 @@ class IngestJobs:
         return record
 
     def cancel(self, tenant_id: str, source: str) -> int:
-        """
-        Take out of the queue what is to be deleted; an ingest that is at work on it ends at its next step.
-
-        :param tenant_id: Whose it is.
-        :param source: Its name.
-        :returns: How many uploads were cancelled.
-        """
+        """Take out of the queue what is to be deleted; an ingest that is at work on it ends at its next step."""
         named = [r for r in self.folder.waiting() if r.tenant_id == tenant_id and r.source == source]
         return sum(self._finish(replace(record, state="cancelled")) for record in named)
 
     def find(self, tenant_id: str, job_id: str) -> dict[str, Any] | None:
-        """
-        Tell how far an upload is.
-
-        :param tenant_id: Who asks.
-        :param job_id: Its id.
-        :returns: What a caller may see of it; None if this tenant has no such upload.
-        """
+        """Tell how far an upload is."""
         record = self.folder.find(job_id)
         if record is None or record.tenant_id != tenant_id:
             return None
         return self.shown(record)
 
     def shown(self, record: JobRecord) -> dict[str, Any]:
-        """
-        Tell of an upload what its owner may see.
-
-        :param record: Its record.
-        :returns: `id`, `source`, `state`, `bytes`, times, `attempts`, `progress`, `result`, `error`.
-        """
+        """Tell of an upload what its owner may see."""
         stage, done, total = self._progress.get(record.id, (None, 0, 0))
         return {
             "id": record.id,

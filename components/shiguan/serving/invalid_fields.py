@@ -9,12 +9,7 @@ _MOST_FIELDS = 20
 
 
 def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
-    """
-    Put a failed validation into words.
-
-    :param error: What pydantic found, in a body that a route or its framework has checked.
-    :returns: 422 with the names of the fields, or 400 for a body that is no JSON; what was sent is not repeated.
-    """
+    """Put a failed validation into words."""
     problems = list(error.errors())
     if any(problem["type"] == "json_invalid" for problem in problems):
         return ApiError("bad_request", message="The body is not valid JSON.")

@@ -22,24 +22,7 @@ _CHUNK = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """
-    One upload on its way into the library.
-
-    :param id: Its id; ids sort by the time of the upload.
-    :param tenant_id: Whose it is.
-    :param source: The name of the file, by which it is listed, replaced and deleted.
-    :param size: Its length in bytes.
-    :param state: `queued`, `running`, `done`, `failed`, `cancelled` (deleted before it was in) or `superseded` (the
-        same name was uploaded again before).
-    :param submitted: Seconds since 1970.
-    :param started: When the last attempt began.
-    :param finished: When it ended for good.
-    :param attempts: How often it was begun.
-    :param not_before: When the next attempt may begin.
-    :param result: What went in: `sources`, `parents`, `children`, `new`, `vectors`, `missing`, `removed`,
-        `warnings`, `skipped`.
-    :param error: Why not: `type`, `stage`, `message`, `next_step`.
-    """
+    """One upload on its way into the library."""
 
     id: str
     tenant_id: str
@@ -65,11 +48,7 @@ class JobFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        """
-        Name the folder.
-
-        :param path: Where it is.
-        """
+        """Name the folder."""
         self.pending = path / "pending"
         self.finished = path / "finished"
         self._last = 0
@@ -88,16 +67,7 @@ class JobFolder:
                     path.unlink()
 
     def add(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
-        """
-        Take an upload on; when this returns, a crash does not lose it.
-
-        :param tenant_id: Whose it is.
-        :param source: Its name.
-        :param content: Its bytes.
-        :returns: Its record.
-        :raises StoreFullError: If the disk is almost full.
-        :raises OSError: If it cannot be written; then nothing of it is left.
-        """
+        """Take an upload on; when this returns, a crash does not lose it."""
         check_free_space(self.pending)
         job_id = self._new_id()
         data = self.pending / f"{job_id}.bin"
@@ -115,20 +85,11 @@ class JobFolder:
         return record
 
     def save(self, record: JobRecord) -> None:
-        """
-        Write down the state of an upload that is not in yet.
-
-        :param record: Its record.
-        """
+        """Write down the state of an upload that is not in yet."""
         self._write(self.pending / f"{record.id}.json", record)
 
     def finish(self, record: JobRecord) -> bool:
-        """
-        Write down how an upload ended, and let its bytes go.
-
-        :param record: Its record.
-        :returns: Whether it was pending until now; False if someone else ended it before.
-        """
+        """Write down how an upload ended, and let its bytes go."""
         self._write(self.finished / f"{record.id}.json", replace(record, finished=time.time()))
         (self.pending / f"{record.id}.bin").unlink(missing_ok=True)
         try:
@@ -138,48 +99,25 @@ class JobFolder:
         return True
 
     def forget(self, job_id: str) -> None:
-        """
-        Drop the record of an upload whose bytes are gone.
-
-        :param job_id: Its id.
-        """
+        """Drop the record of an upload whose bytes are gone."""
         (self.pending / f"{job_id}.json").unlink(missing_ok=True)
 
     def is_pending(self, job_id: str) -> bool:
-        """
-        Tell whether an upload is still to go in.
-
-        :param job_id: Its id.
-        :returns: False once it is done, failed, cancelled or superseded.
-        """
+        """Tell whether an upload is still to go in."""
         return (self.pending / f"{job_id}.json").exists()
 
     def content(self, job_id: str) -> bytes:
-        """
-        Read an upload.
-
-        :param job_id: Its id.
-        :returns: Its bytes.
-        """
+        """Read an upload."""
         return (self.pending / f"{job_id}.bin").read_bytes()
 
     def find(self, job_id: str) -> JobRecord | None:
-        """
-        Find an upload.
-
-        :param job_id: What a caller gave as its id.
-        :returns: Its record; None if there is none, or no longer.
-        """
+        """Find an upload."""
         if not _ID.fullmatch(job_id):
             return None
         return _read(self.pending / f"{job_id}.json") or _read(self.finished / f"{job_id}.json")
 
     def waiting(self) -> Iterator[JobRecord]:
-        """
-        List what is to go in, oldest first.
-
-        :yields: Records.
-        """
+        """List what is to go in, oldest first."""
         for path in sorted(self.pending.glob("*.json")):
             record = _read(path)
             if record is not None:

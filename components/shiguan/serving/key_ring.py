@@ -25,12 +25,7 @@ class KeyRing:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        """
-        Read the keys.
-
-        :param settings: Where they are.
-        :raises ConfigurationError: If the file or the variable is malformed.
-        """
+        """Read the keys."""
         self._file = KeyFile(settings.keys_path)
         self._fixed = {record.id: record for record in keys_of_environment(settings.api_keys)}
         self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
@@ -48,13 +43,7 @@ class KeyRing:
         return self._records is None and not self._broken
 
     def principal(self, key: str) -> Principal | None:
-        """
-        Find whose a key is.
-
-        :param key: What the request carried.
-        :returns: Who asks; None if the key is unknown or revoked.
-        :raises ApiError: 503 while the file of keys cannot be read: nobody is let in on what was true before.
-        """
+        """Find whose a key is."""
         self._refresh()
         if self._broken:
             raise ApiError("not_ready", message="The server's API keys cannot be read.")

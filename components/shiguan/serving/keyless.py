@@ -19,10 +19,6 @@ def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
 
     A page cannot read this server by naming it with a name of its own (DNS rebinding), because the `Host` must be
     this machine's; and cannot write to it with a form, because its `Origin` must be, too.
-
-    :param scope: The request.
-    :param origins: Further origins that are accepted, from SHIGUAN_CORS_ORIGINS.
-    :raises ApiError: 403, which says what to do.
     """
     headers = Headers(scope=scope)
     if not is_loopback((scope.get("client") or ("",))[0]) or not is_loopback((scope.get("server") or ("",))[0]):
@@ -37,13 +33,7 @@ def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
 
 
 def check_open_host(host: str, *, keyless: bool) -> None:
-    """
-    Refuse to serve other machines without keys.
-
-    :param host: The address to listen on.
-    :param keyless: Whether no keys are configured.
-    :raises ConfigurationError: If others could reach a server that asks nobody for a key.
-    """
+    """Refuse to serve other machines without keys."""
     if keyless and not is_loopback(host):
         raise ConfigurationError(
             f"No API keys are configured, and on `{host}` everybody who reaches this machine could read and change the "
@@ -52,12 +42,7 @@ def check_open_host(host: str, *, keyless: bool) -> None:
 
 
 def host_of_command(arguments: Sequence[str]) -> str | None:
-    """
-    Find the address in the arguments of `uvicorn`, which does not tell it to what it serves.
-
-    :param arguments: The arguments of the process.
-    :returns: What follows `--host`; None if nothing does, or the last `--fd` or `--uds` leaves it open.
-    """
+    """Find the address in the arguments of `uvicorn`, which does not tell it to what it serves."""
     found = None
     for position, argument in enumerate(arguments):
         if argument == "--host" and position + 1 < len(arguments):
@@ -68,12 +53,7 @@ def host_of_command(arguments: Sequence[str]) -> str | None:
 
 
 def is_loopback(host: str | None) -> bool:
-    """
-    Tell whether an address is this machine's own.
-
-    :param host: A name or an address.
-    :returns: Whether it is `localhost`, or in 127.0.0.0/8, or ::1.
-    """
+    """Tell whether an address is this machine's own."""
     if not host:
         return False
     if host.lower().rstrip(".") == "localhost":

@@ -38,15 +38,6 @@ class KeyRecord:
 
     A key is 256 random bits, which nobody can guess or try out, so one round of SHA-256 is enough to keep it: the slow
     hashes for passwords protect what people choose.
-
-    :param id: The first characters of the hash, by which people name the key.
-    :param hash: SHA-256 of the key, in hexadecimal.
-    :param tenant: Whose library it opens; `*` for the role `metrics`, which opens none.
-    :param role: One of `ROLES`.
-    :param name: A note for people.
-    :param prefix: How the key begins, so that its owner recognises it.
-    :param created: When it was made, ISO 8601.
-    :param revoked: When it was revoked; None while it is valid.
     """
 
     id: str
@@ -59,12 +50,7 @@ class KeyRecord:
     revoked: str | None = None
 
     def fits(self, key: str) -> bool:
-        """
-        Compare in constant time.
-
-        :param key: What a request carried.
-        :returns: Whether it is this key, and valid.
-        """
+        """Compare in constant time."""
         return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None
 
 
@@ -77,20 +63,11 @@ class KeyFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """
-        Name the file.
-
-        :param path: Where it is, or will be with its first key.
-        """
+        """Name the file."""
         self.path = path
 
     def read(self) -> list[KeyRecord]:
-        """
-        Read the keys.
-
-        :returns: All keys, revoked ones too, oldest first; none where there is no file.
-        :raises ConfigurationError: If the file cannot be read or is none of ours.
-        """
+        """Read the keys."""
         try:
             content = json.loads(self.path.read_text(encoding="utf-8"))
             records = [KeyRecord(**entry) for entry in content["keys"]]
@@ -104,28 +81,14 @@ class KeyFile:
         return [_checked(record) for record in records]
 
     def add(self, tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
-        """
-        Make a key.
-
-        :param tenant: Whose library it opens.
-        :param role: One of `ROLES`.
-        :param name: A note for people.
-        :returns: The key, which is shown once and kept nowhere, and its record.
-        :raises RefusedError: If the tenant, the role or the name cannot be used.
-        """
+        """Make a key."""
         key, record = new_key(tenant, role, name)
         with self._locked():
             self._write([*self.read(), record])
         return key, record
 
     def revoke(self, key_id: str) -> KeyRecord:
-        """
-        Revoke a key; a running server knows at its next request.
-
-        :param key_id: The key's id, as `shiguan keys list` shows it.
-        :returns: The record.
-        :raises RefusedError: If there is no valid key of this id.
-        """
+        """Revoke a key; a running server knows at its next request."""
         with self._locked():
             records = self.read()
             for position, record in enumerate(records):
@@ -167,15 +130,7 @@ class KeyFile:
 
 
 def new_key(tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
-    """
-    Make a key without keeping it.
-
-    :param tenant: Whose library it opens.
-    :param role: One of `ROLES`.
-    :param name: A note for people.
-    :returns: The key and its record.
-    :raises RefusedError: If the tenant, the role or the name cannot be used.
-    """
+    """Make a key without keeping it."""
     key = _PREFIX + secrets.token_urlsafe(32)
     digest = hash_of(key)
     record = KeyRecord(
@@ -191,13 +146,7 @@ def new_key(tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
 
 
 def keys_of_environment(text: str) -> list[KeyRecord]:
-    """
-    Read SHIGUAN_API_KEYS.
-
-    :param text: `TENANT:ROLE:SHA256`, separated by commas.
-    :returns: The keys.
-    :raises ConfigurationError: If an entry is malformed; the message names its place and not its content.
-    """
+    """Read SHIGUAN_API_KEYS."""
     records = []
     for number, entry in enumerate((part for part in text.split(",") if part.strip()), start=1):
         parts = entry.strip().split(":")
@@ -214,23 +163,12 @@ def keys_of_environment(text: str) -> list[KeyRecord]:
 
 
 def hash_of(key: str) -> str:
-    """
-    Hash a key.
-
-    :param key: The key.
-    :returns: SHA-256 in hexadecimal.
-    """
+    """Hash a key."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def checked_tenant(tenant: str) -> str:
-    """
-    Check a tenant's name.
-
-    :param tenant: The name.
-    :returns: The name without surrounding white space.
-    :raises RefusedError: If it is empty, too long, or holds characters that no name needs.
-    """
+    """Check a tenant's name."""
     tenant = tenant.strip()
     if not 0 < len(tenant) <= _LONGEST_NAME or not tenant.isprintable() or set(tenant) & set(",:*"):
         raise RefusedError(
@@ -269,10 +207,5 @@ def _now() -> str:
 
 
 def shown(record: KeyRecord) -> dict[str, Any]:
-    """
-    Tell of a key what people may see.
-
-    :param record: The key's record.
-    :returns: `id`, `prefix`, `tenant`, `role`, `name`, `created`, `revoked`.
-    """
+    """Tell of a key what people may see."""
     return {name: value for name, value in asdict(record).items() if name != "hash"}

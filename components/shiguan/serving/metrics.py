@@ -57,9 +57,6 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     Count a finished answer: its stages' times, tokens, calls, warnings and verdicts.
 
     Called once by whatever produced the answer, streamed or not.
-
-    :param answer: The answer object, as the runner gives it.
-    :param first_token_seconds: Seconds until its first token was sent, where it was streamed.
     """
     mode = _one_of(answer.get("mode"), _MODES)
     metadata = answer.get("metadata", {})
@@ -83,20 +80,12 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
 
 
 def record_failure(kind: str) -> None:
-    """
-    Count an error that a caller was told of.
-
-    :param kind: A key of `error_replies.KINDS`.
-    """
+    """Count an error that a caller was told of."""
     FAILURES.labels(kind).inc()
 
 
 def exposition() -> bytes:
-    """
-    Write all numbers down.
-
-    :returns: The text that Prometheus reads.
-    """
+    """Write all numbers down."""
     return generate_latest(REGISTRY)
 
 

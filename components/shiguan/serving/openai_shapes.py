@@ -72,11 +72,7 @@ class ChatRequest(BaseModel):
     stream_options: StreamOptions | None = None
 
     def unsupported(self) -> str:
-        """
-        Find a parameter that cannot be honoured.
-
-        :returns: Its name; empty if there is none.
-        """
+        """Find a parameter that cannot be honoured."""
         given = self.model_extra or {}
         return next(
             (
@@ -88,11 +84,7 @@ class ChatRequest(BaseModel):
         )
 
     def ignored(self) -> list[str]:
-        """
-        Say what is left aside.
-
-        :returns: One sentence for each thing.
-        """
+        """Say what is left aside."""
         names = [f"`{name}`" for name in _IGNORED if (self.model_extra or {}).get(name) is not None]
         said = [f"Left aside: {', '.join(names)}; the mode's own settings hold."] if names else []
         others = sorted({message.role for message in self.messages if message.role not in _SPEAKERS})
@@ -106,9 +98,6 @@ class ChatRequest(BaseModel):
 
         System messages come from the caller's program and not from whoever runs this server, so they are no
         instructions; like tools' messages they are left aside.
-
-        :returns: The question.
-        :raises ApiError: 400 if the last message is no question of the user's.
         """
         *before, last = self.messages
         question = _text(last.content).strip()
@@ -132,22 +121,12 @@ class ChatRequest(BaseModel):
 
 
 def model_object(mode: str) -> dict[str, Any]:
-    """
-    Describe a mode as a model.
-
-    :param mode: The mode.
-    :returns: The object of `/v1/models`.
-    """
+    """Describe a mode as a model."""
     return {"id": MODEL_PREFIX + mode, "object": "model", "created": 0, "owned_by": "shiguan"}
 
 
 def footnotes(answer: dict[str, Any]) -> str:
-    """
-    List the sources that an answer cites, in plain text.
-
-    :param answer: The answer object.
-    :returns: An empty line and one line for each cited number; empty without citations.
-    """
+    """List the sources that an answer cites, in plain text."""
     places: dict[int, str] = {}
     for citation in answer["citations"]:
         title = citation["title"] or citation["source"]
@@ -160,11 +139,6 @@ def footnotes(answer: dict[str, Any]) -> str:
 def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
     """
     Give what an answer has beyond a chat completion: the field `shiguan` of the reply and of a stream's last chunk.
-
-    :param answer: The answer object.
-    :param warnings: What was left aside.
-    :param request_id: The id of the request.
-    :returns: `mode`, `status`, `citations`, `documents`, `claims`, `warnings`, `timings_ms` and `request_id`.
     """
     metadata = answer["metadata"]
     return {
@@ -180,12 +154,7 @@ def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str |
 
 
 def usage_of(answer: dict[str, Any]) -> dict[str, int]:
-    """
-    Give the tokens that an answer took, over all calls of language models.
-
-    :param answer: The answer object.
-    :returns: `prompt_tokens`, `completion_tokens` and `total_tokens`; zeros without a language model.
-    """
+    """Give the tokens that an answer took, over all calls of language models."""
     used = answer["metadata"].get("usage") or {}
     prompt, completion = int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
@@ -195,24 +164,13 @@ class Completion:
     """The parts of one chat completion, which share an id."""
 
     def __init__(self, model: str) -> None:
-        """
-        Begin a completion.
-
-        :param model: The model that was asked.
-        """
+        """Begin a completion."""
         self.model = model
         self.id = f"chatcmpl-{secrets.token_hex(12)}"
         self.created = int(time.time())
 
     def whole(self, answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
-        """
-        Write a completion in one piece.
-
-        :param answer: The answer object.
-        :param warnings: What was left aside.
-        :param request_id: The id of the request.
-        :returns: The `chat.completion`.
-        """
+        """Write a completion in one piece."""
         message = {"role": "assistant", "content": answer["answer"] + footnotes(answer), "refusal": None}
         return {
             **self._head("chat.completion"),
@@ -222,24 +180,12 @@ class Completion:
         }
 
     def chunk(self, delta: dict[str, Any], *, finish: str | None = None, **more: Any) -> dict[str, Any]:
-        """
-        Write a piece of a completion.
-
-        :param delta: What is new.
-        :param finish: Why it ends, in the last piece.
-        :param more: Further fields.
-        :returns: The `chat.completion.chunk`.
-        """
+        """Write a piece of a completion."""
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
         return {**self._head("chat.completion.chunk"), "choices": [choice], **more}
 
     def usage_chunk(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """
-        Write the piece that has the usage and no text.
-
-        :param answer: The answer object.
-        :returns: The `chat.completion.chunk`.
-        """
+        """Write the piece that has the usage and no text."""
         return {**self._head("chat.completion.chunk"), "choices": [], "usage": usage_of(answer)}
 
     def _head(self, kind: str) -> dict[str, Any]:

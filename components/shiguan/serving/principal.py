@@ -16,13 +16,7 @@ principal_of_request: ContextVar["Principal | None"] = ContextVar("principal_of_
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """
-    Who asks.
-
-    :param tenant_id: Whose documents may be seen. It comes from the key and from nowhere else.
-    :param role: One of `keys.ROLES`.
-    :param key_id: The public id of the key; `keyless` where no keys are configured.
-    """
+    """Who asks."""
 
     tenant_id: str
     role: str
@@ -35,13 +29,7 @@ class Principal:
 
 
 def current_principal(request: Request) -> Principal:
-    """
-    Give a route its principal: `principal: Annotated[Principal, Depends(current_principal)]`.
-
-    :param request: The request, behind the authentication.
-    :returns: Who asks.
-    :raises ApiError: 401 if the request did not pass the authentication.
-    """
+    """Give a route its principal: `principal: Annotated[Principal, Depends(current_principal)]`."""
     principal = getattr(request.state, "principal", None)
     if not isinstance(principal, Principal):
         raise ApiError("unauthenticated")
@@ -49,13 +37,7 @@ def current_principal(request: Request) -> Principal:
 
 
 def writing_principal(request: Request) -> Principal:
-    """
-    Give a route its principal where that may write.
-
-    :param request: The request.
-    :returns: Who asks.
-    :raises ApiError: 403 if the key's role is not `write`.
-    """
+    """Give a route its principal where that may write."""
     principal = current_principal(request)
     if not principal.may_write:
         raise ApiError(
@@ -67,12 +49,6 @@ def writing_principal(request: Request) -> Principal:
 
 
 def check_tenant(principal: Principal, tenant_id: str | None) -> None:
-    """
-    Refuse a body that names another tenant than the key's.
-
-    :param principal: Who asks.
-    :param tenant_id: What the body says, if anything.
-    :raises ApiError: 403 if it differs.
-    """
+    """Refuse a body that names another tenant than the key's."""
     if tenant_id is not None and tenant_id != principal.tenant_id:
         raise ApiError("tenant_mismatch")

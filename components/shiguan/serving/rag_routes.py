@@ -75,23 +75,13 @@ async def batch(body: BatchRequest, request: Request, asker: Asker) -> JSONRespo
 
 
 def request_id_of(request: Request) -> str | None:
-    """
-    Give the id that the log knows a request by.
-
-    :param request: The request.
-    :returns: The id; None outside the gate.
-    """
+    """Give the id that the log knows a request by."""
     request_id: str | None = getattr(request.state, "request_id", None)
     return request_id
 
 
 def deadline_of(request: Request) -> float | None:
-    """
-    Give the time at which the gate ends a request.
-
-    :param request: The request.
-    :returns: The event loop's time; None outside the gate.
-    """
+    """Give the time at which the gate ends a request."""
     deadline: float | None = getattr(request.state, "deadline", None)
     return deadline
 

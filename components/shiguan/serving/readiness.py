@@ -33,20 +33,11 @@ class Readiness:
         self._looking: asyncio.Task[None] | None = None
 
     def add(self, part: str, check: Check) -> None:
-        """
-        Name a part.
-
-        :param part: Its name.
-        :param check: Raises while it does not work.
-        """
+        """Name a part."""
         self._checks[part] = check
 
     async def parts(self) -> dict[str, str]:
-        """
-        Look at every part.
-
-        :returns: Each part with `ok`, `failed` or `slow`; empty while the server is starting.
-        """
+        """Look at every part."""
         if time.monotonic() - self._looked > _FRESH_SECONDS:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look())
@@ -55,11 +46,7 @@ class Readiness:
         return dict(self._results)
 
     async def ready(self) -> tuple[bool, dict[str, str]]:
-        """
-        Decide.
-
-        :returns: Whether questions can be answered, and the parts.
-        """
+        """Decide."""
         parts = await self.parts()
         return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
 

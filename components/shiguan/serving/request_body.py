@@ -19,12 +19,7 @@ class RequestBody:
     """
 
     def __init__(self, receive: Receive, *, limit: int) -> None:
-        """
-        Take over a body.
-
-        :param receive: The server's own `receive`.
-        :param limit: The largest number of bytes that is let through.
-        """
+        """Take over a body."""
         self.limit = limit
         self._receive = receive
         self._first: Message | None = None
@@ -33,21 +28,12 @@ class RequestBody:
         self._gone = asyncio.Event()
 
     async def start(self) -> bool:
-        """
-        Read the first message, which for most requests is all of the body.
-
-        :returns: Whether the caller is still there.
-        """
+        """Read the first message, which for most requests is all of the body."""
         self._first = await self._next()
         return not self._gone.is_set()
 
     async def __call__(self) -> Message:
-        """
-        Give the application the next message.
-
-        :returns: A part of the body; once it is complete, in its time, that the caller is gone.
-        :raises ApiError: 413 if the body is larger than the limit.
-        """
+        """Give the application the next message."""
         if self._first is not None:
             message, self._first = self._first, None
         elif self._complete.is_set():
@@ -60,11 +46,7 @@ class RequestBody:
         return message
 
     async def watch(self, gone: Callable[[], None]) -> None:
-        """
-        Wait until the caller hangs up.
-
-        :param gone: Called then.
-        """
+        """Wait until the caller hangs up."""
         await self._complete.wait()
         while not self._gone.is_set():
             await self._next()
@@ -83,13 +65,7 @@ class RequestBody:
 
 
 def check_length(scope: Scope, limit: int) -> None:
-    """
-    Refuse a body that says itself that it is too large, before any of it is read.
-
-    :param scope: The request.
-    :param limit: The largest number of bytes.
-    :raises ApiError: 413 if it is larger, 400 if its `Content-Length` is no number.
-    """
+    """Refuse a body that says itself that it is too large, before any of it is read."""
     length = Headers(scope=scope).get("content-length")
     if length is None:
         return
@@ -100,12 +76,7 @@ def check_length(scope: Scope, limit: int) -> None:
 
 
 def too_large(limit: int) -> ApiError:
-    """
-    Say that a body is too large.
-
-    :param limit: The largest number of bytes.
-    :returns: 413.
-    """
+    """Say that a body is too large."""
     return ApiError(
         "payload_too_large",
         message=f"The body has more than {limit:,} bytes.",

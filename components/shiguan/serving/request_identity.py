@@ -23,21 +23,11 @@ class RequestIdentity:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """
-        Stand before an application.
-
-        :param app: What is behind.
-        """
+        """Stand before an application."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """
-        Serve a request.
-
-        :param scope: The request.
-        :param receive: Its body.
-        :param send: Its reply.
-        """
+        """Serve a request."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return

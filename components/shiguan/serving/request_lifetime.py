@@ -33,25 +33,13 @@ class RequestLifetime:
     """
 
     def __init__(self, app: ASGIApp, *, settings: ServingSettings, admission: Admission) -> None:
-        """
-        Stand before an application.
-
-        :param app: What is behind.
-        :param settings: The times and sizes.
-        :param admission: How many at once.
-        """
+        """Stand before an application."""
         self.app = app
         self.settings = settings
         self.admission = admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """
-        Serve a request.
-
-        :param scope: The request.
-        :param receive: Its body.
-        :param send: Its reply.
-        """
+        """Serve a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

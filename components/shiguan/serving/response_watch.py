@@ -21,11 +21,7 @@ class ResponseWatch:
     """
 
     def __init__(self, send: Send) -> None:
-        """
-        Take over a reply.
-
-        :param send: The server's own `send`.
-        """
+        """Take over a reply."""
         self.started = False
         self.complete = False
         self.status = 0
@@ -37,11 +33,7 @@ class ResponseWatch:
         self._closed = False
 
     async def __call__(self, message: Message) -> None:
-        """
-        Send the next part, unless the reply was ended.
-
-        :param message: What the application sends.
-        """
+        """Send the next part, unless the reply was ended."""
         if self._closed:
             return
         if message["type"] == "http.response.start":
@@ -56,13 +48,7 @@ class ResponseWatch:
         await self._send(message)
 
     async def end(self, error: ApiError, request_id: str | None, scope: Scope) -> None:
-        """
-        End the reply with an error; from then on nothing more of the application gets through.
-
-        :param error: What to tell.
-        :param request_id: The id of the request.
-        :param scope: The request.
-        """
+        """End the reply with an error; from then on nothing more of the application gets through."""
         if self._closed or self.complete:
             return
         self._closed = True

@@ -7,20 +7,13 @@ from shiguan.errors import ConfigurationError
 
 
 def include_routes(app: FastAPI, router: APIRouter) -> None:
-    """
-    Add the routes of a router one by one.
-
-    :param app: The application.
-    :param router: A router whose routes carry their whole path.
-    """
+    """Add the routes of a router one by one."""
     app.router.routes.extend(router.routes)
 
 
 def only_routes(app: FastAPI) -> None:
     """
     Take every route out that the application came with, and the pages that show its interface with foreign scripts.
-
-    :param app: The application, before anything of ours is included.
     """
     app.router.routes.clear()
     app.docs_url = app.redoc_url = None
@@ -29,12 +22,7 @@ def only_routes(app: FastAPI) -> None:
 
 
 def listed_routes(app: FastAPI) -> list[tuple[str, str]]:
-    """
-    List what can be reached.
-
-    :param app: The application.
-    :returns: Method and path of every route, sorted. What is no plain route has the method `*`.
-    """
+    """List what can be reached."""
     found: set[tuple[str, str]] = set()
     for route in app.router.routes:
         path = getattr(route, "path", None)
@@ -47,15 +35,7 @@ def listed_routes(app: FastAPI) -> list[tuple[str, str]]:
 
 
 def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str], deployed: list[str]) -> None:
-    """
-    Make sure that what was deployed is what should be: each mode, and its one route.
-
-    :param app: The application, with its modes deployed.
-    :param before: Its routes before.
-    :param modes: The modes that should be served.
-    :param deployed: The modes that are.
-    :raises ConfigurationError: If one is missing or unknown, or a route came in beside those of the modes.
-    """
+    """Make sure that what was deployed is what should be: each mode, and its one route."""
     missing, foreign = sorted(set(modes) - set(deployed)), sorted(set(deployed) - set(modes))
     if missing or foreign:
         what = f"missing are {', '.join(missing)}" if missing else f"not known are {', '.join(foreign)}"

@@ -52,13 +52,7 @@ class Service:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        """
-        Check what can be checked without loading anything.
-
-        :param settings: The settings.
-        :raises ConfigurationError: If the deployment does not exist, or the keys cannot be read.
-        :raises UnsafePipelineError: If HAYSTACK_UNSAFE_DESERIALIZATION is set.
-        """
+        """Check what can be checked without loading anything."""
         if os.environ.get("HAYSTACK_UNSAFE_DESERIALIZATION"):
             raise UnsafePipelineError(
                 "HAYSTACK_UNSAFE_DESERIALIZATION is set, which lets a pipeline file load any code. Unset it and start "
@@ -77,12 +71,7 @@ class Service:
         self.readiness = Readiness()
 
     def install(self, app: FastAPI, *, deploy: Deploy) -> None:
-        """
-        Make an application the server.
-
-        :param app: An application with the routes that are to stay.
-        :param deploy: Adds the run routes of the modes; called when the engine is loaded.
-        """
+        """Make an application the server."""
         for router in _ROUTERS:
             include_routes(app, router)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)

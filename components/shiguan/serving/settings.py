@@ -146,14 +146,7 @@ class ServingSettings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:
-        """
-        Read the settings.
-
-        :param environment: Variables; None for the process's own. A variable that is empty counts as not set.
-        :param given: Fields set by other means, such as the command line; they win.
-        :returns: The settings.
-        :raises ConfigurationError: If a value is not one that the setting can have, or two do not go together.
-        """
+        """Read the settings."""
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for setting in fields(cls):
@@ -188,11 +181,7 @@ class ServingSettings:
 
     @classmethod
     def table(cls) -> list[tuple[str, str, str]]:
-        """
-        List every setting for the documentation.
-
-        :returns: Variable, default and meaning of each, in the order of the class.
-        """
+        """List every setting for the documentation."""
         return [
             (setting.metadata["variable"], _shown(setting.default), setting.metadata["about"])
             for setting in fields(cls)

@@ -18,8 +18,6 @@ def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
 
     ASGI tells an application of a shutdown only when its last request is over. A request that waits for a slow model
     would hold the process for as long as that takes; told by the signal itself, the application can cut it off.
-
-    :param begin: Called on the loop, once or more often. The handler that was there before is called, too.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # a test's server in a thread has no signals

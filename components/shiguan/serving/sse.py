@@ -13,14 +13,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 def sse(data: Mapping[str, Any], *, event: str | None = None, id: int | None = None) -> bytes:  # noqa: A002
-    """
-    Write one event.
-
-    :param data: What happened; becomes one line of JSON.
-    :param event: Its name; None for an unnamed one.
-    :param id: Its number in the stream.
-    :returns: The bytes, with the empty line that ends an event.
-    """
+    """Write one event."""
     lines = [] if id is None else [f"id: {id}"]
     if event is not None:
         lines.append(f"event: {event}")
@@ -37,20 +30,12 @@ class EventStreamResponse(StreamingResponse):
     """
 
     def __init__(self, parts: AsyncGenerator[bytes, None]) -> None:
-        """
-        Send events.
-
-        :param parts: The events, written by `sse`, and `DONE`.
-        """
+        """Send events."""
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(parts, media_type="text/event-stream", headers=headers)
         self._parts = parts
 
     async def stream_response(self, send: Send) -> None:
-        """
-        Send the events.
-
-        :param send: The server's `send`.
-        """
+        """Send the events."""
         async with aclosing(self._parts):
             await super().stream_response(send)

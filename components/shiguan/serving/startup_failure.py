@@ -16,11 +16,7 @@ class PlainStartupFailure:
     """
 
     def __init__(self, app: FastAPI) -> None:
-        """
-        Stand before an application.
-
-        :param app: The application.
-        """
+        """Stand before an application."""
         self.app = app
 
     def __getattr__(self, name: str) -> Any:
@@ -28,13 +24,7 @@ class PlainStartupFailure:
         return getattr(self.app, name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """
-        Serve; only the report of a failed start is changed.
-
-        :param scope: The request, or the life of the server.
-        :param receive: What comes in.
-        :param send: What goes out.
-        """
+        """Serve; only the report of a failed start is changed."""
         if scope["type"] != "lifespan":
             await self.app(scope, receive, send)
             return

@@ -14,10 +14,6 @@ def source_name(given: str | None) -> str:
 
     Folders before the name are dropped, as are characters that do not show or turn the direction of writing: what a
     person reads in a list is what is there. The name is never used as a path.
-
-    :param given: The file name of the upload.
-    :returns: The name.
-    :raises ApiError: 422 if nothing is left of it, it is too long, or its ending is of no kind that can be read.
     """
     text = unicodedata.normalize("NFC", (given or "").encode("utf-8", "replace").decode("utf-8"))
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))

@@ -49,23 +49,7 @@ class WrappedMode:
         language: str | None = None,
         tenant_id: str | None = None,
     ) -> dict[str, Any]:
-        """
-        Answer a question from the caller's documents.
-
-        :param query: The question, 1 to 2,000 characters.
-        :param top_k: How many passages to read at most, 1 to 50.
-        :param temperature: Of the model that answers, 0 to 2.
-        :param filters: Further conditions in Haystack's filter format.
-        :param conversation_id: Comes back with the answer.
-        :param history: The turns before, `{"role", "content"}`.
-        :param include_sources: Whether `documents` lists the passages that were read.
-        :param task: What is asked for: qa, summarize, compare or code.
-        :param profile: A field's demands, such as history.
-        :param language: Of the prompt: en or zh.
-        :param tenant_id: May be left out: the key says it.
-        :returns: The answer object of `shiguan ask --json`.
-        :raises ApiError: Whatever goes wrong, in the form in which Hayhooks passes it on.
-        """
+        """Answer a question from the caller's documents."""
         principal = principal_of_request.get()
         if principal is None:
             raise ApiError("unauthenticated")

@@ -19,10 +19,6 @@ def check_free_space(folder: Path, needed: int = FOR_WRITING) -> None:
     The embedded engine writes through mapped memory. Where the disk is full at that moment, the operating system ends
     the process without a word; so there has to be room before. A quota that the system does not report as free space
     is not seen.
-
-    :param folder: Where it will be written.
-    :param needed: How many bytes must be free.
-    :raises StoreFullError: If fewer are.
     """
     free = shutil.disk_usage(folder).free
     if free < needed:

@@ -16,10 +16,5 @@ _FOLDING = _Folding()
 
 
 def fold_han(text: str) -> str:
-    """
-    Fold the Han characters of a text as the search terms do.
-
-    :param text: Any text.
-    :returns: A text of the same length.
-    """
+    """Fold the Han characters of a text as the search terms do."""
     return text.translate(_FOLDING)

@@ -61,9 +61,6 @@ def detect_language(text: str) -> str:
     Decides by script, so that one word is enough for Chinese or Arabic; among languages in the Latin script the one
     whose function words are commonest wins, and text without any (a name, a title) counts as English. Classical and
     modern, traditional and simplified Chinese are all `zh`. Only the first 4,000 characters are read.
-
-    :param text: Any text.
-    :returns: An ISO 639-1 code; `und` where the text has no letters.
     """
     sample = text[:_SAMPLE]
     counts = {code: len(pattern.findall(sample)) for code, pattern in _SCRIPTS}

@@ -37,10 +37,6 @@ def foreign_names(text: str, other: str) -> list[str]:
     English: capitalised words inside a sentence, and others that are capitalised and no common word. Chinese: runs of
     characters that the other text does not have and that look like a person (a surname and one or two characters), a
     place, or a foreign name. Rules only; a name that is also a common word is missed.
-
-    :param text: The text whose names are looked for.
-    :param other: The text that should have them.
-    :returns: The names, in order, each once.
     """
     said = set(terms(other))
     found = [name for name in _capitalised(text) if not said.issuperset(terms(name))]
@@ -104,13 +100,7 @@ def _name_in(piece: str, folded: str, said: set[str]) -> str:
 
 
 def looks_like_name(run: str) -> bool:
-    """
-    Tell whether a run of Han characters looks like a name by itself: of a person, a place or something foreign.
-
-    :param run: Han characters; a middle dot may stand between them.
-    :returns: True if it begins with a surname and has two to four characters, ends as places do, is written with the
-        characters that stand for foreign sounds, or has a middle dot.
-    """
+    """Tell whether a run of Han characters looks like a name by itself: of a person, a place or something foreign."""
     folded = run.translate(_FOLD)
     if "·" in run or "•" in run:
         return True

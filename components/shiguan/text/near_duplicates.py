@@ -15,9 +15,6 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
     Cut a text into overlapping runs of three search terms.
 
     Search terms fold case, width and traditional characters, so the same passage in two scripts is one passage.
-
-    :param text: Any text.
-    :returns: The runs; a text of fewer terms is one run, a text without terms is its own characters.
     """
     words = terms(text)
     if not words:
@@ -26,12 +23,6 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
-    """
-    Compare two sets of shingles (Jaccard).
-
-    :param first: One text's shingles.
-    :param second: The other's.
-    :returns: Shared shingles by all shingles, 0 to 1; two empty sets are equal.
-    """
+    """Compare two sets of shingles (Jaccard)."""
     together = len(first | second)
     return len(first & second) / together if together else 1.0

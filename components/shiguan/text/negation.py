@@ -18,11 +18,6 @@ _CHINESE = re.compile(r"不|没|沒|未|无|無|非|莫|勿|弗|毋")
 
 
 def negations(sentence: str) -> int:
-    """
-    Count the words by which a sentence denies.
-
-    :param sentence: A sentence in Chinese or English.
-    :returns: Their number; an even one affirms.
-    """
+    """Count the words by which a sentence denies."""
     plain = _HARMLESS.sub(" ", sentence)
     return len(_ENGLISH.findall(plain)) + len(_CHINESE.findall(plain))

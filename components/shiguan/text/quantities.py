@@ -65,14 +65,7 @@ _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\b\.?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Quantity:
-    """
-    One number or part of a date.
-
-    :param values: What it may be worth; an era year is worth its year of the Common Era and itself.
-    :param kind: What it counts, as far as the text tells.
-    :param start: Where it starts in the text, in code points.
-    :param end: Where it ends.
-    """
+    """One number or part of a date."""
 
     values: frozenset[float]
     kind: Kind
@@ -80,21 +73,11 @@ class Quantity:
     end: int
 
     def agrees_with(self, other: "Quantity") -> bool:
-        """
-        Tell whether two quantities may be the same.
-
-        :param other: The quantity of the other text.
-        :returns: True if they share a value and neither's kind speaks against it.
-        """
+        """Tell whether two quantities may be the same."""
         return bool(self.values & other.values) and self.comparable_with(other)
 
     def comparable_with(self, other: "Quantity") -> bool:
-        """
-        Tell whether two quantities count the same kind of thing.
-
-        :param other: The quantity of the other text.
-        :returns: True if the kinds are equal or one is a bare number.
-        """
+        """Tell whether two quantities count the same kind of thing."""
         return self.kind == other.kind or {self.kind, other.kind} in ({"number", "year"}, {"number", "day"})
 
 
@@ -105,9 +88,6 @@ def quantities(text: str) -> list[Quantity]:
     Reads Arabic digits with separators and scales (`1.5 million`, `3万`), English number words and months, Chinese
     numerals (二十三万, 一九四九), and Chinese era years (天寶十四載 is 755). Vague words (一, "one", "several") are not
     quantities.
-
-    :param text: Any text.
-    :returns: The quantities in the order of the text; they do not overlap.
     """
     plain = text.translate(_FOLD)
     taken = [False] * len(plain)

@@ -104,12 +104,7 @@ _WHEN_CUES = re.compile(
 
 
 def question_shapes(question: str) -> list[Shape]:
-    """
-    Tell what kinds of answer a question asks for.
-
-    :param question: A question in Chinese or English.
-    :returns: The kinds, the most telling first; empty where nothing tells.
-    """
+    """Tell what kinds of answer a question asks for."""
     if _INTRODUCE.search(question.strip()):
         return ["definition"]
     rules = _CHINESE if _HAN.search(question) else _ENGLISH
@@ -123,23 +118,13 @@ def question_subject(question: str) -> str:
 
     English ones are stop words of the search terms already; Chinese ones are cut out here, with a space in their
     place, so that no pair of characters is formed across them.
-
-    :param question: A question in Chinese or English.
-    :returns: The rest; the question itself if nothing would be left.
     """
     subject = _CHINESE_FRAME.sub(" ", question)
     return subject if subject.strip(" ？?。，,！!") else question
 
 
 def has_shape(sentence: str, shape: Shape, question: str) -> bool:
-    """
-    Tell whether a sentence holds the kind of thing that is asked for.
-
-    :param sentence: A sentence of a source.
-    :param shape: The kind.
-    :param question: The question: what it says itself is no answer to it.
-    :returns: True if there is such a thing in it.
-    """
+    """Tell whether a sentence holds the kind of thing that is asked for."""
     if shape in ("time", "number"):
         asked = quantities(question)
         new = [q for q in quantities(sentence) if not any(q.agrees_with(other) for other in asked)]

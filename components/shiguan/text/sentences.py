@@ -75,10 +75,6 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     ```python
     sentence_spans("Mr. Li came. 他走了。")   # [(0, 12), (13, 17)]
     ```
-
-    :param text: Any text.
-    :returns: Spans in code points, end exclusive, in order, trimmed of white space. They do not overlap, and every
-        character that is not white space is in exactly one of them.
     """
     spans: list[tuple[int, int]] = []
     for start, end in _hard_segments(text):

@@ -68,10 +68,6 @@ def terms(text: str) -> list[str]:
     ```python
     terms("The governors of 范陽")  # ["governor", "范", "阳", "范阳"]
     ```
-
-    :param text: Any text.
-    :returns: Its terms, with repetitions; empty where there is nothing to search by.
-    :raises ConfigurationError: If the table of Han variants (package `opencc-python-reimplemented`) is missing.
     """
     if text.isascii():
         tokens = _ASCII_TOKEN.findall(text.lower())
@@ -97,9 +93,6 @@ def term_index(term: str) -> int:
 
     A checksum of the term, so that it needs no dictionary and is the same in every process. Two of 300,000 terms share
     a number about ten times (birthday problem over 2**32), which shifts a score by at most one term's weight.
-
-    :param term: A term, as `terms` gives it.
-    :returns: An unsigned integer of 32 bits.
     """
     index = _indices.get(term)
     if index is None:

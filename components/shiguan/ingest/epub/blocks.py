@@ -12,16 +12,7 @@ _SAMPLE = 400
 
 @dataclass
 class Block:
-    """
-    One paragraph, quote, caption, table or note of a book.
-
-    :param content: its text, with the notes that it refers to put in.
-    :param kind: `text`, `quote`, `footnote`, `caption` or `table`.
-    :param section: headings above it, outermost first.
-    :param language: what the book states, as an ISO 639-1 code; '' if it states none or its script contradicts it.
-    :param anchor: where its first character stands.
-    :param notes: where notes were put in: `start` and `end` in `content`, `anchor` of the note's own place.
-    """
+    """One paragraph, quote, caption, table or note of a book."""
 
     content: str
     kind: str
@@ -44,48 +35,26 @@ class BlockBuilder:
         self._pieces: list[str | tuple[Note, str]] = []
 
     def add(self, text: str) -> None:
-        """
-        Append text.
-
-        :param text: with its white space as it shall be.
-        """
+        """Append text."""
         self._pieces.append(text)
         self.length += len(text)
 
     def add_note(self, note: Note, text: str) -> None:
-        """
-        Append a note.
-
-        :param note: the note.
-        :param text: its text in one line.
-        """
+        """Append a note."""
         self._pieces.append((note, text))
         self.notes.append((note, text))
 
     def text(self) -> str:
-        """
-        Give the text alone.
-
-        :returns: the content without notes.
-        """
+        """Give the text alone."""
         text = "".join(piece for piece in self._pieces if isinstance(piece, str))
         return text.strip("\n").rstrip() if self.preformatted else text.strip()
 
     def has_text(self) -> bool:
-        """
-        Tell whether there is anything to show.
-
-        :returns: True if a piece holds more than white space.
-        """
+        """Tell whether there is anything to show."""
         return any(piece.strip() if isinstance(piece, str) else piece[1] for piece in self._pieces)
 
     def build(self, section: list[str]) -> Block | None:
-        """
-        Finish the block.
-
-        :param section: headings above it.
-        :returns: the block, or None if there is no text in it.
-        """
+        """Finish the block."""
         plain = self.text()
         seen = detect_language(plain[:_SAMPLE]) if self.notes or self.language else "und"
         chinese = seen == "zh"
@@ -121,10 +90,6 @@ def agrees(stated: str, seen: str) -> bool:
     Check a stated language against the script of the text.
 
     Converters often state English for every book; a wrong language is worse than none, which is then detected.
-
-    :param stated: an ISO 639 code.
-    :param seen: what the text looks like, `und` where it has no letters.
-    :returns: whether both are written in one script.
     """
     return seen == "und" or _script(seen) == _script(stated)
 

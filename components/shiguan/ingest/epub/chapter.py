@@ -27,16 +27,7 @@ class ChapterReader:
     def __init__(
         self, href: str, spine: int | None, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles
     ) -> None:
-        """
-        Prepare for a file.
-
-        :param href: its name in the archive.
-        :param spine: its place in the reading order.
-        :param language: the book's language, '' if unknown.
-        :param sections: the tracker of section paths, shared by all files of the book.
-        :param notes: the book's notes.
-        :param roles: what the book says about its parts.
-        """
+        """Prepare for a file."""
         self.blocks: list[Block] = []
         self.headings: list[Block] = []
         self._href = href
@@ -51,13 +42,7 @@ class ChapterReader:
         self._block: BlockBuilder | None = None
 
     def read(self, root: Element, *, left_out: bool) -> list[Block]:
-        """
-        Read the file.
-
-        :param root: its tree.
-        :param left_out: whether the whole file stands outside the text; its notes are found all the same.
-        :returns: its blocks; `headings` has its headings as blocks.
-        """
+        """Read the file."""
         self._sections.start_file(self._href)
         frames = [Frame(left_out=left_out, language=self._language)]
         for event, element, path in walk(root):

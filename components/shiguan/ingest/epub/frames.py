@@ -22,26 +22,7 @@ _HEADING = re.compile(r"h[1-6]$")
 
 @dataclass(eq=False)
 class Frame:
-    """
-    What holds inside one element, inherited from its parent and changed by itself.
-
-    :param path: the element's path.
-    :param start: where its text begins in the text of the file, in characters.
-    :param host: the frame of the nearest block element: anchors name it.
-    :param lines: the frame of the list, stanza or table whose lines form one block.
-    :param kind: kind of its blocks.
-    :param language: as stated.
-    :param depth: how many `section` elements are open.
-    :param table: inside a table of data.
-    :param heading: inside a heading of the book.
-    :param no_headings: headings inside are plain text.
-    :param preformatted: white space is kept.
-    :param captioned: inside a figure that has its own caption.
-    :param left_out: cover, contents and the like.
-    :param muted: a mark, a note placed elsewhere, a page number.
-    :param uncounted: no text at all.
-    :param is_block: the element is a block element.
-    """
+    """What holds inside one element, inherited from its parent and changed by itself."""
 
     element: Element | None = None
     path: str = ""
@@ -71,26 +52,13 @@ class FrameRules:
     """Opens frames by what the element is and what the book says about it."""
 
     def __init__(self, href: str, notes: NoteIndex, roles: Roles) -> None:
-        """
-        Prepare for a file.
-
-        :param href: its name in the archive.
-        :param notes: the book's notes.
-        :param roles: what the book says about its parts.
-        """
+        """Prepare for a file."""
         self._href = href
         self._notes = notes
         self._roles = roles
 
     def open(self, element: Element, path: str, parent: Frame) -> Frame:
-        """
-        Open the frame of an element, as far as it does not depend on being a block.
-
-        :param element: the element.
-        :param path: its path.
-        :param parent: the frame around it.
-        :returns: a new frame.
-        """
+        """Open the frame of an element, as far as it does not depend on being a block."""
         name = str(element.tag)
         frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS)
         if frame.uncounted or name in UNCOUNTED_ELEMENTS:
@@ -101,13 +69,7 @@ class FrameRules:
         return frame
 
     def enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
-        """
-        Complete the frame of a block element.
-
-        :param element: the element.
-        :param frame: its frame, changed in place.
-        :param parent: the frame around it.
-        """
+        """Complete the frame of a block element."""
         name = str(element.tag)
         types = tokens(element, "type", "role")
         if types & NOTE_LISTS:

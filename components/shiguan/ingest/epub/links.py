@@ -58,13 +58,7 @@ class LinkScan:
 
 
 def scan_links(files: Iterable[NoteFile], resolve: Resolve) -> LinkScan:
-    """
-    Walk all files of a book once.
-
-    :param files: the parsed files in reading order.
-    :param resolve: finds the place a link leads to, from its file's name and the link.
-    :returns: links with their targets, elements that say they are notes, and every element's place.
-    """
+    """Walk all files of a book once."""
     scan = LinkScan()
     ids: dict[tuple[str, str], Element] = {}
     for file in files:
@@ -89,52 +83,27 @@ def scan_links(files: Iterable[NoteFile], resolve: Resolve) -> LinkScan:
 
 
 def is_mark(text: str) -> bool:
-    """
-    Tell whether a link's text is a note mark: a number, a letter, a star, 注1.
-
-    :param text: the link's text.
-    :returns: True also for an empty text, a picture as a mark.
-    """
+    """Tell whether a link's text is a note mark: a number, a letter, a star, 注1."""
     return not text or bool(_MARK.fullmatch(text))
 
 
 def says_mark(link: Element) -> bool:
-    """
-    Tell whether a link declares itself a note mark.
-
-    :param link: the `a` element.
-    :returns: True for `epub:type="noteref"` and `role="doc-noteref"`.
-    """
+    """Tell whether a link declares itself a note mark."""
     return bool(tokens(link, "type", "role") & _MARK_ROLES)
 
 
 def looks_like_back(link: Element) -> bool:
-    """
-    Tell whether a link in a note may be its way back: an arrow, a mark, a line number.
-
-    :param link: the `a` element.
-    :returns: True if its text is short or it is one beyond doubt.
-    """
+    """Tell whether a link in a note may be its way back: an arrow, a mark, a line number."""
     return says_back(link) or (len(element_text(link)) <= _SHORT and not says_mark(link))
 
 
 def says_back(link: Element) -> bool:
-    """
-    Tell whether a link in a note is the way back beyond doubt, wherever it leads.
-
-    :param link: the `a` element.
-    :returns: True for `role="doc-backlink"` and for an arrow.
-    """
+    """Tell whether a link in a note is the way back beyond doubt, wherever it leads."""
     return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK_ARROW.fullmatch(element_text(link)))
 
 
 def in_note_list(element: Element) -> bool:
-    """
-    Tell whether an element stands among notes, by role or class.
-
-    :param element: the element.
-    :returns: True if it, not being a link, or an element around it says so.
-    """
+    """Tell whether an element stands among notes, by role or class."""
     return any(
         tokens(node, "type", "role") & (NOTE_LISTS | NOTES)
         or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
@@ -144,12 +113,7 @@ def in_note_list(element: Element) -> bool:
 
 
 def block_of(element: Element) -> Element:
-    """
-    Find the block that an element stands in.
-
-    :param element: the element.
-    :returns: it or the nearest block element around it.
-    """
+    """Find the block that an element stands in."""
     while str(element.tag) not in BLOCK_ELEMENTS:
         parent = element.getparent()
         if parent is None:
@@ -159,23 +123,12 @@ def block_of(element: Element) -> Element:
 
 
 def contains(outer: Element, inner: Element) -> bool:
-    """
-    Tell whether an element is another or holds it.
-
-    :param outer: the one that may hold.
-    :param inner: the one that may be held.
-    :returns: True if so.
-    """
+    """Tell whether an element is another or holds it."""
     return outer is inner or any(node is outer for node in inner.iterancestors())
 
 
 def with_wrapper(link: Element) -> Element:
-    """
-    Find what to leave out together with a mark: `<sup>[<a>1</a>]</sup>` goes as a whole.
-
-    :param link: the `a` element.
-    :returns: it or the element around it that holds nothing else.
-    """
+    """Find what to leave out together with a mark: `<sup>[<a>1</a>]</sup>` goes as a whole."""
     text = element_text(link).strip(_AROUND_MARK)
     parent = link.getparent()
     while parent is not None and str(parent.tag) in _INLINE_WRAPPERS:

@@ -25,14 +25,7 @@ class Landmark(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NavEntry:
-    """
-    One line of a table of contents.
-
-    :param label: its text.
-    :param href: the file it leads to, '' for a heading without a link.
-    :param fragment: the element's id in that file, '' for its start.
-    :param parent: the line it is indented below.
-    """
+    """One line of a table of contents."""
 
     label: str
     href: str
@@ -46,14 +39,7 @@ class NavEntry:
 
 
 def read_nav(root: Element, base: str, resolve: Resolve) -> tuple[list[NavEntry], list[Landmark]]:
-    """
-    Read an EPUB 3 navigation document.
-
-    :param root: the parsed document.
-    :param base: its name in the archive.
-    :param resolve: finds the place a link leads to, from the base's name and the link.
-    :returns: the entries of its table of contents in order, and its landmarks.
-    """
+    """Read an EPUB 3 navigation document."""
     navs = list(root.iter("nav"))
     toc = next((nav for nav in navs if "toc" in tokens(nav, "type", "role")), None)
     if toc is None:
@@ -73,14 +59,7 @@ def read_nav(root: Element, base: str, resolve: Resolve) -> tuple[list[NavEntry]
 
 
 def read_ncx(root: Element, base: str, resolve: Resolve) -> list[NavEntry]:
-    """
-    Read an EPUB 2 table of contents.
-
-    :param root: the parsed NCX.
-    :param base: its name in the archive.
-    :param resolve: finds the place a link leads to, from the base's name and the link.
-    :returns: its entries in order.
-    """
+    """Read an EPUB 2 table of contents."""
     entries: list[NavEntry] = []
     nav_map = next(root.iter("navmap"), None)
     pending: list[tuple[Element, NavEntry | None]] = [(p, None) for p in _points(nav_map)]

@@ -64,12 +64,7 @@ class NoteIndex:
     """
 
     def __init__(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
-        """
-        Find the notes.
-
-        :param files: the parsed files in reading order.
-        :param resolve: finds the place a link leads to, from its file's name and the link.
-        """
+        """Find the notes."""
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
@@ -89,22 +84,11 @@ class NoteIndex:
             note.wanted = note.wanted or not self._inside_note(mark)
 
     def is_shown(self, mark: Element) -> bool:
-        """
-        Tell whether a mark's own text is part of the sentence.
-
-        :param mark: a key of `marks`.
-        :returns: True for words like "see note 5", False for a number or a star.
-        """
+        """Tell whether a mark's own text is part of the sentence."""
         return not is_mark(element_text(mark))
 
     def text_of(self, note: Note, nesting: int = 0) -> str:
-        """
-        Give a note's text in one line, without its number and its link back; marks in it are followed three deep.
-
-        :param note: the note; it and the notes inside it count as placed from here on.
-        :param nesting: how many notes it stands in already.
-        :returns: its text.
-        """
+        """Give a note's text in one line, without its number and its link back; marks in it are followed three deep."""
         note.placed = True
         pieces: list[str] = []
         skipping: Element | None = None

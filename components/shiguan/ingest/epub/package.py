@@ -60,13 +60,7 @@ class Package:
 
 
 def read_package(archive: SafeArchive) -> Package:
-    """
-    Read the package of an EPUB 2 or 3.
-
-    :param archive: the opened book.
-    :returns: its metadata, spine, table of contents and landmarks; what is missing without harm stands in `warnings`.
-    :raises SourceError: if the archive is no EPUB, is locked, or has no spine.
-    """
+    """Read the package of an EPUB 2 or 3."""
     opf_name = _opf_name(archive)
     _refuse_locked(archive)
     opf = parse_xml(archive.read(opf_name, _MAX_PACKAGE_BYTES))
@@ -83,14 +77,7 @@ def read_package(archive: SafeArchive) -> Package:
 
 
 def resolve(archive: SafeArchive, base: str, href: str) -> Target | None:
-    """
-    Find where a link leads inside the archive.
-
-    :param archive: the opened book.
-    :param base: name of the entry that holds the link.
-    :param href: the link as written: percent encoding, another case and a fragment are allowed.
-    :returns: the place, or None where it leads outside or to an entry that does not exist.
-    """
+    """Find where a link leads inside the archive."""
     try:
         parts = urlsplit(href.strip())
     except ValueError:
@@ -109,12 +96,7 @@ def resolve(archive: SafeArchive, base: str, href: str) -> Target | None:
 
 
 def primary_language(tag: str) -> str:
-    """
-    Reduce a language tag to its language.
-
-    :param tag: such as `zh-Hans-CN`, `en_US`, `jp` or `eng`.
-    :returns: an ISO 639-1 code where there is one (`zh`, `en`, `ja`), else the tag's first part; '' for none.
-    """
+    """Reduce a language tag to its language."""
     code = tag.strip().lower().replace("_", "-").partition("-")[0]
     code = _LANGUAGE_NAMES.get(code, code)
     return code if code.isalpha() and len(code) in (2, 3) and code not in ("und", "mul", "zxx") else ""

@@ -38,14 +38,7 @@ class _File(NoteFile):
 
 
 def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Book:
-    """
-    Read an EPUB.
-
-    :param archive: the opened book.
-    :param include_front_matter: keep cover, title page, contents, copyright page and index too.
-    :returns: the book.
-    :raises SourceError: if it is no EPUB, is locked, or holds no readable text.
-    """
+    """Read an EPUB."""
     package = read_package(archive)
     warnings = list(package.warnings)
     files = list(_files(archive, package, warnings))

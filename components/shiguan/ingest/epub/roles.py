@@ -50,12 +50,7 @@ class Roles:
     """What the book and its reader want left out."""
 
     def __init__(self, landmarks: Iterable[Landmark], *, include_front_matter: bool) -> None:
-        """
-        Take in the book's landmarks.
-
-        :param landmarks: of the nav document and the guide.
-        :param include_front_matter: leave nothing out but lists of pages and landmarks.
-        """
+        """Take in the book's landmarks."""
         self._include = include_front_matter
         landmarks = list(landmarks)
         starts = {landmark.href for landmark in landmarks if landmark.kinds & _TEXT_START}
@@ -67,14 +62,7 @@ class Roles:
         }
 
     def leaves_out_file(self, href: str, root: Element, titles: Iterable[str]) -> bool:
-        """
-        Tell whether a whole file is no text of the book.
-
-        :param href: its name in the archive.
-        :param root: its tree.
-        :param titles: what the table of contents and the first heading call it.
-        :returns: True if the landmarks, its title or its being a list of links say so.
-        """
+        """Tell whether a whole file is no text of the book."""
         if self._include:
             return False
         if (href, "") in self._targets:
@@ -82,13 +70,7 @@ class Roles:
         return any(_plain(title) in _TITLES for title in titles) or _is_contents(root)
 
     def leaves_out(self, element: Element, href: str) -> bool:
-        """
-        Tell whether an element is no text of the book.
-
-        :param element: the element.
-        :param href: its file.
-        :returns: True for tables of contents, covers and the like.
-        """
+        """Tell whether an element is no text of the book."""
         types = tokens(element, "type", "role")
         if element.tag == "nav" and (not self._include or types & {"landmarks", "page-list"}):
             return True
@@ -104,24 +86,13 @@ class Roles:
         )
 
     def keeps(self, element: Element) -> bool:
-        """
-        Tell whether an element is text even inside a part that is left out.
-
-        :param element: the element.
-        :returns: True for an epigraph or a dedication.
-        """
+        """Tell whether an element is text even inside a part that is left out."""
         types = tokens(element, "type", "role")
         return bool(types & KEPT) and not types & LEFT_OUT and element.tag in _HOLDERS
 
 
 def is_page_mark(element: Element, name: str) -> bool:
-    """
-    Tell whether an element is a number of the printed page or line.
-
-    :param element: the element.
-    :param name: its tag.
-    :returns: True if it says so and holds nothing but a number.
-    """
+    """Tell whether an element is a number of the printed page or line."""
     if tokens(element, "type", "role") & _PAGE_TYPES:
         marked = True
     else:
@@ -133,13 +104,7 @@ def is_page_mark(element: Element, name: str) -> bool:
 
 
 def is_line_group(element: Element, *, by_name: bool = False) -> bool:
-    """
-    Tell whether an element holds lines that belong together, as a stanza does.
-
-    :param element: a block element.
-    :param by_name: go by its class and type only, not by the look of its children.
-    :returns: True if its class or type says so, or if it holds several short `div`s and nothing else.
-    """
+    """Tell whether an element holds lines that belong together, as a stanza does."""
     if element.tag not in ("div", "section", "blockquote", "p", "linegroup", "poem"):
         return False
     if element.tag in ("linegroup", "poem") or any(_VERSE.search(word) for word in tokens(element, "class", "type")):
@@ -155,12 +120,7 @@ def is_line_group(element: Element, *, by_name: bool = False) -> bool:
 
 
 def is_data_table(table: Element) -> bool:
-    """
-    Tell a table of data from one that only arranges the page.
-
-    :param table: a `table`.
-    :returns: False if it holds headings, quotes or tables, or one cell a row.
-    """
+    """Tell a table of data from one that only arranges the page."""
     widest = 0
     for node in table.iter():
         name = str(node.tag)
@@ -183,13 +143,7 @@ def is_data_table(table: Element) -> bool:
 
 
 def alternative_text(element: Element, *, inline: bool) -> str:
-    """
-    Give the words that stand for a picture.
-
-    :param element: an `img`, `image` or `math`.
-    :param inline: whether it stands in a line of text, where a single character may be its meaning.
-    :returns: the text, or '' if it says nothing ("cover", "image 3", a file's name).
-    """
+    """Give the words that stand for a picture."""
     if element.tag == "math":
         return " ".join(element.get("alttext", "").split())
     if tokens(element, "role") & {"presentation", "none"}:

@@ -33,12 +33,7 @@ class SectionTracker:
     """
 
     def __init__(self, entries: Iterable[NavEntry], skipped_labels: Iterable[str] = ()) -> None:
-        """
-        Prepare for a book.
-
-        :param entries: its table of contents, in order.
-        :param skipped_labels: labels that name no section, such as "Start reading".
-        """
+        """Prepare for a book."""
         self._targets: dict[tuple[str, str], NavEntry] = {}
         for entry in entries:
             key = (entry.href, entry.fragment)
@@ -57,11 +52,7 @@ class SectionTracker:
         self._path: list[str] | None = None
 
     def start_file(self, href: str) -> None:
-        """
-        Enter a file.
-
-        :param href: its name in the archive.
-        """
+        """Enter a file."""
         self._href = href
         self._headings, self._orphans = [], []
         self._text_since_heading = True
@@ -70,22 +61,11 @@ class SectionTracker:
         self._arrive(self._targets.get((href, "")))
 
     def start_element(self, element_id: str) -> None:
-        """
-        Pass an element with an id, which an entry of the table of contents may lead to.
-
-        :param element_id: the id.
-        """
+        """Pass an element with an id, which an entry of the table of contents may lead to."""
         self._arrive(self._targets.get((self._href, element_id)))
 
     def add_heading(self, text: str, level: int, depth: int, parent_path: str) -> None:
-        """
-        Pass a heading.
-
-        :param text: its text, not empty.
-        :param level: 1 to 6.
-        :param depth: how many `section` elements it stands in.
-        :param parent_path: path of the element that holds it; neighbours in it may be one heading in two lines.
-        """
+        """Pass a heading."""
         self._path = None
         self._orphans = []
         last = self._headings[-1] if self._headings else None
@@ -110,11 +90,7 @@ class SectionTracker:
         self._text_since_heading = False
 
     def end_section(self, depth: int) -> None:
-        """
-        Leave a `section` element.
-
-        :param depth: how many are still open.
-        """
+        """Leave a `section` element."""
         ended = [heading for heading in self._headings if heading.depth > depth]
         if not ended:
             return
@@ -127,11 +103,7 @@ class SectionTracker:
             self._orphans = ended
 
     def path(self) -> list[str]:
-        """
-        Tell the section path of a passage at the current place.
-
-        :returns: the headings, outermost first; a new list each time.
-        """
+        """Tell the section path of a passage at the current place."""
         if self._orphans:
             self._headings += self._orphans
             self._orphans = []

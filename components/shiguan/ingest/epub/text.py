@@ -23,12 +23,7 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\ufeff\u2061\u2062\u2063\u2064"
 
 
 def visible(text: str) -> str:
-    """
-    Drop the characters that no reader sees.
-
-    :param text: raw text of an element.
-    :returns: the same text without soft hyphens, zero width spaces and byte order marks.
-    """
+    """Drop the characters that no reader sees."""
     return text if text.isascii() else text.translate(_INVISIBLE)
 
 
@@ -39,9 +34,6 @@ def element_text(element: Element) -> str:
     All character data in document order, without the elements of `UNCOUNTED_ELEMENTS` and without invisible
     characters. Each run of white space counts as one space, and so does each start and end of an element of
     `BLOCK_ELEMENTS`; no space at either end.
-
-    :param element: an element of a tree from `shiguan.ingest.epub.trees.parse_xhtml`.
-    :returns: its text.
     """
     pieces: list[str] = []
     skipping: Element | None = None
@@ -66,14 +58,7 @@ def element_text(element: Element) -> str:
 
 
 def walk(root: Element) -> Iterator[tuple[str, Element, str]]:
-    """
-    Walk a tree in document order without recursion.
-
-    :param root: the root of a chapter.
-    :returns: `start` and `end` events with the element and its path: `/html/body/section[2]/p[1]`, where the number
-        counts siblings of that name and is left out for `html` and the first `body`. The path is an XPath for the
-        tree that `parse_xhtml` makes (local names in lower case).
-    """
+    """Walk a tree in document order without recursion."""
     paths: list[str] = [""]
     counts: list[Counter[str]] = [Counter()]
     for event, element in etree.iterwalk(root, events=("start", "end")):

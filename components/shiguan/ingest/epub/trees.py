@@ -33,9 +33,6 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
 
     In order: a byte order mark, the encoding that the file declares, UTF-8, the likeliest other encoding. Characters
     that XML forbids (NUL and other control characters) are taken out.
-
-    :param data: the file's bytes.
-    :returns: the text, and what had to be mended as clauses for a warning.
     """
     problems: list[str] = []
     text = _decode(data, problems)
@@ -46,12 +43,7 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
 
 
 def parse_xml(data: bytes) -> Element | None:
-    """
-    Parse a package file (container, OPF, NCX): entities and DTDs are ignored, errors recovered where possible.
-
-    :param data: the file's bytes.
-    :returns: the root with local names instead of qualified ones, or None if nothing can be made of it.
-    """
+    """Parse a package file (container, OPF, NCX): entities and DTDs are ignored, errors recovered where possible."""
     text, _ = decode_markup(data)
     text, _ = _without_doctype(text)
     return _parse(_neutral(text), recover=True)
@@ -62,10 +54,6 @@ def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
     Parse a chapter: as XML if it is well-formed, else as HTML, which keeps the text of any tag soup.
 
     HTML's named entities become characters; entities that the document itself declares stay as written, unexpanded.
-
-    :param data: the file's bytes.
-    :returns: the root with local names instead of qualified ones (None if there is nothing), and what had to be
-        mended as clauses for a warning.
     """
     text, problems = decode_markup(data)
     text, declares_entities = _without_doctype(text)
@@ -82,23 +70,12 @@ def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
 
 
 def local_name(tag: str) -> str:
-    """
-    Strip namespace and prefix off a tag or attribute name.
-
-    :param tag: `{namespace}name`, `prefix:name` or `name`.
-    :returns: the name alone.
-    """
+    """Strip namespace and prefix off a tag or attribute name."""
     return tag.rpartition("}")[2].rpartition(":")[2]
 
 
 def tokens(element: Element, *names: str) -> frozenset[str]:
-    """
-    Read the lower-cased words of attributes, whatever their namespace prefix.
-
-    :param element: an element.
-    :param names: local attribute names, such as `type` for `epub:type`, or `role`.
-    :returns: the words of all of them.
-    """
+    """Read the lower-cased words of attributes, whatever their namespace prefix."""
     words: set[str] = set()
     for key, value in element.attrib.items():
         if local_name(str(key)) in names:

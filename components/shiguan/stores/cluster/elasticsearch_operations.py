@@ -37,15 +37,7 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
     def write_documents(  # type: ignore[override]  # the time of the refresh is not the caller's choice
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
-        """
-        Store passages in batches; when it returns, they are found.
-
-        :param documents: The passages.
-        :param policy: What to do about ids that are stored already. OVERWRITE is the fast one, and for ids that are
-            hashes of all that a passage is the right one.
-        :returns: How many were written.
-        :raises StoreError: If the server refused passages; the message names them and why, the others are written.
-        """
+        """Store passages in batches; when it returns, they are found."""
         for document in documents:
             clashes = _DOCUMENT_KEYS & document.meta.keys()
             if clashes:
@@ -72,34 +64,18 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         return self._bulk(actions, "write", len(documents))
 
     def delete_documents(self, document_ids: list[str]) -> None:  # type: ignore[override]  # as above
-        """
-        Delete passages; ids that are not stored are no error.
-
-        :param document_ids: Their ids.
-        :raises StoreError: If the server refused some; the message names them.
-        """
+        """Delete passages; ids that are not stored are no error."""
         self._ensure_initialized()
         if document_ids:
             actions = ({"_op_type": "delete", "_id": document_id} for document_id in document_ids)
             self._bulk(actions, "delete", len(document_ids))
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """
-        Give the passages that match; up to a thousand, such as parents by id, come in one request.
-
-        :param filters: A Haystack filter; all passages without one.
-        :returns: The passages by id.
-        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
-        """
+        """Give the passages that match; up to a thousand, such as parents by id, come in one request."""
         return [self._deserialize_document(hit) for hit in self._hits(filters, _PAGE, source=True)]
 
     def get_documents_by_id(self, document_ids: list[str]) -> list[Document]:
-        """
-        Give passages by id.
-
-        :param document_ids: Their ids.
-        :returns: The passages in the order of their ids; ids that are not stored are left out.
-        """
+        """Give passages by id."""
         found: dict[str, Document] = {}
         for start in range(0, len(document_ids), _PAGE - 1):
             ids = document_ids[start : start + _PAGE - 1]
@@ -108,33 +84,15 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         return [found[document_id] for document_id in document_ids if document_id in found]
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """
-        Give the ids of the passages that match, without reading the passages.
-
-        :param filters: A Haystack filter; all passages without one.
-        :returns: Their ids, sorted.
-        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
-        """
+        """Give the ids of the passages that match, without reading the passages."""
         return [hit["_id"] for hit in self._hits(filters, _ID_PAGE, source=False)]
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """
-        Give some meta fields of the passages that match, without reading the passages.
-
-        :param filters: A Haystack filter; all passages without one.
-        :param fields: Their names.
-        :returns: For each passage, those of the fields that it has.
-        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
-        """
+        """Give some meta fields of the passages that match, without reading the passages."""
         return [hit.get("_source") or {} for hit in self._hits(filters, _ID_PAGE, source={"includes": fields})]
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
-        """
-        Tell which passages are stored, also those written a moment ago.
-
-        :param document_ids: Ids to look for.
-        :returns: Those that are stored.
-        """
+        """Tell which passages are stored, also those written a moment ago."""
         self._ensure_initialized()
         found: set[str] = set()
         with self.server.reporting():
@@ -145,34 +103,18 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         return found
 
     def count_documents(self) -> int:
-        """
-        Count the passages.
-
-        :returns: How many are stored.
-        """
+        """Count the passages."""
         with self.server.reporting():
             return int(super().count_documents())
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """
-        Count the passages that match.
-
-        :param filters: A Haystack filter.
-        :returns: How many match.
-        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
-        """
+        """Count the passages that match."""
         checked = servable(filters, self.schema.keyword_fields)
         with self.server.reporting():
             return int(super().count_documents_by_filter(checked) if checked else super().count_documents())
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:  # type: ignore[override]  # as above
-        """
-        Delete the passages that match.
-
-        :param filters: A Haystack filter.
-        :returns: How many were deleted.
-        :raises RefusedError: If the filter is empty, malformed, or asks what this deployment cannot answer.
-        """
+        """Delete the passages that match."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
         checked = servable(filters, self.schema.keyword_fields)

@@ -20,16 +20,7 @@ _CJK = ["<IDEOGRAPHIC>", "<HIRAGANA>", "<KATAKANA>", "<HANGUL>", "<SOUTHEAST_ASI
 
 @dataclass(frozen=True)
 class ElasticsearchSchema:
-    """
-    What an index looks like.
-
-    :param searched: Whether passages are found by their words here; parents are only fetched.
-    :param keyword_fields: Further meta fields to filter by.
-    :param bm25_fields: Meta fields with text that a passage is found by beside its content.
-    :param bm25_k1: How slowly repetitions of a word stop to count.
-    :param bm25_b: How much words of a long passage count less, 0 to 1.
-    :param shards: Primary shards; fixed when the index is made.
-    """
+    """What an index looks like."""
 
     searched: bool
     keyword_fields: Sequence[str]
@@ -41,8 +32,6 @@ class ElasticsearchSchema:
     def mappings(self) -> dict[str, Any]:
         """
         State every field that is indexed; all others are kept and returned, and no new one can change the mapping.
-
-        :returns: The mapping, with its own fingerprint in `_meta`.
         """
         keyword: dict[str, Any] = {"type": "keyword", "ignore_above": _LONGEST_KEYWORD}
         properties: dict[str, Any] = {"id": {"type": "keyword"}}
@@ -64,8 +53,6 @@ class ElasticsearchSchema:
         State the index's settings: shards, BM25 and analysis.
 
         Replicas follow the number of nodes: none on a single one, which then is green, one copy on more.
-
-        :returns: The settings for an index template.
         """
         index: dict[str, Any] = {"number_of_shards": self.shards, "auto_expand_replicas": "0-1"}
         if not self.searched:
@@ -79,12 +66,7 @@ class ElasticsearchSchema:
         return {"index": index}
 
     def template(self, index: str) -> dict[str, Any]:
-        """
-        Write the index template: the only way for settings to reach an index, whoever makes it.
-
-        :param index: The index's name, the template's only pattern.
-        :returns: The body for `PUT _index_template/<index>`.
-        """
+        """Write the index template: the only way for settings to reach an index, whoever makes it."""
         return {
             "index_patterns": [index],
             "priority": 500,
@@ -93,12 +75,7 @@ class ElasticsearchSchema:
         }
 
     def differences(self, mappings: dict[str, Any]) -> list[str]:
-        """
-        Compare an index with what it should be.
-
-        :param mappings: The mapping that the server gives.
-        :returns: A clause for each difference; empty if there is none.
-        """
+        """Compare an index with what it should be."""
         expected = self.mappings()
         found = [
             f"`{path}` is {theirs or 'missing'}, expected {ours}"

@@ -15,12 +15,6 @@ def make_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -
     Make the template and then the index, where they are not there yet.
 
     Runs as often as one likes, also at once from several machines: whoever comes second finds the work done.
-
-    :param client: A client of the server.
-    :param index: The index's name.
-    :param schema: What it looks like.
-    :returns: What was done, a clause for each thing.
-    :raises StoreError: If there is an index of that name with other fields.
     """
     template = schema.template(index)
     # Two processes that write the same template at once: one gets a conflict, and finds it written the next time.
@@ -52,14 +46,7 @@ def make_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -
 
 
 def inspect_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -> dict[str, Any]:
-    """
-    Tell how an index does.
-
-    :param client: A client of the server.
-    :param index: The index's name.
-    :param schema: What it should look like.
-    :returns: `version`, `health`, `documents` (None where there is no index) and `problems`, a clause for each.
-    """
+    """Tell how an index does."""
     version = client.info()["version"]["number"]
     problems = []
     try:

@@ -44,21 +44,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchOperations):
         shards: int = 1,
         timeout: float = 10.0,
     ) -> None:
-        """
-        Describe the store; nothing is opened yet.
-
-        :param index: The index's name, in lower case.
-        :param address: Where the server is: one URL, or several of one cluster with commas between them.
-        :param api_key: The encoded API key; None, or an unset variable, for a server without keys.
-        :param searched: Whether passages are found by their words; parents are only fetched.
-        :param bm25_fields: Meta fields that a passage is found by beside its content, such as `title`.
-        :param bm25_k1: How slowly repetitions of a word stop to count.
-        :param bm25_b: How much words of a long passage count less, 0 to 1.
-        :param keyword_fields: Further meta fields, each with one text, to filter by.
-        :param shards: Primary shards, fixed when the index is made; one for every 20 to 40 GB.
-        :param timeout: Seconds to wait for an answer.
-        :raises ValueError: If a parameter is out of its range.
-        """
+        """Describe the store; nothing is opened yet."""
         if not index or index != index.lower() or index[0] in "-_+." or not set(index).isdisjoint(' "*\\<|,>/?#:'):
             raise ValueError(f"`index` must be a lower-case Elasticsearch index name, got {index!r}.")
         if bm25_k1 < 0 or not 0 <= bm25_b <= 1:
@@ -85,11 +71,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchOperations):
         super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Write the store's parameters, without secrets.
-
-        :returns: What `from_dict` takes.
-        """
+        """Write the store's parameters, without secrets."""
         return default_to_dict(
             self,
             index=self.index,
@@ -106,32 +88,17 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchOperations):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "ElasticsearchStore":
-        """
-        Make a store from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The store.
-        """
+        """Make a store from its parameters."""
         return default_from_dict(cls, data)
 
     def set_up(self) -> list[str]:
-        """
-        Make the index template and the index, where they are not there yet; safe to run twice, and twice at once.
-
-        :returns: What was done, a sentence for each thing.
-        :raises StoreError: If the index is there with other fields.
-        """
+        """Make the index template and the index, where they are not there yet; safe to run twice, and twice at once."""
         with self.server.reporting(), self._connect() as client:
             done = make_index(client, self.index, self.schema)
         return [f"{self.server.place}: {clause}" for clause in done]
 
     def status(self) -> list[dict[str, Any]]:
-        """
-        Tell how the index does.
-
-        :returns: One entry with `server`, `name`, `version`, `health` (`unreachable` where nobody answers),
-            `documents` and `problems`.
-        """
+        """Tell how the index does."""
         entry = {"server": self.server.place, "name": self.index}
         try:
             with self.server.reporting(), self._connect() as client:

@@ -30,15 +30,7 @@ class QdrantOperations(QdrantDocumentStore):
     keyword_fields: list[str] | None
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
-        """
-        Store children in batches; when it returns, they are found.
-
-        :param documents: The children, each with its embedding.
-        :param policy: What to do about ids that are stored already. OVERWRITE is the fast one: the others read all
-            vectors back first.
-        :returns: How many were written.
-        :raises StoreError: If the server refused children; the message names them and why, the others are written.
-        """
+        """Store children in batches; when it returns, they are found."""
         client = self._open_client()
         with self.server.reporting():
             chosen = self._handle_duplicate_documents(documents, policy)
@@ -56,45 +48,23 @@ class QdrantOperations(QdrantDocumentStore):
         return len(chosen)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """
-        Delete children; ids that are not stored are no error.
-
-        :param document_ids: Their ids.
-        """
+        """Delete children; ids that are not stored are no error."""
         self._open_client()
         with self.server.reporting():
             for start in range(0, len(document_ids), _PAGE):
                 super().delete_documents(document_ids[start : start + _PAGE])
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """
-        Give the ids of the children that match, without reading vectors.
-
-        :param filters: A Haystack filter; all children without one.
-        :returns: Their ids, in no particular but a stable order.
-        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
-        """
+        """Give the ids of the children that match, without reading vectors."""
         return [str(payload["id"]) for payload in self._payloads(filters, ["id"])]
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """
-        Give some meta fields of the children that match, without reading vectors.
-
-        :param filters: A Haystack filter; all children without one.
-        :param fields: Their names.
-        :returns: For each child, those of the fields that it has.
-        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
-        """
+        """Give some meta fields of the children that match, without reading vectors."""
         wanted = [f"meta.{field}" for field in fields]
         return [payload.get("meta") or {} for payload in self._payloads(filters, wanted)]
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
-        """
-        Tell which children are stored.
-
-        :param document_ids: Ids to look for.
-        :returns: Those that are stored.
-        """
+        """Tell which children are stored."""
         client = self._open_client()
         found: set[str] = set()
         for start in range(0, len(document_ids), _PAGE):
@@ -105,23 +75,12 @@ class QdrantOperations(QdrantDocumentStore):
         return found
 
     def count_documents(self) -> int:
-        """
-        Count the children.
-
-        :returns: How many are stored.
-        """
+        """Count the children."""
         with self.server.reporting():
             return int(super().count_documents())
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """
-        Delete the children that match.
-
-        :param filters: A Haystack filter.
-        :returns: How many were deleted.
-        :raises RefusedError: If the filter is malformed, or asks what this deployment cannot answer.
-        :raises ValueError: If the filter is empty.
-        """
+        """Delete the children that match."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
         with self.server.reporting():

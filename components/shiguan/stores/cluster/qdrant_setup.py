@@ -16,12 +16,6 @@ def make_collection(
 
     Never deletes: Haystack's own way removes a collection that another process made in between. Runs as often as one
     likes, also at once from several machines.
-
-    :param client: A client of the server.
-    :param collection: The collection's name.
-    :param config: What `create_collection` takes.
-    :param payload_indexes: The schema of each payload field that is filtered by.
-    :returns: What was done, a clause for each thing.
     """
     done = [f"collection {collection} was there"]
     if not client.collection_exists(collection):
@@ -43,16 +37,7 @@ def make_collection(
 def inspect_collection(
     client: QdrantClient, collection: str, config: dict[str, Any], payload_indexes: dict[str, Any]
 ) -> dict[str, Any]:
-    """
-    Tell how a collection does.
-
-    :param client: A client of the server.
-    :param collection: The collection's name.
-    :param config: What it should have been made with.
-    :param payload_indexes: The payload fields that should have an index.
-    :returns: `version`, `health`, `documents` (None where there is no collection), `indexed` (vectors in the graph) and
-        `problems`, a clause for each.
-    """
+    """Tell how a collection does."""
     version = client.info().version
     if not client.collection_exists(collection):
         return {
@@ -78,13 +63,7 @@ def inspect_collection(
 
 
 def vector_differences(info: Any, expected: Any) -> list[str]:
-    """
-    Compare a collection's vectors with what they should be.
-
-    :param info: What the server says about the collection.
-    :param expected: The `VectorParams` that it should have been made with.
-    :returns: A clause for each difference; empty if there is none.
-    """
+    """Compare a collection's vectors with what they should be."""
     actual = info.config.params.vectors
     if actual is None or isinstance(actual, dict):
         return ["it holds named vectors and was not made by `shiguan stores init`"]

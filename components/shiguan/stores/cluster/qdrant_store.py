@@ -47,22 +47,7 @@ class QdrantStore(TenantGuarded, QdrantOperations):
         replication_factor: int | None = None,
         timeout: int = 10,
     ) -> None:
-        """
-        Describe the store; nothing is opened yet.
-
-        :param index: The collection's name.
-        :param embedding_dim: Length of the embeddings.
-        :param address: Where the server is, one URL.
-        :param api_key: Its key; None, or an unset variable, for a server without one.
-        :param keyword_fields: Further meta fields, each with one text, to filter by.
-        :param on_disk: Whether full vectors stay on disk; with quantised ones in memory that costs little time.
-        :param hnsw_config: The graph's parameters, in Qdrant's words.
-        :param quantization_config: How vectors are made smaller for the search, in Qdrant's words.
-        :param shard_number: Shards of a cluster with several nodes; fixed when the collection is made.
-        :param replication_factor: Copies of each shard in such a cluster.
-        :param timeout: Seconds to wait for an answer.
-        :raises ValueError: If a number is not positive or the name is empty.
-        """
+        """Describe the store; nothing is opened yet."""
         if not index or not set(index).isdisjoint('/ \\?#:*"<>|'):
             raise ValueError(f"`index` must be a plain collection name, got {index!r}.")
         if embedding_dim < 1:
@@ -88,11 +73,7 @@ class QdrantStore(TenantGuarded, QdrantOperations):
         self._opening = threading.Lock()
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Write the store's parameters, without secrets.
-
-        :returns: What `from_dict` takes.
-        """
+        """Write the store's parameters, without secrets."""
         return default_to_dict(
             self,
             index=self.index,
@@ -110,20 +91,12 @@ class QdrantStore(TenantGuarded, QdrantOperations):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "QdrantStore":
-        """
-        Make a store from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The store.
-        """
+        """Make a store from its parameters."""
         return default_from_dict(cls, data)
 
     def set_up(self) -> list[str]:
         """
         Make the collection and its payload indexes, where they are not there yet; safe to run twice, and twice at once.
-
-        :returns: What was done, a sentence for each thing.
-        :raises StoreError: If the collection is there for other vectors.
         """
         client = self._connect()
         try:
@@ -135,12 +108,7 @@ class QdrantStore(TenantGuarded, QdrantOperations):
         return [f"{self.server.place}: {clause}" for clause in done]
 
     def status(self) -> list[dict[str, Any]]:
-        """
-        Tell how the collection does.
-
-        :returns: One entry with `server`, `name`, `version`, `health` (`unreachable` where nobody answers),
-            `documents`, `indexed` and `problems`.
-        """
+        """Tell how the collection does."""
         entry = {"server": self.server.place, "name": self.index}
         client = self._connect()
         try:

@@ -35,11 +35,6 @@ def servable(filters: dict[str, Any] | None, keyword_fields: Collection[str] = (
     NOT of several conditions as "none of them" where Haystack means "not all of them", an empty list as no condition
     at all, and a field without `meta.` as another field; Elasticsearch finds nothing under a field that it has no
     index for, so that `!=` finds everything. What can be written otherwise is; the rest is refused by name.
-
-    :param filters: A Haystack filter; None and `{}` match everything.
-    :param keyword_fields: Further meta fields with one text each that both servers have an index for.
-    :returns: An equal filter whose fields all begin with `meta.`, but for `id`.
-    :raises RefusedError: If the filter is malformed, or no server could give it its meaning.
     """
     return _servable(filters, {*KEYWORD_FIELDS, *keyword_fields}) if filters else {}
 

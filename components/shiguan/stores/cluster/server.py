@@ -20,14 +20,7 @@ _BUSY = (429, 502, 503, 504)
 
 @dataclass(frozen=True)
 class Server:
-    """
-    One server as a person knows it.
-
-    :param name: Its product's name.
-    :param address: Where it is: one URL, or several with commas between them.
-    :param variable: The environment variable that the address stands in.
-    :param key_variable: The one for its API key.
-    """
+    """One server as a person knows it."""
 
     name: str
     address: Secret
@@ -35,12 +28,7 @@ class Server:
     key_variable: str
 
     def urls(self) -> list[str]:
-        """
-        Read the address.
-
-        :returns: One or more URLs, as they were written; they may hold a password.
-        :raises ConfigurationError: If there is none, or it is no HTTP address.
-        """
+        """Read the address."""
         try:
             value = self.address.resolve_value()
         except ValueError:
@@ -72,13 +60,7 @@ class Server:
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """
-        Turn what the client libraries raise into errors that name the server and the next step.
-
-        :yields: Nothing; use as `with server.reporting():`.
-        :raises StoreUnavailableError: If the server cannot be reached or is overloaded.
-        :raises StoreError: If it refuses the credentials or the request.
-        """
+        """Turn what the client libraries raise into errors that name the server and the next step."""
         try:
             yield
         except ShiguanError:
@@ -123,12 +105,7 @@ class Server:
 
 
 def bare_url(url: str) -> str:
-    """
-    Take the secrets out of an address.
-
-    :param url: A URL, with or without user name and password.
-    :returns: Scheme, host, port and path.
-    """
+    """Take the secrets out of an address."""
     parts = urlsplit(url)
     try:
         port = f":{parts.port}" if parts.port else ""

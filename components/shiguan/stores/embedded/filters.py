@@ -31,13 +31,7 @@ _MISSING_KEY = "'{key}' key missing in {condition}. See the metadata filtering p
 
 @dataclass(frozen=True)
 class EngineFilter:
-    """
-    What the engine can do about a filter.
-
-    :param condition: Matches every document that the filter matches; `None` matches all documents.
-    :param exact: Whether it matches no other document. If not, `matches` decides on each.
-    :param nothing: Whether no document can match.
-    """
+    """What the engine can do about a filter."""
 
     condition: Any = None
     exact: bool = True
@@ -56,10 +50,6 @@ def translate(filters: dict[str, Any] | None) -> EngineFilter:
     The result follows `haystack.utils.filters.document_matches_filter` with one exception: where that function raises
     because the value of some document cannot be compared (a text with a number), the document just does not match,
     so that one document's odd value cannot break the queries of others.
-
-    :param filters: A Haystack filter; `None` and `{}` match every document.
-    :returns: The engine's part of it.
-    :raises FilterError: If the filter is malformed, or no document could ever be compared with its value.
     """
     if not filters:
         return _ALL
@@ -67,13 +57,7 @@ def translate(filters: dict[str, Any] | None) -> EngineFilter:
 
 
 def matches(filters: dict[str, Any], document: Document) -> bool:
-    """
-    Decide on one document, for filters that the engine cannot decide on.
-
-    :param filters: A filter that `translate` has accepted.
-    :param document: A document with the fields that the filter names.
-    :returns: Whether it matches.
-    """
+    """Decide on one document, for filters that the engine cannot decide on."""
     if "field" in filters:
         return _compare(filters["operator"], _value(document, filters["field"]), filters["value"])
     results = (matches(condition, document) for condition in filters["conditions"])
@@ -82,12 +66,7 @@ def matches(filters: dict[str, Any], document: Document) -> bool:
 
 
 def names_embedding(filters: dict[str, Any]) -> bool:
-    """
-    Tell whether a filter looks at the documents' embeddings.
-
-    :param filters: A filter that `translate` has accepted.
-    :returns: Whether any of its conditions names the field `embedding`.
-    """
+    """Tell whether a filter looks at the documents' embeddings."""
     if "field" in filters:
         return bool(filters["field"] == "embedding")
     return any(names_embedding(condition) for condition in filters["conditions"])

@@ -33,9 +33,6 @@ class HnswBuilder:
 
     The engine's own `optimize` holds the interpreter until it is done, minutes for a large store, so a thread cannot
     run it beside searches; a process can. A kill at any moment leaves the old shard in its place.
-
-    :param shard: The open folder.
-    :param dimensions: Length of its vectors.
     """
 
     def __init__(self, shard: "Shard", dimensions: int) -> None:
@@ -54,20 +51,11 @@ class HnswBuilder:
         self._thread.start()
 
     def note(self, point_ids: list[str]) -> None:
-        """
-        Take notice of a write; called with the store's write lock held.
-
-        :param point_ids: Points that were written or deleted.
-        """
+        """Take notice of a write; called with the store's write lock held."""
         self._changed.update(point_ids)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """
-        Wait for the end.
-
-        :param timeout: Seconds to wait at most; `None` for no limit.
-        :returns: Whether it ended.
-        """
+        """Wait for the end."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 

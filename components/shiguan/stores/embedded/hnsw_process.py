@@ -20,12 +20,7 @@ from qdrant_edge import (
 
 
 def build(folder: str, dimensions: int) -> None:
-    """
-    Merge a shard's segments into one and build the graph of its vectors.
-
-    :param folder: The shard's folder, which no other process has open.
-    :param dimensions: Length of its vectors.
-    """
+    """Merge a shard's segments into one and build the graph of its vectors."""
     config = EdgeConfig(
         vectors={"dense": EdgeVectorParams(size=dimensions, distance=Distance.Dot)},
         sparse_vectors={"bm25": EdgeSparseVectorParams(modifier=Modifier.Idf)},

@@ -19,24 +19,13 @@ _UNIT_TOLERANCE = 1e-5
 
 
 class PointWriter:
-    """
-    Makes points with the vectors of one store format.
-
-    :param form: The store's format.
-    """
+    """Makes points with the vectors of one store format."""
 
     def __init__(self, form: ShardFormat) -> None:
         self.form = form
 
     def point(self, document: Document, order: int) -> Point:
-        """
-        Make the point of a document.
-
-        :param document: The document, which stays as it is.
-        :param order: Its place among the written documents.
-        :returns: The point.
-        :raises ValueError: If its embedding does not fit the store, or its meta is not JSON.
-        """
+        """Make the point of a document."""
         if document.blob is not None:
             logger.warning("The blob of document {id} is not stored; only texts are.", id=document.id)
         payload = points.encode_payload(document, order)
@@ -60,25 +49,12 @@ class PointWriter:
         return Point(points.point_id(document.id), vectors, payload)
 
     def document_vector(self, document: Document) -> np.ndarray:
-        """
-        Make a document's vector.
-
-        :param document: The document, with its embedding.
-        :returns: The vector to store, float32. Shape: (embedding_dim,).
-        :raises ValueError: If the embedding is missing or does not fit the store.
-        """
+        """Make a document's vector."""
         given = np.asarray([] if document.embedding is None else document.embedding, dtype=np.float64)
         return self._fitted(given, f"The embedding of document `{document.id}`")
 
     def query_vector(self, embedding: list[float]) -> list[float]:
-        """
-        Make a question's vector.
-
-        :param embedding: Shape: (embedding_dim,).
-        :returns: The vector to search by.
-        :raises StoreError: If the store has no vectors.
-        :raises ValueError: If the embedding does not fit the store.
-        """
+        """Make a question's vector."""
         if self.form.embedding_dim is None:
             raise StoreError(
                 "The store cannot be searched by vectors, because its `embedding_dim` is None. Search the store of "

@@ -32,45 +32,23 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 def point_id(document_id: str) -> str:
-    """
-    Give the engine's id of a document.
-
-    :param document_id: Any text.
-    :returns: A UUID made from it (version 5), because the engine knows only UUIDs and integers.
-    """
+    """Give the engine's id of a document."""
     return str(uuid.uuid5(_NAMESPACE, document_id))
 
 
 def encode_key(key: str) -> str:
-    """
-    Give the name of a meta key in the payload.
-
-    :param key: A key of a document's meta, or of an object in it.
-    :returns: The key itself, or one that cannot be taken for the marks of this module.
-    """
+    """Give the name of a meta key in the payload."""
     return COMPOUND + key if key.startswith(COMPOUND) else key
 
 
 def meta_path(name: str) -> str:
-    """
-    Give the payload path of a meta field.
-
-    :param name: The field's name; dots lead into nested objects.
-    :returns: The path, for filters, indexes and selectors.
-    """
+    """Give the payload path of a meta field."""
     keys = (encode_key(key) for key in name.split("."))
     return ".".join([META, *(key if _PLAIN_KEY.fullmatch(key) else f'"{key}"' for key in keys)])
 
 
 def encode_meta(meta: dict[str, Any], path: str = "meta") -> dict[str, Any]:
-    """
-    Turn a document's meta into a payload that filters match exactly.
-
-    :param meta: JSON values: texts, numbers, truth values, `None`, lists and objects with texts as keys.
-    :param path: Where the object stands, for messages.
-    :returns: The payload; `decode_meta` gives back an equal meta, with tuples as lists.
-    :raises ValueError: If a value is not JSON.
-    """
+    """Turn a document's meta into a payload that filters match exactly."""
     encoded = {}
     for key, value in meta.items():
         if not isinstance(key, str):
@@ -80,22 +58,12 @@ def encode_meta(meta: dict[str, Any], path: str = "meta") -> dict[str, Any]:
 
 
 def decode_meta(payload: dict[str, Any]) -> dict[str, Any]:
-    """
-    Give back the meta that `encode_meta` took.
-
-    :param payload: A payload or a part of its keys.
-    :returns: The meta.
-    """
+    """Give back the meta that `encode_meta` took."""
     return {(key[1:] if key.startswith(COMPOUND) else key): decode_value(value) for key, value in payload.items()}
 
 
 def decode_value(value: Any) -> Any:
-    """
-    Give back one value of a meta.
-
-    :param value: The value in the payload.
-    :returns: The value in the meta.
-    """
+    """Give back one value of a meta."""
     if not isinstance(value, dict):
         return value
     return json.loads(value[COMPOUND]) if COMPOUND in value else decode_meta(value)
@@ -129,14 +97,7 @@ def _compound(value: Any, path: str) -> dict[str, Any]:
 
 
 def encode_payload(document: Document, order: int) -> dict[str, Any]:
-    """
-    Turn a document into a payload, all but its embedding.
-
-    :param document: The document; its `blob` and `score` are not stored.
-    :param order: Its place among the written documents.
-    :returns: The payload.
-    :raises ValueError: If its meta is not JSON.
-    """
+    """Turn a document into a payload, all but its embedding."""
     payload = {ID: document.id, CONTENT: document.content, META: encode_meta(document.meta), ORDER: order}
     if document.sparse_embedding is not None:
         payload[SPARSE] = json.dumps(document.sparse_embedding.to_dict())
@@ -144,13 +105,7 @@ def encode_payload(document: Document, order: int) -> dict[str, Any]:
 
 
 def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:
-    """
-    Give back a document.
-
-    :param payload: The whole payload of its point.
-    :param vector: The point's vectors, if the embedding is wanted.
-    :returns: The document, its score `None`.
-    """
+    """Give back a document."""
     sparse = payload.get(SPARSE)
     embedding = None
     if vector is not None:
@@ -166,50 +121,27 @@ def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:
 
 
 def encode_embedding(values: np.ndarray) -> str:
-    """
-    Write an embedding as text, exactly.
-
-    :param values: Shape: (dimensions,), float64.
-    :returns: `f4:` or `f8:` and the numbers' bytes in base64, four bytes each where that loses nothing.
-    """
+    """Write an embedding as text, exactly."""
     single = values.astype("<f4")
     kind, array = ("f4", single) if np.array_equal(single.astype("<f8"), values) else ("f8", values.astype("<f8"))
     return f"{kind}:{base64.b64encode(array.tobytes()).decode()}"
 
 
 def decode_embedding(text: str) -> list[float]:
-    """
-    Read an embedding written by `encode_embedding`.
-
-    :param text: What it returned.
-    :returns: The numbers.
-    """
+    """Read an embedding written by `encode_embedding`."""
     kind, _, data = text.partition(":")
     numbers: list[float] = np.frombuffer(base64.b64decode(data), dtype=f"<{kind}").tolist()
     return numbers
 
 
 def bm25_document_vector(texts: Iterable[str], k1: float, b: float, average_length: float) -> SparseVector | None:
-    """
-    Give the document's side of BM25: the weight of each of its terms, without the IDF, which the engine knows.
-
-    :param texts: The texts of the document.
-    :param k1: How slowly repetitions of a term stop to count.
-    :param b: How much a long document's terms count less, 0 to 1.
-    :param average_length: The length, in terms, that counts as neither long nor short.
-    :returns: tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average_length)) for each term; `None` without terms.
-    """
+    """Give the document's side of BM25: the weight of each of its terms, without the IDF, which the engine knows."""
     counts = Counter(index for text in texts for index in map(term_index, terms(text)))
     norm = k1 * (1 - b + b * counts.total() / average_length)
     return SparseVector(list(counts), [tf * (k1 + 1) / (tf + norm) for tf in counts.values()]) if counts else None
 
 
 def bm25_query_vector(query: str) -> SparseVector | None:
-    """
-    Give the question's side of BM25: how often it has each term.
-
-    :param query: The question.
-    :returns: Its terms and their counts; `None` if it has none.
-    """
+    """Give the question's side of BM25: how often it has each term."""
     counts = Counter(map(term_index, terms(query)))
     return SparseVector(list(counts), [float(count) for count in counts.values()]) if counts else None

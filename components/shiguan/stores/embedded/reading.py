@@ -37,11 +37,6 @@ def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
 
     Where the engine cannot decide (dates, lists, numbers beyond 2**53), the documents that it cannot rule out are read
     and decided on one by one, and the result names them by id.
-
-    :param edge: The engine.
-    :param filters: A Haystack filter.
-    :returns: The engine's filter; `None` for all documents.
-    :raises FilterError: If the filter is malformed.
     """
     plan = translate(filters)
     if plan.nothing:
@@ -62,75 +57,35 @@ def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
 def scroll(
     edge: EdgeShard, filters: dict[str, Any] | None, with_payload: Any, with_vector: Any = False
 ) -> Iterator[Any]:
-    """
-    Read the documents that match, page by page.
-
-    :param edge: The engine.
-    :param filters: A Haystack filter.
-    :param with_payload: Whether to read the payload, or a selector of it.
-    :param with_vector: Whether to read the vectors, or their names.
-    :returns: The engine's records, in the order of its ids.
-    :raises FilterError: If the filter is malformed.
-    """
+    """Read the documents that match, page by page."""
     return _pages(edge, resolve(edge, filters), with_payload, with_vector)
 
 
 def scroll_records(edge: EdgeShard, condition: Filter | None, with_payload: Any) -> Iterator[Any]:
-    """
-    Read the records that match one of the engine's filters.
-
-    :param edge: The engine.
-    :param condition: The engine's filter.
-    :param with_payload: A selector of the payload.
-    :returns: The engine's records.
-    """
+    """Read the records that match one of the engine's filters."""
     return _pages(edge, condition, with_payload, False)
 
 
 def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
-    """
-    Tell which documents are stored.
-
-    :param edge: The engine.
-    :param document_ids: Ids to look for.
-    :returns: Those that are stored.
-    """
+    """Tell which documents are stored."""
     by_point = {points.point_id(document_id): document_id for document_id in document_ids}
     records = edge.retrieve(list(by_point), with_payload=False, with_vector=False)
     return {by_point[str(record.id)] for record in records}
 
 
 def count_vectors(edge: EdgeShard) -> int:
-    """
-    Count the documents that have a vector.
-
-    :param edge: The engine.
-    :returns: How many have one.
-    """
+    """Count the documents that have a vector."""
     return int(edge.count(CountRequest(exact=True, filter=Filter(must=[HasVectorCondition(points.DENSE)]))))
 
 
 def without_vector(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter:
-    """
-    Turn a Haystack filter into one of the engine for documents that match and have no vector.
-
-    :param edge: The engine.
-    :param filters: A Haystack filter.
-    :returns: The engine's filter.
-    """
+    """Turn a Haystack filter into one of the engine for documents that match and have no vector."""
     condition = resolve(edge, filters)
     return Filter(must=[condition] if condition else None, must_not=[HasVectorCondition(points.DENSE)])
 
 
 def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[str, int]:
-    """
-    Count the documents by a meta field that is indexed.
-
-    :param edge: The engine.
-    :param field: The field, which holds one text.
-    :param condition: Which documents.
-    :returns: How many have each of its values.
-    """
+    """Count the documents by a meta field that is indexed."""
     request = FacetRequest(points.meta_path(field), limit=10_000_000, exact=True, filter=condition)
     return {str(hit.value): hit.count for hit in edge.facet(request).hits}
 
@@ -145,18 +100,7 @@ def search_terms(
     meta_fields: list[str] | None,
     return_content: bool,
 ) -> list[Document]:
-    """
-    Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`.
-
-    :param edge: The engine.
-    :param query: The question.
-    :param filters: A Haystack filter.
-    :param live_statistics: Whether to count documents and terms anew for the IDF, because some were deleted.
-    :param top_k: How many documents at most.
-    :param meta_fields: Meta fields to return; `None` for all.
-    :param return_content: Whether to return the contents.
-    :returns: The documents, best first.
-    """
+    """Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`."""
     vector = points.bm25_query_vector(query)
     if vector is None:
         translate(filters)  # a malformed filter is an error whatever the question
@@ -176,17 +120,7 @@ def search_vectors(
     meta_fields: list[str] | None,
     return_content: bool,
 ) -> list[Document]:
-    """
-    Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`.
-
-    :param edge: The engine.
-    :param vector: The embedding, normalised where the similarity is the cosine.
-    :param filters: A Haystack filter.
-    :param top_k: How many documents at most.
-    :param meta_fields: Meta fields to return; `None` for all.
-    :param return_content: Whether to return the contents.
-    :returns: The documents, best first.
-    """
+    """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     # At the engine's default of 100 candidates, a graph loses more neighbours.
     params = SearchParams(hnsw_ef=max(_HNSW_EF, 2 * top_k))
     wanted = _selector(meta_fields, return_content)

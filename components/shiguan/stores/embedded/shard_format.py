@@ -41,12 +41,7 @@ class ShardFormat:
 
 
 def engine_config(form: ShardFormat) -> EdgeConfig:
-    """
-    Give the engine's configuration for a format.
-
-    :param form: The format.
-    :returns: The configuration.
-    """
+    """Give the engine's configuration for a format."""
     # Vectors are stored as they were given or normalised by us, so the dot product is the cosine, and the engine keeps
     # the given numbers. They are read where they lie: read in at opening, they would take 32 MB of the smallest
     # library, and searches are no faster for it.
@@ -63,13 +58,7 @@ def engine_config(form: ShardFormat) -> EdgeConfig:
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
-    """
-    Read a folder's format file.
-
-    :param folder: The data folder.
-    :returns: What it says; `None` if there is none.
-    :raises StoreFormatError: If it is damaged.
-    """
+    """Read a folder's format file."""
     try:
         record = json.loads((folder / FORMAT_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -84,12 +73,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
-    """
-    Write a folder's format file; a kill leaves the old or the new one.
-
-    :param folder: The data folder.
-    :param record: What to write.
-    """
+    """Write a folder's format file; a kill leaves the old or the new one."""
     path = folder / FORMAT_FILE
     aside = path.with_suffix(".tmp")
     with aside.open("w", encoding="utf-8") as file:
@@ -100,15 +84,7 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
 
 
 def mismatch(folder: Path, name: str, found: object, expected: object) -> StoreFormatError:
-    """
-    Make the error for data that were written with something else.
-
-    :param folder: The data folder.
-    :param name: What differs.
-    :param found: What the folder has.
-    :param expected: What the caller wants.
-    :returns: The error, to be raised.
-    """
+    """Make the error for data that were written with something else."""
     return StoreFormatError(
         f"The data in `{folder}` were written with {name} {found!r}, but {expected!r} was expected. "
         "Ingest again into another folder, or use the settings that they were written with."
@@ -116,25 +92,12 @@ def mismatch(folder: Path, name: str, found: object, expected: object) -> StoreF
 
 
 def is_model(found: str | None, wanted: str) -> bool:
-    """
-    Tell whether vectors are those of a model.
-
-    :param found: What made the vectors, as its embedder says: the model, and how it was made smaller, after commas.
-    :param wanted: As much of it as matters.
-    :returns: Whether it begins with that.
-    """
+    """Tell whether vectors are those of a model."""
     return found is not None and f"{found},".startswith(f"{wanted},")
 
 
 def other_vectors(folder: Path, found: str | None, wanted: str) -> str:
-    """
-    Say that the vectors of a folder are another embedder's, and what to do.
-
-    :param folder: The data folder.
-    :param found: The embedder that they were made with; None where the folder does not say.
-    :param wanted: The one that is used now.
-    :returns: One sentence.
-    """
+    """Say that the vectors of a folder are another embedder's, and what to do."""
     return (
         f"The vectors in `{folder}` were made with {f'`{found}`' if found else 'an earlier embedder'} and not with "
         f"`{wanted}`, so passages are found by their words alone until `shiguan ingest --resume` makes them anew."

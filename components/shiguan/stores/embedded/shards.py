@@ -45,13 +45,6 @@ class Shard:
     One open data folder: the engine, its locks and its format.
 
     Reads go on beside each other and beside a write; writes follow one another.
-
-    :param folder: The data folder, resolved.
-    :param expected: What the caller writes with.
-    :param keyword_fields: Meta fields to index, the tenant's first.
-    :param exact_below: Up to how many vectors outside the graph are compared one by one.
-    :raises StoreLockedError: If another process has the folder open.
-    :raises StoreFormatError: If its data were written with something else.
     """
 
     def __init__(self, folder: Path, expected: ShardFormat, keyword_fields: list[str], exact_below: int) -> None:
@@ -182,11 +175,7 @@ class Shard:
                 self._lock.release()
 
     def build_graph(self) -> HnswBuilder | None:
-        """
-        Start to build the graph of the vectors, unless it is being built or nothing was written since.
-
-        :returns: The build that runs now, if any.
-        """
+        """Start to build the graph of the vectors, unless it is being built or nothing was written since."""
         with self._writing:
             self._engine()
             written = self._record.get("written_since", 0)
@@ -196,13 +185,7 @@ class Shard:
             return self._builder
 
     def copy_to(self, target: Path, builder: HnswBuilder) -> int:
-        """
-        Copy the engine's folder for a build, and tell the build of every write from then on.
-
-        :param target: Where to.
-        :param builder: The build, which must be the one that runs.
-        :returns: How many vectors were copied.
-        """
+        """Copy the engine's folder for a build, and tell the build of every write from then on."""
         with self.write() as edge:
             edge.flush()
             builder.note([])
@@ -216,14 +199,7 @@ class Shard:
         return self.folder / f"shard-{number}"
 
     def swap(self, edge: EdgeShard, path: Path, points: int, *, stale: bool) -> None:
-        """
-        Put another shard in the place of this one; called inside `write`.
-
-        :param edge: The other one, with the same points.
-        :param path: Its folder.
-        :param points: How many of its points are in the graph.
-        :param stale: Whether points were deleted from it since it was opened.
-        """
+        """Put another shard in the place of this one; called inside `write`."""
         edge.flush()
         old_edge, old_path = self._engine(), self.folder / self._record["shard"]
         self._record |= {"shard": path.name, "graph_points": points}
@@ -261,12 +237,7 @@ class Shard:
         return self._edge is None or self._process != os.getpid()
 
     def check_format(self, expected: ShardFormat) -> None:
-        """
-        Compare the folder's format with the one that a caller writes with.
-
-        :param expected: The caller's.
-        :raises StoreFormatError: If they differ in anything but the embedder, which only vectors ask for.
-        """
+        """Compare the folder's format with the one that a caller writes with."""
         found, wanted = asdict(self.format), asdict(expected)
         for name, value in wanted.items():
             if name != "embedding_model" and found.get(name) != value:
@@ -337,17 +308,7 @@ _opening = threading.Lock()
 
 
 def open_shard(folder: Path, expected: ShardFormat, keyword_fields: list[str], exact_below: int) -> Shard:
-    """
-    Give the process's engine for a folder, opening it if it is not open yet.
-
-    :param folder: The data folder.
-    :param expected: What the caller writes with.
-    :param keyword_fields: Meta fields to index, the tenant's first.
-    :param exact_below: Up to how many vectors outside the graph are compared one by one; the first caller's counts.
-    :returns: The engine, the same one for every caller that names the folder.
-    :raises StoreLockedError: If another process has the folder open.
-    :raises StoreFormatError: If its data were written with something else.
-    """
+    """Give the process's engine for a folder, opening it if it is not open yet."""
     folder = folder.resolve()
     with _opening:
         shard = _open_shards.get(folder)

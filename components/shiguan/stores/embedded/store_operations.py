@@ -27,16 +27,7 @@ class StoreOperations(VectorOperations):
     return_embedding: bool
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
-        """
-        Store documents.
-
-        :param documents: The documents.
-        :param policy: What to do about ids that are stored already, or come twice: OVERWRITE takes the last, SKIP the
-            first; FAIL, which NONE stands for, writes nothing at all.
-        :returns: How many were written.
-        :raises ValueError: If something is no Document, an embedding does not fit, or a meta value is not JSON.
-        :raises DuplicateDocumentError: If an id exists and the policy is FAIL.
-        """
+        """Store documents."""
         if not isinstance(documents, list) or not all(isinstance(document, Document) for document in documents):
             raise ValueError("`documents` must be a list of Documents.")
         writer = PointWriter(self._format())
@@ -54,26 +45,14 @@ class StoreOperations(VectorOperations):
         return len(documents)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """
-        Give the documents that match.
-
-        :param filters: A Haystack filter; all documents without one.
-        :returns: The documents in the order of writing, with their embeddings if `return_embedding` says so.
-        :raises FilterError: If the filter is malformed.
-        """
+        """Give the documents that match."""
         with self._shard.read() as edge:
             records = list(scroll(edge, filters, True, self._vectors(self.return_embedding)))
         records.sort(key=_order)
         return [_document(record, self.return_embedding) for record in records]
 
     def get_documents_by_id(self, document_ids: list[str], with_embedding: bool = False) -> list[Document]:
-        """
-        Give documents by id, in one call.
-
-        :param document_ids: Their ids.
-        :param with_embedding: Whether to return their embeddings.
-        :returns: The documents in the order of their ids; ids that are not stored are left out.
-        """
+        """Give documents by id, in one call."""
         wanted = {points.point_id(document_id): None for document_id in document_ids}
         if not wanted:
             return []
@@ -84,64 +63,32 @@ class StoreOperations(VectorOperations):
         return [found[document_id] for document_id in document_ids if document_id in found]
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
-        """
-        Tell which documents are stored.
-
-        :param document_ids: Ids to look for.
-        :returns: Those that are stored.
-        """
+        """Tell which documents are stored."""
         if not document_ids:
             return set()
         with self._shard.read() as edge:
             return existing_ids(edge, document_ids)
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """
-        Give some meta fields of the documents that match, without reading the documents.
-
-        :param filters: A Haystack filter; all documents without one.
-        :param fields: Their names.
-        :returns: For each document, those of the fields that it has.
-        :raises FilterError: If the filter is malformed.
-        """
+        """Give some meta fields of the documents that match, without reading the documents."""
         return self._metas(filters, PayloadSelector.Include([points.meta_path(field) for field in fields]))
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """
-        Give the ids of the documents that match, without reading the documents.
-
-        :param filters: A Haystack filter; all documents without one.
-        :returns: Their ids, in no particular but a stable order.
-        :raises FilterError: If the filter is malformed.
-        """
+        """Give the ids of the documents that match, without reading the documents."""
         with self._shard.read() as edge:
             return [record.payload[points.ID] for record in scroll(edge, filters, _IDS_ONLY)]
 
     def count_documents(self) -> int:
-        """
-        Count the documents.
-
-        :returns: How many are stored.
-        """
+        """Count the documents."""
         return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """
-        Count the documents that match.
-
-        :param filters: A Haystack filter.
-        :returns: How many match.
-        :raises FilterError: If the filter is malformed.
-        """
+        """Count the documents that match."""
         with self._shard.read() as edge:
             return int(edge.count(CountRequest(exact=True, filter=resolve(edge, filters))))
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """
-        Delete documents; ids that are not stored are no error.
-
-        :param document_ids: Their ids.
-        """
+        """Delete documents; ids that are not stored are no error."""
         if document_ids:
             with self._shard.write() as edge:
                 self._shard.delete(edge, [points.point_id(document_id) for document_id in document_ids])
@@ -151,13 +98,7 @@ class StoreOperations(VectorOperations):
         self.delete_by_filter({})
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """
-        Delete the documents that match.
-
-        :param filters: A Haystack filter; `{}` matches all.
-        :returns: How many were deleted.
-        :raises FilterError: If the filter is malformed.
-        """
+        """Delete the documents that match."""
         with self._shard.write() as edge:
             doomed = [str(record.id) for record in scroll(edge, filters, False)]
             for start in range(0, len(doomed), _DELETED):
@@ -173,19 +114,7 @@ class StoreOperations(VectorOperations):
         meta_fields: list[str] | None = None,
         return_content: bool = False,
     ) -> list[Document]:
-        """
-        Find documents by the words of a question.
-
-        :param query: The question.
-        :param filters: A Haystack filter, applied in the engine.
-        :param top_k: How many documents at most.
-        :param meta_fields: Meta fields to return; by default all.
-        :param return_content: Whether to return the contents.
-        :returns: Documents that share a term with the question, best first, equal scores by id. Scores are above 0,
-            without an upper bound. None where the question has no terms.
-        :raises StoreError: If the store has no BM25.
-        :raises FilterError: If the filter is malformed.
-        """
+        """Find documents by the words of a question."""
         if not self._format().bm25:
             raise StoreError(
                 f"The store `{self.name}` cannot be searched by words, because its `bm25` is off. Search the store of "
@@ -211,20 +140,7 @@ class StoreOperations(VectorOperations):
         meta_fields: list[str] | None = None,
         return_content: bool = False,
     ) -> list[Document]:
-        """
-        Find documents by an embedding.
-
-        :param query_embedding: Shape: (embedding_dim,).
-        :param filters: A Haystack filter, applied in the engine.
-        :param top_k: How many documents at most.
-        :param meta_fields: Meta fields to return; by default all.
-        :param return_content: Whether to return the contents.
-        :returns: The documents nearest to it, best first, equal scores by id; scores as `similarity` says. None where
-            the vectors are those of another embedder than `embedding_model`.
-        :raises StoreError: If the store has no vectors.
-        :raises ValueError: If the embedding has another length or numbers that are not finite.
-        :raises FilterError: If the filter is malformed.
-        """
+        """Find documents by an embedding."""
         vector = PointWriter(self._format()).query_vector(query_embedding)
         if self.other_vectors():
             return []

@@ -40,13 +40,7 @@ class VectorOperations(ABC):
         """Say what documents are written with."""
 
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """
-        Give the ids of the documents that have no vector yet.
-
-        :param filters: A Haystack filter; all documents without one.
-        :returns: Their ids, in the order of writing.
-        :raises FilterError: If the filter is malformed.
-        """
+        """Give the ids of the documents that have no vector yet."""
         with self._shard.read() as edge:
             records = scroll_records(edge, without_vector(edge, filters), _IN_ORDER)
             rows = [(payload[points.ORDER], payload[points.ID]) for payload in (record.payload for record in records)]
@@ -58,13 +52,6 @@ class VectorOperations(ABC):
 
         Nothing else of the documents is written, and of an embedding what the search needs: float32, of length 1 where
         `similarity` is the cosine.
-
-        :param documents: Documents with their embeddings; those that were deleted meanwhile are left out.
-        :param model: The embedder's identity.
-        :returns: How many were written.
-        :raises StoreFormatError: If the store has vectors of another embedder.
-        :raises StoreFullError: If the disk is almost full.
-        :raises ValueError: If an embedding does not fit the store.
         """
         writer = PointWriter(self._format())
         vectors = {document.id: writer.document_vector(document) for document in documents}
@@ -85,12 +72,7 @@ class VectorOperations(ABC):
         self._shard.drop_vectors()
 
     def other_vectors(self, model: str | None = None) -> str | None:
-        """
-        Tell whether the vectors are those of another embedder.
-
-        :param model: The identity of the embedder in use; by default the store's `embedding_model`.
-        :returns: A sentence that says so and what to do; None if all is well, or nothing is known.
-        """
+        """Tell whether the vectors are those of another embedder."""
         wanted = model or self.embedding_model
         shard = self._shard
         found = shard.format.embedding_model
@@ -99,12 +81,7 @@ class VectorOperations(ABC):
         return other_vectors(shard.folder, found, wanted)
 
     def vector_warnings(self, filters: dict[str, Any] | None) -> list[str]:
-        """
-        Say what a search by vectors cannot find; counted once after each write.
-
-        :param filters: The question's filter.
-        :returns: One sentence if vectors are missing or another embedder's, else nothing.
-        """
+        """Say what a search by vectors cannot find; counted once after each write."""
         other = self.other_vectors()
         if other is not None:
             return [other]
@@ -119,12 +96,7 @@ class VectorOperations(ABC):
         ]
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
-        """
-        Count the documents of each file.
-
-        :param filters: A Haystack filter; all documents without one.
-        :returns: How many there are by `file_id`, and how many of them have a vector.
-        """
+        """Count the documents of each file."""
         with self._shard.read() as edge:
             words = count_values(edge, "file_id", resolve(edge, filters))
             missing = count_values(edge, "file_id", without_vector(edge, filters))
