@@ -2,8 +2,9 @@
 The systems that the retrieval benchmark compares, each behind the same three steps.
 
 Every system is built in one process and opened, measured and asked in another, so that the memory counted is that of
-searching. All use the same embedder, multilingual-e5-small, through the same component, the same number of hits (50 of each kind,
-10 parents), and the same tenant filter. LlamaIndex fuses by rank with k = 60, the others add standardised scores.
+searching. All use the same embedder, multilingual-e5-small, through the same component, the same number of hits (50 of
+each kind, 10 parents), and the same tenant filter. LlamaIndex fuses by rank with k = 60, the others add standardised
+scores.
 """
 
 import asyncio
