@@ -281,6 +281,16 @@ def test_the_splitter_comes_back_from_yaml_as_it_was():
     assert (again.parent_min_tokens, again.parent_max_tokens, again.child_min_tokens) == (200, 400, 20)
 
 
+def test_the_space_between_two_sentences_counts_for_the_child_that_has_both():
+    # 140 + 10 tokens, and one for the line's end between them.
+    text = "\n".join(["字" * 139 + "。", TEN])
+    counter = SPLITTER._counter
+    assert (counter.count("字" * 139 + "。"), counter.count(TEN), counter.count(text)) == (140, 10, 151)
+    (parent,) = (result := split(block(text)))["parents"]
+    assert [child.content for child in result["children"]] == text.split("\n")
+    assert parent.meta["tokens"] == 150
+
+
 SENTENCES = st.sampled_from(
     [TEN, "He came. ", "Mr. Li saw 3.14 of them (e.g. here). ", "“走？”", "……", "\n", "\n\n", "\f", "word " * 200,
      "字" * 180, "e\u0301" * 40, "x" * 300, "، نعم. ", "\u3000", "# h\n"]
