@@ -2,8 +2,8 @@
 The systems that the retrieval benchmark compares, each behind the same three steps.
 
 Every system is built in one process and opened, measured and asked in another, so that the memory counted is that of
-searching. All use the same MiniLM through the same component, the same number of hits (50 of each kind, fused by rank
-with k = 60, 10 parents), and the same tenant filter.
+searching. All use the same embedder, multilingual-e5-small, through the same component, the same number of hits (50 of each kind,
+10 parents), and the same tenant filter. LlamaIndex fuses by rank with k = 60, the others add standardised scores.
 """
 
 import asyncio
@@ -196,7 +196,7 @@ class HaystackInMemory(_HaystackSystem):
         self._children = InMemoryDocumentStore.load_from_disk(str(self.folder / "children.json"))
         self._parents = InMemoryDocumentStore.load_from_disk(str(self.folder / "parents.json"))
         self.pipeline.get_component("bm25_retriever").document_store = self._children
-        self.pipeline.get_component("embedding_retriever").retriever.document_store = self._children
+        self.pipeline.get_component("embedding_retriever").document_store = self._children
         self.pipeline.get_component("parent_fetcher").document_store = self._parents
 
 

@@ -137,9 +137,7 @@ def footnotes(answer: dict[str, Any]) -> str:
 
 
 def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
-    """
-    Give what an answer has beyond a chat completion: the field `shiguan` of the reply and of a stream's last chunk.
-    """
+    """Give what an answer has beyond a chat completion: `shiguan` in the reply and in a stream's last chunk."""
     metadata = answer["metadata"]
     return {
         "mode": answer["mode"],

@@ -12,9 +12,7 @@ def include_routes(app: FastAPI, router: APIRouter) -> None:
 
 
 def only_routes(app: FastAPI) -> None:
-    """
-    Take every route out that the application came with, and the pages that show its interface with foreign scripts.
-    """
+    """Take out every route that the application came with, and its pages with foreign scripts."""
     app.router.routes.clear()
     app.docs_url = app.redoc_url = None
     # An address is right or wrong; a redirect would let a client send its body twice.

@@ -30,9 +30,7 @@ class ElasticsearchSchema:
     shards: int
 
     def mappings(self) -> dict[str, Any]:
-        """
-        State every field that is indexed; all others are kept and returned, and no new one can change the mapping.
-        """
+        """State every field that is indexed; others are kept and returned, and none can change the mapping."""
         keyword: dict[str, Any] = {"type": "keyword", "ignore_above": _LONGEST_KEYWORD}
         properties: dict[str, Any] = {"id": {"type": "keyword"}}
         properties |= {name: dict(keyword) for name in (*KEYWORD_FIELDS, *self.keyword_fields)}
