@@ -42,8 +42,7 @@ def _serve(options: argparse.Namespace) -> int:
     if options.deployment is not None:
         os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     try:
-        from shiguan.serving.key_ring import KeyRing
-        from shiguan.serving.keyless import check_open_host
+        from shiguan.serving.authentication import KeyRing, check_open_host
         from shiguan.serving.settings import ServingSettings
     except ModuleNotFoundError as error:
         raise ConfigurationError(

@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse
 from shiguan.engine.answer_events import EVENTS, AnswerEvent
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, BatchRequest
+from shiguan.serving.authentication import Principal, check_tenant, current_principal
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import as_api_error, log_failure
-from shiguan.serving.principal import Principal, check_tenant, current_principal
 from shiguan.serving.sse import DONE, EventStreamResponse, sse
 
 router = APIRouter(prefix="/api/v1/rag", tags=["rag"])
