@@ -143,7 +143,6 @@ class KeyRing:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        """Read the keys."""
         self._file = KeyFile(settings.keys_path)
         self._fixed = {record.id: record for record in keys_of_environment(settings.api_keys)}
         self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
@@ -218,7 +217,6 @@ class Authentication:
     """
 
     def __init__(self, app: ASGIApp, *, keys: KeyRing, origins: Sequence[str] = ()) -> None:
-        """Stand before an application."""
         self.app = app
         self.keys = keys
         self.origins = tuple(origins)

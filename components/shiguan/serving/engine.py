@@ -39,7 +39,6 @@ class Engine:
     """
 
     def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
-        """Load the modes."""
         self.settings = settings
         self.deployment = settings.deployment
         known = list_modes()

@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse
 from haystack import logging
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.responses import JSONResponse
 
 from shiguan.errors import (
     AnswerError,
@@ -116,7 +115,6 @@ class ApiError(HTTPException):
         fields: list[dict[str, str]] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Describe the error."""
         known = KINDS[kind]
         self.kind = kind
         self.message = message or known.message

@@ -29,7 +29,6 @@ class RequestIdentity:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stand before an application."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -16,8 +16,7 @@ from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError, as_api_error, invalid_fields, log_failure
-from shiguan.serving.rag_routes import Asker, deadline_of, request_id_of
-from shiguan.serving.sse import DONE, EventStreamResponse, sse
+from shiguan.serving.rag_routes import DONE, Asker, EventStreamResponse, deadline_of, request_id_of, sse
 
 MODEL_PREFIX = "shiguan-"
 """A model's name is this and the mode's."""
@@ -145,9 +144,7 @@ def footnotes(answer: dict[str, Any]) -> str:
 
 
 def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
-    """
-    Give what an answer has beyond a chat completion: the field `shiguan` of the reply and of a stream's last chunk.
-    """
+    """Give what an answer has beyond a chat completion: the field `shiguan` of the reply and of the last chunk."""
     metadata = answer["metadata"]
     return {
         "mode": answer["mode"],
@@ -172,7 +169,6 @@ class Completion:
     """The parts of one chat completion, which share an id."""
 
     def __init__(self, model: str) -> None:
-        """Begin a completion."""
         self.model = model
         self.id = f"chatcmpl-{secrets.token_hex(12)}"
         self.created = int(time.time())

@@ -1,4 +1,4 @@
-"""From the moment a request is let in to its end: its body, its reply, its time, and what happens when it is cut off."""
+"""From the moment a request is let in to its end: its body, its reply, its time, and how it is cut off."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,6 @@ class RequestBody:
     """
 
     def __init__(self, receive: Receive, *, limit: int) -> None:
-        """Take over a body."""
         self.limit = limit
         self._receive = receive
         self._first: Message | None = None
@@ -105,7 +104,6 @@ class ResponseWatch:
     """
 
     def __init__(self, send: Send) -> None:
-        """Take over a reply."""
         self.started = False
         self.complete = False
         self.status = 0
@@ -183,7 +181,6 @@ class RequestLifetime:
     """
 
     def __init__(self, app: ASGIApp, *, settings: ServingSettings, admission: Admission) -> None:
-        """Stand before an application."""
         self.app = app
         self.settings = settings
         self.admission = admission

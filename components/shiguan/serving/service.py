@@ -39,9 +39,7 @@ def include_routes(app: FastAPI, router: APIRouter) -> None:
 
 
 def only_routes(app: FastAPI) -> None:
-    """
-    Take every route out that the application came with, and the pages that show its interface with foreign scripts.
-    """
+    """Take out every route that the application came with, and the pages that load foreign scripts."""
     app.router.routes.clear()
     app.docs_url = app.redoc_url = None
     # An address is right or wrong; a redirect would let a client send its body twice.
@@ -139,7 +137,6 @@ class Service:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        """Check what can be checked without loading anything."""
         if os.environ.get("HAYSTACK_UNSAFE_DESERIALIZATION"):
             raise UnsafePipelineError(
                 "HAYSTACK_UNSAFE_DESERIALIZATION is set, which lets a pipeline file load any code. Unset it and start "
@@ -256,7 +253,6 @@ class PlainStartupFailure:
     """
 
     def __init__(self, app: FastAPI) -> None:
-        """Stand before an application."""
         self.app = app
 
     def __getattr__(self, name: str) -> Any:

@@ -37,7 +37,6 @@ class Readiness:
     """
 
     def __init__(self) -> None:
-        """Begin with nothing ready."""
         self.stopping = False
         self._checks: dict[str, Check] = {}
         self._results: dict[str, str] = {}
