@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Self, get_args
 
 from haystack import Document, component, default_from_dict, default_to_dict, logging
+from haystack.components.embedders.types import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
@@ -13,7 +14,7 @@ from shiguan.claims.answer_check import Similarity
 from shiguan.errors import ModelMissingError
 from shiguan.grading.claim_judge import judge_messages
 from shiguan.grading.grading_round import GradingRound, OnUnsupported, open_round, settle, state_of, with_judgement
-from shiguan.grading.window_similarity import _DocumentEmbedder, window_similarities
+from shiguan.grading.window_similarity import window_similarities
 from shiguan.llm.calls import ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
 
@@ -51,7 +52,7 @@ class HallucinationGrader:
 
     def __init__(
         self,
-        document_embedder: _DocumentEmbedder | None = None,
+        document_embedder: DocumentEmbedder | None = None,
         *,
         chat_generator: ChatGenerator | None = None,
         max_attempts: int = 3,

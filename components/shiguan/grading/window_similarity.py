@@ -2,20 +2,14 @@
 
 from collections.abc import Sequence
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from haystack import Document
+from haystack.components.embedders.types import DocumentEmbedder
 
 
-class _DocumentEmbedder(Protocol):
-    """Any of Haystack's document embedders."""
-
-    def run(self, documents: list[Document]) -> dict[str, Any]:
-        """Give the documents back with their embeddings, in `documents`."""
-
-
-def window_similarities(embedder: _DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
+def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
     """Compare each claim with its windows, in two calls of the embedder."""
     usable = [(claim, [text for text in windows if text.strip()] if claim.strip() else []) for claim, windows in pairs]
     claims = sorted({claim for claim, windows in usable if windows}, key=len)
@@ -36,7 +30,7 @@ def window_similarities(embedder: _DocumentEmbedder, pairs: Sequence[tuple[str, 
     return found
 
 
-def _vectors(embedder: _DocumentEmbedder, texts: list[str], **options: str) -> dict[str, np.ndarray]:
+def _vectors(embedder: DocumentEmbedder, texts: list[str], **options: str) -> dict[str, np.ndarray]:
     """Give each text its unit vector; nothing where the embedder gives none."""
     run: Any = embedder.run
     embedded = run(documents=[Document(content=text) for text in texts], **options)["documents"]
