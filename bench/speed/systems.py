@@ -2,8 +2,8 @@
 The systems that the retrieval benchmark compares, each behind the same three steps.
 
 Every system is built in one process and opened, measured and asked in another, so that the memory counted is that of
-searching. All embed a question with the same weights through the same component, take the same number of hits (50 of each
-kind, fused, 10 parents), and keep to the same tenant filter.
+searching. All embed a question with the same weights through the same component, take the same number of hits (50 of
+each kind, fused, 10 parents), and keep to the same tenant filter.
 """
 
 import asyncio
