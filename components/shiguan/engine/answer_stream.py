@@ -26,7 +26,6 @@ class AnswerStream:
     """
 
     def __init__(self, query: str, plan: PipelineMap, explained: Mapping[str, str]) -> None:
-        """Prepare for a run."""
         self._query = query
         self._plan = plan
         self._rewriter = explained.get("queries", "").split(".")[0]

@@ -38,7 +38,6 @@ class PipelineRun:
         on_begin: Callable[[str], None] | None = None,
         on_outputs: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
-        """Prepare a run."""
         self.tally = LlmTally()
         self.times: dict[str, float] = {}
         self._pipeline = pipeline

@@ -54,7 +54,6 @@ class RunWatch:
         on_begin: Callable[[str], None] | None = None,
         on_overrun: Callable[[], None] | None = None,
     ) -> None:
-        """Watch a run that has not begun; the stages in `limited` have the limit for retrieval."""
         self.limits = limits or TimeLimits()
         self.times: dict[str, float] = {}
         self.visits: Counter[str] = Counter()

@@ -44,7 +44,6 @@ class StageTimer(Tracer):
     """
 
     def __init__(self, inner: Tracer) -> None:
-        """Stand before another tracer."""
         self.inner = inner
 
     @contextmanager

@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
-from shiguan.query.analysis_rules import CHOICE, CODE, CUES, HARDER, IDENTITY, PLAIN_ASK, SUMMARISE, WHOLE_TEXT
+from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
@@ -56,6 +58,7 @@ class QuestionAnalysis:
 
 def analyse_question(question: str) -> QuestionAnalysis:
     """Analyse a question by rules."""
+    rules = _rules()
     text = " ".join(question.split())
     language = detect_language(text)
     table = "zh" if language in ("zh", "ja") else "en"
@@ -63,8 +66,8 @@ def analyse_question(question: str) -> QuestionAnalysis:
     task = _task_of(text, type_)
     if task in ("code", "summarize"):
         type_ = "open_ended"
-    whole_text = task == "summarize" and bool(WHOLE_TEXT.search(text))
-    choice = type_ == "comparison" and bool(CHOICE[table].search(text))
+    whole_text = task == "summarize" and bool(rules["whole_text"].search(text))
+    choice = type_ == "comparison" and bool(rules["choice"][table].search(text))
     complexity, harder = _complexity_of(text, table, type_, plain=task == "code" or whole_text, choice=choice)
     return QuestionAnalysis(
         type=type_,
@@ -102,16 +105,24 @@ def with_model_reply(analysis: QuestionAnalysis, reply: dict[str, Any]) -> tuple
     return replace(analysis, **changes, reasons=(*analysis.reasons, "the LLM's opinion")), broken
 
 
+@cache
+def _rules() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("analysis_rules.yaml"))
+
+
 def _type_of(text: str, table: str) -> tuple[QuestionType, list[str]]:
     weights: dict[str, float] = {}
     names: dict[str, list[str]] = {}
-    plain = bool(PLAIN_ASK[table].search(text))
-    for type_, cues in CUES[table].items():
-        found = [cue for cue in cues if not (plain and cue.is_mention) and cue.pattern.search(text)]
+    rules = _rules()
+    plain = bool(rules["plain_ask"][table].search(text))
+    for type_, cues in rules["cues"][table].items():
+        # A name in brackets: the words may as well be part of a question about a plain fact.
+        asked = {name: cue for name, cue in cues.items() if not (plain and name.startswith("("))}
+        found = {name: cue["weight"] for name, cue in asked.items() if cue["pattern"].search(text)}
         if found:
-            weights[type_] = max(cue.weight for cue in found)
-            names[type_] = [cue.name for cue in found]
-    if IDENTITY[table].search(text) and _hops(text, table) < 2:
+            weights[type_] = max(found.values())
+            names[type_] = list(found)
+    if rules["identity"][table].search(text) and _hops(text, table) < 2:
         weights.pop("multi_hop", None)
     if not weights:
         return "simple_fact", []
@@ -126,9 +137,9 @@ def _hops(text: str, table: str) -> int:
 
 
 def _task_of(text: str, type_: QuestionType) -> str:
-    if CODE.search(text):
+    if _rules()["code"].search(text):
         return "code"
-    if SUMMARISE.search(text):
+    if _rules()["summarise"].search(text):
         return "summarize"
     return "compare" if type_ == "comparison" else "qa"
 
@@ -139,9 +150,11 @@ def _complexity_of(text: str, table: str, type_: QuestionType, *, plain: bool, c
     base = _CHOICE_COMPLEXITY if choice else _BASE[type_]
     if type_ == "simple_fact" and _ASKS_WHAT_IT_IS.search(text):
         base = 1
-    reasons = [cue.name for cue in HARDER[table] if cue.pattern.search(text)]
+    rules = _rules()
+    reasons = [name for name, pattern in rules["harder"][table].items() if pattern.search(text)]
     if (len(text) if table == "zh" else len(text.split())) > _LONG[table]:
         reasons.append("long")
-    if sum(any(cue.pattern.search(text) for cue in CUES[table][other]) for other in _PROSE) >= 2 and type_ in _PROSE:
+    kinds = (rules["cues"][table][kind].values() for kind in _PROSE)
+    if type_ in _PROSE and sum(any(cue["pattern"].search(text) for cue in cues) for cues in kinds) >= 2:
         reasons.append("of several kinds at once")
     return max(1, min(10, base + len(reasons))), reasons

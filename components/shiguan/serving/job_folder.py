@@ -48,7 +48,6 @@ class JobFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        """Name the folder."""
         self.pending = path / "pending"
         self.finished = path / "finished"
         self._last = 0

@@ -63,7 +63,6 @@ class KeyFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Name the file."""
         self.path = path
 
     def read(self) -> list[KeyRecord]:

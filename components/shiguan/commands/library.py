@@ -1,4 +1,4 @@
-"""`shiguan ingest`: put files and folders into the library."""
+"""`shiguan ingest`, `sources` and `delete`: put files into the library, list what is in it, take a source out."""
 
 import argparse
 import os
@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import tenant
-from shiguan.commands.printing import print_json
+from shiguan.commands.options import print_json, say, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _TIDY_SECONDS = 1.0
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
+    """Declare the commands."""
     parser = add("ingest", _ingest, "put files and folders into the library")
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"
@@ -33,6 +32,9 @@ def register(add: AddCommand) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="make the vectors that passages of the library lack; needs no files"
     )
+    add("sources", _sources, "list what is in the library")
+    parser = add("delete", _delete, "take a source out of the library")
+    parser.add_argument("source", metavar="SOURCE", help="its name as `shiguan sources` shows it")
 
 
 def _ingest(options: argparse.Namespace) -> int:
@@ -133,3 +135,31 @@ def _stopping(stopped: Callable[[str], None]) -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
+
+
+def _sources(options: argparse.Namespace) -> int:
+    from shiguan.commands.terminal import print_sources
+    from shiguan.engine.library import Library
+
+    sources = Library(options.deployment, data_dir=options.data_dir).sources(tenant_id=tenant(options))
+    if options.json:
+        print_json({"sources": sources})
+    else:
+        print_sources(sources)
+    return 0
+
+
+def _delete(options: argparse.Namespace) -> int:
+    from shiguan.engine.library import Library
+
+    library = Library(options.deployment, data_dir=options.data_dir)
+    deleted = library.delete(options.source, tenant_id=tenant(options))
+    if not deleted:
+        raise RefusedError(
+            f"There is no source `{options.source}` in the library. `shiguan sources` lists what there is."
+        )
+    if options.json:
+        print_json({"source": options.source, "deleted": deleted})
+    else:
+        say(f"Took {options.source} out of the library: {deleted:,} passage{'' if deleted == 1 else 's'}.")
+    return 0
