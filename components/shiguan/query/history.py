@@ -6,7 +6,7 @@ from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.source_blocks import neutral_text
 
 _SPEAKERS = ("user", "assistant")
 _LONGEST_TURN = 2_000
