@@ -8,7 +8,7 @@ from haystack import AsyncPipeline, Document, component
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.engine.pipeline_map import map_of
+from shiguan.engine.pipeline_run import map_of
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
 

@@ -10,9 +10,8 @@ from shiguan.claims.answer_check import check_answer
 from shiguan.claims.claims import split_claims
 from shiguan.claims.not_found_reply import is_not_found
 from shiguan.llm.json_replies import json_number, json_object
-from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_sources
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.text.question_shapes import question_subject
 from shiguan.text.terms import terms
 

@@ -10,9 +10,8 @@ from shiguan.claims.answer_check import CheckedClaim
 from shiguan.claims.claim_support import Support, Verdict
 from shiguan.claims.verbatim import find_verbatim
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_sources
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 
 PROMPT = "hallucination_grader"
 _SCORES: dict[Verdict, float] = {"supported": 0.9, "partial": 0.5, "unsupported": 0.15, "contradicted": 0.05}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from shiguan.claims.answer_check import CheckedClaim
-from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.terms import terms
 
 _MOST_CLAIMS = 3

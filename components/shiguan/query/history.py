@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.neutral_text import neutral_text
+from shiguan.llm.source_blocks import neutral_text
 from shiguan.models.rarity import rarity
 from shiguan.text.question_shapes import question_subject
 from shiguan.text.terms import terms

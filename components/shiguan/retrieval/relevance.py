@@ -8,9 +8,8 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.json_replies import json_number, json_object
-from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_sources
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.models.rarity import rarity
 from shiguan.text.question_shapes import question_subject
 from shiguan.text.terms import terms

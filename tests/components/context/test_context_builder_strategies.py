@@ -287,9 +287,7 @@ def test_an_unknown_strategy_is_refused():
 
 
 def test_round_trip_keeps_strategy_and_generator():
-    builder = ContextBuilder(
-        900, strategy="summarize", chat_generator=ConfiguredChatGenerator(timeout=5)
-    )
+    builder = ContextBuilder(900, strategy="summarize", chat_generator=ConfiguredChatGenerator(timeout=5))
     again = component_from_dict(ContextBuilder, component_to_dict(builder, "c"), "c")
     assert (again.strategy, again.chat_generator.timeout) == ("summarize", 5)
     pipeline = Pipeline()
