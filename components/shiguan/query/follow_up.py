@@ -2,6 +2,7 @@
 
 import re
 
+from shiguan.text.han import HAN
 from shiguan.text.languages import detect_language
 
 _POINTERS_EN = re.compile(
@@ -109,7 +110,7 @@ def needs_context(question: str, *, has_history: bool = True) -> bool:
             or _OPENERS_ZH.search(plain)
             or _ENDING_ZH.search(plain)
             or _SIDE_ZH.search(plain)
-            or len(re.findall(r"[\u3400-\u9fff]", plain)) <= _SHORT_ZH
+            or len(re.findall(f"[{HAN}]", plain)) <= _SHORT_ZH
         )
     if _OPENERS_EN.search(plain) or _MISSING_EN.search(plain) or _BARE_SIDE_EN.search(plain):
         return True

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from haystack.dataclasses import ChatMessage
 
-from shiguan.models.rarity import rarity
+from shiguan.text.han import HAN, has_han
 from shiguan.text.question_shapes import question_subject
+from shiguan.text.rarity import rarity
 from shiguan.text.terms import terms
 
 # Words of the assistant count less than the person's; each earlier exchange counts less than the one after it.
 _ASSISTANT, _DECAY = 0.3, 0.8
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_WORD = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff][^\W\u3400-\u9fff'’.-]*(?:['’.-][^\W_\u3400-\u9fff]+)*")
+_WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}][^\W{HAN}'’.-]*(?:['’.-][^\W_{HAN}]+)*")
 # A run of Chinese characters longer than this is a clause and no word.
 _LONGEST_RUN = 8
 
@@ -43,7 +43,7 @@ def _words(text: str, known: set[str]) -> dict[str, tuple[str, float]]:
     found: dict[str, tuple[str, float]] = {}
     for match in _WORD.finditer(question_subject(text)):
         word = match[0]
-        if _HAN.match(word) and len(word) > _LONGEST_RUN:
+        if has_han(word) and len(word) > _LONGEST_RUN:
             continue
         parts = terms(word)
         if parts and not known.issuperset(parts):

@@ -3,6 +3,7 @@
 import re
 from typing import Literal
 
+from shiguan.text.han import has_han
 from shiguan.text.quantities import Quantity, quantities
 
 Shape = Literal["time", "number", "person", "place", "reason", "manner", "definition"]
@@ -62,7 +63,6 @@ _CHINESE = _rules(
     },
     re.NOFLAG,
 )
-_HAN = re.compile(r"[\u3400-\u9fff]")
 # Who or what is this one thing? Not: who was the leader of that?
 _NAME = r"(?:[A-Z][\w'’-]*|of|the|de|van|von|al)"
 _INTRODUCE = re.compile(
@@ -107,7 +107,7 @@ def question_shapes(question: str) -> list[Shape]:
     """Tell what kinds of answer a question asks for."""
     if _INTRODUCE.search(question.strip()):
         return ["definition"]
-    rules = _CHINESE if _HAN.search(question) else _ENGLISH
+    rules = _CHINESE if has_han(question) else _ENGLISH
     found = [shape for shape, pattern in rules if pattern.search(question.strip())]
     return [shape for shape in found if not (shape == "manner" and len(found) > 1)]
 
@@ -133,7 +133,7 @@ def has_shape(sentence: str, shape: Shape, question: str) -> bool:
         dated = any(_is_date(quantity, sentence) for quantity in new)
         return dated or bool(_WHEN_CUES.search(sentence))
     if shape == "person":
-        if _HAN.search(sentence):
+        if has_han(sentence):
             return True
         return any(name.lower() not in question.lower() for name in _CAPITALISED.findall(sentence))
     cues = {"reason": _REASON_CUES, "manner": _MANNER_CUES, "place": _PLACE_CUES, "definition": _DEFINITION_CUES}
