@@ -70,7 +70,7 @@ def test_the_plain_deployment_is_our_file_on_haystacks_own_store(tmp_path):
     definition = plain_definition(tmp_path)
     text = yaml.safe_dump(definition)
     assert "qdrant" not in text
-    assert "batching_text_embedder" not in text
+    assert "E5TextEmbedder" in text
     assert set(definition["inputs"]) == {"query", "tenant_id"}
     assert set(definition["outputs"]) == {"answers"}
     assert not Path(tmp_path / "children").exists()

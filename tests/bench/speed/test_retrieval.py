@@ -1,7 +1,7 @@
 """The retrieval benchmark compares like with like, on a library that is the same every time."""
 
 import json
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from bench.speed.synthetic import DIMENSION, FAMILY, TENANTS, SyntheticLibrary
 from bench.speed.systems import SYSTEMS, TENANT
 
 from bench.speed import retrieval
-from shiguan.query.e5_text_embedder import E5TextEmbedder
+from shiguan.query import e5_text_embedder
 
 CHILDREN = 80
 
@@ -94,11 +94,9 @@ def test_every_system_finds_the_passage_and_keeps_to_the_tenant(name, tmp_path, 
     wanted = next(parent for parent in parents[2:] if parent.tenant == TENANT and parent.number % 2 == 0)
     child = wanted.children[5]
 
-    def run(self, text: str) -> dict[str, Any]:
-        return {"embedding": child.embedding.tolist(), "warnings": []}
-
     # The library's vectors are random; with the child's own in the question's place both retrievers put it first.
-    monkeypatch.setattr(E5TextEmbedder, "run", run)
+    same = SimpleNamespace(embed=lambda texts, kind: child.embedding[None])
+    monkeypatch.setattr(e5_text_embedder, "engine", lambda: same)
     if name == "llamaindex":
         pytest.importorskip("llama_index.retrievers.bm25", reason='pip install "shiguan[benchmark]"')
     (tmp_path / name).mkdir()
