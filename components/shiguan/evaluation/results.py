@@ -7,7 +7,7 @@ from typing import Any
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.intervals import Estimate, estimate_mean
-from shiguan.evaluation.json_lines import write_json
+from shiguan.resources import write_json
 
 FORMAT = "shiguan-evaluation/1"
 """Stands first in every results file; another version is refused rather than guessed at."""

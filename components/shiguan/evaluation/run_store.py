@@ -9,7 +9,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.json_lines import write_json
+from shiguan.resources import write_json
 
 _RUN = "run.json"
 _RECORDS = "questions.jsonl"

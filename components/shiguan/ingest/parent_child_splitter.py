@@ -9,8 +9,8 @@ from typing import Any
 
 from haystack import Document, component
 
+from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
-from shiguan.ingest.produced_ids import ProducedIds
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.shared_document import SharedDocument
 

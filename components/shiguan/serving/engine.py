@@ -9,7 +9,7 @@ from haystack import AsyncPipeline, Document, logging
 from pydantic import ValidationError
 
 from shiguan.claims.claim_stream import ClaimStream
-from shiguan.engine.answer_events import GENERATION_COMPLETE, AnswerEvent
+from shiguan.engine.answer_stream import GENERATION_COMPLETE, AnswerEvent
 from shiguan.engine.loading import list_modes
 from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
-from shiguan.engine.answer_events import GENERATION_COMPLETE, TOKEN, AnswerEvent
-from shiguan.engine.question import MAX_QUESTION
+from shiguan.engine.answer_stream import GENERATION_COMPLETE, TOKEN, AnswerEvent
+from shiguan.engine.turn import MAX_QUESTION
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.engine import current_engine

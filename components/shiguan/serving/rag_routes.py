@@ -11,7 +11,7 @@ from fastapi.sse import format_sse_event
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Send
 
-from shiguan.engine.answer_events import EVENTS, AnswerEvent
+from shiguan.engine.answer_stream import EVENTS, AnswerEvent
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, BatchRequest
 from shiguan.serving.authentication import Principal, check_tenant, current_principal

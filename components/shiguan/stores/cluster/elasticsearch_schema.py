@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
-from shiguan.text.han_folding import fold_han
+from shiguan.text.han import fold_han
 from shiguan.text.terms import STOP_WORDS
 
 # Longer keywords are kept but not indexed; Lucene takes 32,766 bytes, four for one character at most.
