@@ -65,7 +65,7 @@ ORDERS: dict[str, Order] = {
 READINGS = {
     f"`{strategy}`, {budget} tokens": {"strategy": strategy, "token_budget": budget}
     for budget in (BUDGET, 500)
-    for strategy in ("truncate", "window", "sentences")
+    for strategy in ("truncate", "window")
 }
 
 Values = dict[str, dict[str, list[float]]]

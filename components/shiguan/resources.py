@@ -1,10 +1,13 @@
-"""Files: where the YAML pipelines and the prompts are, and how a file is written whole or not at all."""
+"""Files: what ships with the code, tables of patterns beside their readers, and files written whole or not at all."""
 
 import json
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -24,6 +27,33 @@ def resource_folder(name: str) -> Path:
         f"The folder `{name}` of Shiguan is missing: looked in {', '.join(str(c) for c in candidates)}. "
         'Install the package again with `pip install --force-reinstall "shiguan"`.'
     )
+
+
+def read_patterns(path: Path) -> dict[str, Any]:
+    """
+    Read a YAML table of regular expressions: every text in it becomes a compiled pattern that ignores case.
+
+    In a pattern white space is layout, an underscore is a space, and `{name}` stands for the pattern of that name
+    under `parts`.
+    """
+    table = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    parts = {f"{{{name}}}": _pattern(text) for name, text in table.pop("parts", {}).items()}
+    return {key: _compiled(value, parts) for key, value in table.items()}
+
+
+def _compiled(value: Any, parts: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _compiled(inner, parts) for key, inner in value.items()}
+    if not isinstance(value, str):
+        return value
+    pattern = _pattern(value)
+    for name, part in parts.items():
+        pattern = pattern.replace(name, part)
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _pattern(text: str) -> str:
+    return "".join(text.split()).replace("_", " ")
 
 
 def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:

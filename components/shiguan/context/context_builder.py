@@ -8,9 +8,7 @@ from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.context.kept_spans import sentence_selection, window_spans, with_gaps
-from shiguan.context.passage_cut import cut_span
-from shiguan.context.passage_order import Order, arranged, matched_spans, ranked
+from shiguan.context.passage_spans import cut_span, window_spans, with_gaps
 from shiguan.context.passage_summaries import read_summaries, summary_messages
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.source_blocks import render_block, render_sources, source_block
@@ -19,7 +17,9 @@ from shiguan.text.near_duplicates import shingles, similarity
 
 logger = logging.getLogger(__name__)
 
-Strategy = Literal["truncate", "sentences", "summarize", "window"]
+Strategy = Literal["truncate", "summarize", "window"]
+# From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
+_DUPLICATE = 0.9
 # No passage's share is smaller than this many tokens: many tiny pieces say less than a few that can be understood.
 _LEAST_SHARE = 120
 # One call sums up at most this many times the budget.
@@ -46,13 +46,12 @@ class ContextBuilder:
 
     - `truncate`: whole passages; the best one is cut around its matched children, at the edges of sentences, rather
       than left out.
-    - `sentences`: the sentences of the matched children and those near the query, the rest dropped.
     - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
     - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
       model, or where it fails, as `truncate` and with a warning.
 
-    For `sentences` and `window` the budget is shared out evenly, what a passage leaves goes to the next, and a line
-    `…` marks every gap.
+    For `window` the budget is shared out evenly, what a passage leaves goes to the next, and a line `…` marks every
+    gap.
 
     What the passages say is data: in the rendered context everything in them that looks like a delimiter, a citation
     mark or a role is made harmless. The documents that are returned keep the original text, as one stretch that holds
@@ -76,41 +75,22 @@ class ContextBuilder:
         token_budget: int = 3000,
         *,
         strategy: Strategy = "truncate",
-        order: Order = "rank",
-        duplicate_threshold: float = 0.9,
-        max_passages: int | None = None,
         chat_generator: ChatGenerator | None = None,
     ) -> None:
         """
         Set the limits.
 
         :param token_budget: Most tokens that the context may have, headers included.
-        :param strategy: What is read of each passage: `truncate`, `sentences`, `summarize` or `window`.
-        :param order: How the chosen passages stand: `rank` (best first), `stable` (by id, so that the same passages
-            are the same prefix whatever the question) or `edges` (the best first, the second best last, the weakest in
-            the middle, where models read least closely: Liu et al., "Lost in the Middle", 2023,
-            https://arxiv.org/abs/2307.03172).
-        :param duplicate_threshold: From this similarity of term shingles on (0 to 1), the lower-ranked passage is
-            left out.
-        :param max_passages: Most passages in the context; None for as many as fit.
+        :param strategy: What is read of each passage: `truncate`, `summarize` or `window`.
         :param chat_generator: Writes the summaries of `summarize`; None for none.
-        :raises ValueError: If a limit is out of its range, or the strategy or order is unknown.
+        :raises ValueError: If the budget is not positive, or the strategy unknown.
         """
         if token_budget < 1:
             raise ValueError(f"`token_budget` must be positive, got {token_budget}.")
         if strategy not in get_args(Strategy):
             raise ValueError(f"`strategy` must be one of {', '.join(get_args(Strategy))}, got `{strategy}`.")
-        if order not in get_args(Order):
-            raise ValueError(f"`order` must be one of {', '.join(get_args(Order))}, got `{order}`.")
-        if not 0 < duplicate_threshold <= 1:
-            raise ValueError(f"`duplicate_threshold` must be above 0 and at most 1, got {duplicate_threshold}.")
-        if max_passages is not None and max_passages < 1:
-            raise ValueError(f"`max_passages` must be positive or None, got {max_passages}.")
         self.token_budget = token_budget
         self.strategy = strategy
-        self.order = order
-        self.duplicate_threshold = duplicate_threshold
-        self.max_passages = max_passages
         self.chat_generator = chat_generator
         self._counter = TokenCounter()
 
@@ -125,7 +105,7 @@ class ContextBuilder:
         Build the context.
 
         :param documents: Parents, best first or with scores; those without text are left out.
-        :param query: The question; `sentences` and `summarize` read it.
+        :param query: The question; `summarize` reads it.
         :returns: `documents`, those in the context, in its order, with `meta.number` from 1 and, if not read whole,
             the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent, `meta.kept`, the
             spans within it where there are gaps, and `meta.summary` where a summary was read; `context`, the rendered
@@ -134,7 +114,7 @@ class ContextBuilder:
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = ask_llm(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, query, (reply, count), warnings)
+        return self._result(kept, (reply, count), warnings)
 
     @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
     async def run_async(self, documents: list[Document], query: str = "") -> dict[str, Any]:
@@ -142,23 +122,23 @@ class ContextBuilder:
         Build the context without blocking the event loop while the language model writes.
 
         :param documents: Parents, best first or with scores; those without text are left out.
-        :param query: The question; `sentences` and `summarize` read it.
+        :param query: The question; `summarize` reads it.
         :returns: What `run` returns.
         """
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = await ask_llm_async(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, query, (reply, count), warnings)
+        return self._result(kept, (reply, count), warnings)
 
     def _kept(self, documents: list[Document]) -> list[Document]:
         kept: list[Document] = []
         seen: list[frozenset[tuple[str, ...]]] = []
         for document in ranked(documents):
             runs = shingles(document.content or "")
-            if all(similarity(runs, other) < self.duplicate_threshold for other in seen):
+            if all(similarity(runs, other) < _DUPLICATE for other in seen):
                 kept.append(document)
                 seen.append(runs)
-        return kept if self.max_passages is None else kept[: self.max_passages]
+        return kept
 
     def _request(self, kept: Sequence[Document], query: str) -> tuple[list[ChatMessage], int, list[str]]:
         """Write the prompt for summaries, and count them, if they are wanted, needed and to be had."""
@@ -181,7 +161,7 @@ class ContextBuilder:
         return self.token_budget - self._counter.count(render_sources([]))
 
     def _result(
-        self, kept: Sequence[Document], query: str, answer: tuple[LlmReply | None, int], warnings: list[str]
+        self, kept: Sequence[Document], answer: tuple[LlmReply | None, int], warnings: list[str]
     ) -> dict[str, Any]:
         reply, count = answer
         summaries: dict[int, str] = {}
@@ -193,10 +173,10 @@ class ContextBuilder:
             elif len(summaries) < count:
                 missing = f"{count - len(summaries)} of {count} passages"
                 warnings = [*warnings, f"The LLM's reply had no summary of {missing}; they were taken as they are."]
-        chosen, more = self._chosen(kept, query, summaries)
+        chosen, more = self._chosen(kept, summaries)
         numbered = [
             _Entry(replace(one.document, meta={**one.document.meta, "number": number}), one.text)
-            for number, one in enumerate(arranged(chosen, self.order, lambda entry: entry.document.id), start=1)
+            for number, one in enumerate(chosen, start=1)
         ]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
         return {
@@ -206,17 +186,15 @@ class ContextBuilder:
             "llm_calls": 0 if reply is None else 1,
         }
 
-    def _chosen(
-        self, kept: Sequence[Document], query: str, summaries: dict[int, str]
-    ) -> tuple[list[_Entry], list[str]]:
+    def _chosen(self, kept: Sequence[Document], summaries: dict[int, str]) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
         left = self._room()
         for rank, document in enumerate(kept, start=1):
             entry = _Entry(_numbered(document, len(chosen) + 1))
-            if self.strategy in ("sentences", "window"):
+            if self.strategy == "window":
                 share = max(left // (len(kept) - rank + 1), min(_LEAST_SHARE, left))
-                entry = self._shortened(entry.document, query, share)
+                entry = self._shortened(entry.document, share)
             elif rank in summaries:
                 meta = {**entry.document.meta, "summary": summaries[rank]}
                 entry = _Entry(replace(entry.document, meta=meta), summaries[rank])
@@ -253,13 +231,9 @@ class ContextBuilder:
         )
         return _stretch(document, start, end)
 
-    def _shortened(self, document: Document, query: str, share: int) -> _Entry:
-        text, matches = document.content or "", matched_spans(document)
-        room = max(1, share - self._header(document))
-        if self.strategy == "window":
-            spans = window_spans(text, matches, room, self._counter.counts)
-        else:
-            spans = sentence_selection(text, matches, query, room, self._counter.counts)
+    def _shortened(self, document: Document, share: int) -> _Entry:
+        text, room = document.content or "", max(1, share - self._header(document))
+        spans = window_spans(text, matched_spans(document), room, self._counter.counts)
         if not spans or text[spans[0][0] : spans[0][1]] == text.strip():
             return _Entry(document)
         shortened = _stretch(document, spans[0][0], spans[-1][1])
@@ -280,3 +254,23 @@ def _stretch(document: Document, start: int, end: int) -> Document:
     offset = document.meta["cut"][0] if "cut" in document.meta else 0
     meta = {**document.meta, "cut": [offset + start, offset + end]}
     return replace(document, content=(document.content or "")[start:end], meta=meta)
+
+
+def ranked(documents: Sequence[Document]) -> list[Document]:
+    """Order passages best first, in the same way in whatever order they arrive."""
+    readable = [document for document in documents if (document.content or "").strip()]
+    if all(document.score is not None for document in readable):
+        readable.sort(key=lambda document: (-(document.score or 0.0), document.id, str(matched_spans(document))))
+    first: dict[str, Document] = {}
+    for document in readable:
+        first.setdefault(document.id, document)
+    return list(first.values())
+
+
+def matched_spans(document: Document) -> list[tuple[int, int]]:
+    """Give the places of a parent that retrieval matched."""
+    return [
+        (match["start"], match["end"])
+        for match in document.meta.get("matches") or []
+        if isinstance(match, dict) and {"start", "end"} <= match.keys()
+    ]

@@ -147,7 +147,7 @@ class AnswerStream:
             if grounding.get("status") != "refused":
                 return
             record, queries = grounding["history"][-1], []
-            why = "\n".join(f"{claim['text']} ({claim['reason']})" for claim in grounding["claims"])
+            why = "\n".join(f"{claim['text']} ({claim['reason']})" for claim in outputs["verdicts"])
         told = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
         self._emit(DRAFT_REJECTED, told)
 

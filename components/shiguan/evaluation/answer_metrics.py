@@ -23,7 +23,7 @@ from shiguan.evaluation.citation_metrics import CitationScores, score_citations
 from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
 from shiguan.retrieval.relevance import relevance_by_words
-from shiguan.text.han_folding import fold_han
+from shiguan.text.han import fold_han
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _TOKEN = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]|[^\W_\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]+")

@@ -7,7 +7,7 @@ from typing import Any
 from haystack import Document
 
 from shiguan.evaluation.questions import GoldPassage, Question
-from shiguan.text.han_folding import fold_han
+from shiguan.text.han import fold_han
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shiguan.claims.answer_check import CheckedClaim
+from shiguan.claims.checker import CheckedClaim
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.terms import terms
 

@@ -1,9 +1,7 @@
 """HTML pages into documents, one per paragraph, quote, caption, table or note."""
 
 import html
-import io
 import re
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +10,12 @@ from haystack.components.converters.utils import get_bytestream_from_source
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.epub.reader import read_book
+from shiguan.ingest.epub.reader import read_page
 from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
 
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,500})</title>", re.IGNORECASE)
-_CHAPTER = "page.xhtml"
-_CONTAINER = (
-    '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
-    '<rootfile full-path="page.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
-)
-_PACKAGE = (
-    '<package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
-    '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></metadata><manifest>'
-    f'<item id="page" href="{_CHAPTER}" media-type="application/xhtml+xml"/></manifest>'
-    '<spine><itemref idref="page"/></spine></package>'
-)
 
 
 @component
@@ -65,8 +51,7 @@ class HtmlPageToDocument:
             name = Path(str(stream.meta.get("file_path") or "(bytes without a name)")).name
             title = _title(stream.data)
             try:
-                with SafeArchive(_as_book(stream.data, title), source=name) as archive:
-                    book = read_book(archive)
+                book = read_page(_as_utf8_markup(stream.data), name)
             except SourceError as error:
                 skipped.append(
                     {
@@ -77,7 +62,7 @@ class HtmlPageToDocument:
                 )
                 logger.debug("Nothing read from {source}: {error}", source=name, error=str(error))
                 continue
-            warnings += [warning.replace(f"`{_CHAPTER}`", "the page") for warning in book.warnings]
+            warnings += book.warnings
             for block in book.blocks:
                 place = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
                 meta = {**stream.meta, "section": block.section, "kind": block.kind, "anchor": place}
@@ -94,16 +79,6 @@ class HtmlPageToDocument:
 def _title(data: bytes) -> str:
     found = _TITLE.search(data[:20_000].decode("utf-8", "replace"))
     return " ".join(html.unescape(found[1]).split()) if found else ""
-
-
-def _as_book(data: bytes, title: str) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("mimetype", "application/epub+zip")
-        archive.writestr("META-INF/container.xml", _CONTAINER)
-        archive.writestr("page.opf", _PACKAGE.format(title=html.escape(title or "page")))
-        archive.writestr(_CHAPTER, _as_utf8_markup(data))
-    return buffer.getvalue()
 
 
 def _as_utf8_markup(data: bytes) -> bytes:

@@ -1,12 +1,29 @@
-"""Removes what an older version of a file left in the stores."""
+"""Removes what an older version of a file left behind."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from haystack import component
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.ingest.produced_ids import ProducedIds
 from shiguan.tenants import TENANT_FIELD
+
+
+@dataclass(frozen=True)
+class ProducedIds:
+    """
+    The ids of one run's passages, and the files they came from.
+
+    Travels instead of the passages themselves; being immutable it is never copied on the way.
+    """
+
+    files: frozenset[tuple[str, str]]
+    parents: frozenset[str]
+    children: frozenset[str]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
 
 _BATCH = 10_000
 

@@ -7,7 +7,7 @@ from haystack import Document, component, default_to_dict
 from haystack.core.serialization import component_to_dict
 
 from shiguan.errors import ModelMissingError
-from shiguan.ingest.produced_ids import ProducedIds
+from shiguan.ingest.orphan_remover import ProducedIds
 
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256

@@ -12,10 +12,14 @@ from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, wa
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.follow_up import needs_context
 from shiguan.query.history import clean_history
-from shiguan.query.question_analysis import QuestionAnalysis, analyse_question, with_model_reply
-from shiguan.query.rewriting_method import choose_method
+from shiguan.query.question_analysis import (
+    QuestionAnalysis,
+    analyse_question,
+    choose_method,
+    needs_context,
+    with_model_reply,
+)
 
 _NO_LLM = "No LLM is configured: the question was analysed by rules alone."
 

@@ -11,12 +11,9 @@ from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, wa
 from shiguan.llm.json_replies import json_object, json_strings
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.follow_up import needs_context
-from shiguan.query.history import clean_history
-from shiguan.query.question_analysis import analyse_question
-from shiguan.query.rewriting_method import METHODS, choose_method, method_of
+from shiguan.query.history import clean_history, salient_terms
+from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of, needs_context
 from shiguan.query.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
-from shiguan.query.salient_terms import salient_terms
 
 _ON_FAILURE = ("original", "join", "terms")
 _LONGEST_RAW_REPLY = 300

@@ -1,10 +1,14 @@
-"""Reads off a question what the rules say about it, without a model."""
+"""Reads off a question, by rules, what it asks for, how it is best rewritten, and whether it leans on what was said."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
-from shiguan.query.analysis_rules import CHOICE, CODE, CUES, HARDER, IDENTITY, PLAIN_ASK, SUMMARISE, WHOLE_TEXT
+from shiguan.resources import read_patterns
+from shiguan.text.han import HAN
 from shiguan.text.languages import detect_language
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
@@ -56,6 +60,7 @@ class QuestionAnalysis:
 
 def analyse_question(question: str) -> QuestionAnalysis:
     """Analyse a question by rules."""
+    rules = _rules()
     text = " ".join(question.split())
     language = detect_language(text)
     table = "zh" if language in ("zh", "ja") else "en"
@@ -63,8 +68,8 @@ def analyse_question(question: str) -> QuestionAnalysis:
     task = _task_of(text, type_)
     if task in ("code", "summarize"):
         type_ = "open_ended"
-    whole_text = task == "summarize" and bool(WHOLE_TEXT.search(text))
-    choice = type_ == "comparison" and bool(CHOICE[table].search(text))
+    whole_text = task == "summarize" and bool(rules["whole_text"].search(text))
+    choice = type_ == "comparison" and bool(rules["choice"][table].search(text))
     complexity, harder = _complexity_of(text, table, type_, plain=task == "code" or whole_text, choice=choice)
     return QuestionAnalysis(
         type=type_,
@@ -102,16 +107,24 @@ def with_model_reply(analysis: QuestionAnalysis, reply: dict[str, Any]) -> tuple
     return replace(analysis, **changes, reasons=(*analysis.reasons, "the LLM's opinion")), broken
 
 
+@cache
+def _rules() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("analysis_rules.yaml"))
+
+
 def _type_of(text: str, table: str) -> tuple[QuestionType, list[str]]:
     weights: dict[str, float] = {}
     names: dict[str, list[str]] = {}
-    plain = bool(PLAIN_ASK[table].search(text))
-    for type_, cues in CUES[table].items():
-        found = [cue for cue in cues if not (plain and cue.is_mention) and cue.pattern.search(text)]
+    rules = _rules()
+    plain = bool(rules["plain_ask"][table].search(text))
+    for type_, cues in rules["cues"][table].items():
+        # A name in brackets: the words may as well be part of a question about a plain fact.
+        asked = {name: cue for name, cue in cues.items() if not (plain and name.startswith("("))}
+        found = {name: cue["weight"] for name, cue in asked.items() if cue["pattern"].search(text)}
         if found:
-            weights[type_] = max(cue.weight for cue in found)
-            names[type_] = [cue.name for cue in found]
-    if IDENTITY[table].search(text) and _hops(text, table) < 2:
+            weights[type_] = max(found.values())
+            names[type_] = list(found)
+    if rules["identity"][table].search(text) and _hops(text, table) < 2:
         weights.pop("multi_hop", None)
     if not weights:
         return "simple_fact", []
@@ -126,9 +139,9 @@ def _hops(text: str, table: str) -> int:
 
 
 def _task_of(text: str, type_: QuestionType) -> str:
-    if CODE.search(text):
+    if _rules()["code"].search(text):
         return "code"
-    if SUMMARISE.search(text):
+    if _rules()["summarise"].search(text):
         return "summarize"
     return "compare" if type_ == "comparison" else "qa"
 
@@ -139,9 +152,73 @@ def _complexity_of(text: str, table: str, type_: QuestionType, *, plain: bool, c
     base = _CHOICE_COMPLEXITY if choice else _BASE[type_]
     if type_ == "simple_fact" and _ASKS_WHAT_IT_IS.search(text):
         base = 1
-    reasons = [cue.name for cue in HARDER[table] if cue.pattern.search(text)]
+    rules = _rules()
+    reasons = [name for name, pattern in rules["harder"][table].items() if pattern.search(text)]
     if (len(text) if table == "zh" else len(text.split())) > _LONG[table]:
         reasons.append("long")
-    if sum(any(cue.pattern.search(text) for cue in CUES[table][other]) for other in _PROSE) >= 2 and type_ in _PROSE:
+    kinds = (rules["cues"][table][kind].values() for kind in _PROSE)
+    if type_ in _PROSE and sum(any(cue["pattern"].search(text) for cue in cues) for cues in kinds) >= 2:
         reasons.append("of several kinds at once")
     return max(1, min(10, base + len(reasons))), reasons
+
+
+METHODS = ("none", "multi_query", "step_back", "decompose", "expand", "contextualize")
+
+
+def choose_method(
+    type_: str,
+    complexity: int,
+    *,
+    task: str = "qa",
+    imaginable: bool = True,
+    direct_until: int = 3,
+    decompose_from: int = 7,
+) -> str:
+    """Choose the method for a question that stands alone."""
+    if complexity <= direct_until or task == "code" or (task == "summarize" and not imaginable):
+        return "none"
+    if type_ == "multi_hop" or complexity >= decompose_from:
+        return "decompose"
+    if type_ in ("comparison", "aggregation", "open_ended"):
+        return "multi_query"
+    return "step_back" if type_ == "complex_reasoning" else "expand"
+
+
+def method_of(analysis: Mapping[str, Any] | None) -> str | None:
+    """Read the method from an analysis that came over a wire."""
+    method = (analysis or {}).get("method")
+    return method if method in METHODS else None
+
+
+_SHORT_ZH = 4
+_QUOTED = re.compile(r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"")
+
+
+@cache
+def _cues() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("follow_up.yaml"))
+
+
+def needs_context(question: str, *, has_history: bool = True) -> bool:
+    """
+    Tell whether a question has to be read with the turns before it.
+
+    Meant to save a call of a model, so it errs towards yes. A pronoun without a name before it, a word that opens an
+    addition ("And…", "那…"), something left out ("the other one", "呢？"), a side of an unnamed thing ("What are the
+    symptoms?") or next to no words are a yes. An English question is a no only if it names its own subject.
+    """
+    text = " ".join(question.split())
+    if not has_history or not text:
+        return False
+    plain = _QUOTED.sub("“”", text)
+    found = {name for name, pattern in _cues().items() if pattern.search(plain)}
+    if detect_language(text) in ("zh", "ja"):
+        leaning = {"pointers_zh", "openers_zh", "ending_zh", "side_zh"}
+        return bool(found & leaning) or len(re.findall(f"[{HAN}]", plain)) <= _SHORT_ZH
+    if found & {"openers_en", "missing_en", "bare_side_en"}:
+        return True
+    if "pointers_en" in found and "antecedent_en" not in found:
+        return True
+    if found & {"explain_en", "antecedent_en"}:
+        return False
+    return "name_en" not in found or "the_one_en" in found

@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 
+from shiguan.text.han import HAN
+
 _SCRIPTS: list[tuple[str, re.Pattern[str]]] = [
     ("ja", re.compile(r"[\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9d]")),
     ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
-    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")),
+    ("zh", re.compile(f"[{HAN}]")),
     ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]")),
     ("he", re.compile(r"[\u0590-\u05ff]")),
     ("ru", re.compile(r"[\u0400-\u04ff]")),

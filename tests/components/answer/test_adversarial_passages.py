@@ -11,7 +11,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
-from shiguan.claims.citation_marks import find_marks
+from shiguan.claims.claims import find_marks
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.source_blocks import parse_question, parse_sources
@@ -94,10 +94,9 @@ def test_the_prompt_around_the_sources_stays_the_same(mode, attack):
         assert all(len(line.splitlines()) == 1 for line in user.split("\n") if line.startswith("<source number="))
 
 
-@pytest.mark.parametrize("strategy", ["sentences", "window"])
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_reading_in_part_does_not_help_an_attack(strategy, attack):
-    built, messages = chain("precise", attack, strategy=strategy)
+def test_reading_in_part_does_not_help_an_attack(attack):
+    built, messages = chain("precise", attack, strategy="window")
     assert skeleton(messages) == skeleton(chain("precise", PLAIN)[1])
     assert [block.number for block in parse_sources(messages[-1].text)] == [1, 2, 3]
     assert [document.meta["number"] for document in built["documents"]] == [1, 2, 3]

@@ -227,12 +227,12 @@ def test_sockets_are_the_same_whatever_the_layers():
     assert sorted(name for name, socket in sockets.items() if socket.is_mandatory) == [
         "context",
         "goal",
-        "language",
         "query",
     ]
     assert sorted(name for name, socket in sockets.items() if not socket.is_mandatory) == [
         "analysis",
         "feedback",
+        "language",
         "profile",
         "scope",
         "task",

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.context.kept_spans import sentence_selection, window_spans, with_gaps
+from shiguan.context.passage_spans import window_spans, with_gaps
 
 TEXT = "One two. Three four. Five six. Seven eight. Nine ten."
 
@@ -34,21 +34,8 @@ def test_every_match_gets_a_window_while_it_fits():
     assert shown(window_spans(TEXT, ends, 4, words)) == "One two.\n…"
 
 
-def test_sentences_of_the_query_are_kept_and_others_dropped_even_with_room():
-    assert shown(sentence_selection(TEXT, [], "seven", 100, words)) == "…\nSeven eight.\n…"
-    assert shown(sentence_selection(TEXT, [(0, 3)], "seven", 100, words)) == "One two.\n…\nSeven eight.\n…"
-
-
-def test_the_match_goes_before_the_query_where_room_is_short():
-    assert shown(sentence_selection(TEXT, [(0, 3)], "seven", 5, words)) == "One two.\n…"
-
-
-def test_nothing_wanted_is_the_beginning():
-    assert shown(sentence_selection(TEXT, [], "", 4, words)) == "One two. Three four.\n…"
-
-
 def test_a_text_without_sentences_has_no_spans():
-    assert window_spans("", [], 5, words) == sentence_selection(" ", [(0, 1)], "q", 5, words) == []
+    assert window_spans("", [], 5, words) == window_spans(" ", [(0, 1)], 5, words) == []
     assert with_gaps("", []) == ""
 
 
@@ -58,12 +45,9 @@ def test_a_text_without_sentences_has_no_spans():
     st.integers(1, 30),
 )
 def test_any_text_keeps_ordered_spans_within_its_bounds_and_budget(text, matches, budget):
-    for spans in (
-        window_spans(text, matches, budget, lambda texts: [len(part) for part in texts]),
-        sentence_selection(text, matches, "ab b", budget, lambda texts: [len(part) for part in texts]),
-    ):
-        edges = [edge for span in spans for edge in span]
-        assert edges == sorted(edges)
-        assert all(0 <= start < end <= len(text) for start, end in spans)
-        if len(spans) > 1:
-            assert sum(end - start for start, end in spans) <= budget + text.count(" ") + text.count("\n")
+    spans = window_spans(text, matches, budget, lambda texts: [len(part) for part in texts])
+    edges = [edge for span in spans for edge in span]
+    assert edges == sorted(edges)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    if len(spans) > 1:
+        assert sum(end - start for start, end in spans) <= budget + text.count(" ") + text.count("\n")

@@ -1,7 +1,6 @@
-import pytest
 from haystack import Document
 
-from shiguan.context.passage_order import arranged, matched_spans, ranked
+from shiguan.context.context_builder import matched_spans, ranked
 
 
 def ids(documents):
@@ -25,16 +24,6 @@ def test_without_scores_the_first_of_one_id_keeps_its_place():
 
 def test_passages_without_text_are_left_out():
     assert ranked([Document(content=""), Document(content=" \n"), Document(content=None)]) == []
-
-
-@pytest.mark.parametrize(
-    ("order", "items"), [("rank", [3, 1, 4, 2, 5]), ("stable", [1, 2, 3, 4, 5]), ("edges", [3, 4, 5, 2, 1])]
-)
-def test_orders(order, items):
-    given = [3, 1, 4, 2, 5]
-    assert arranged(given, order, key=lambda item: item) == items
-    assert given == [3, 1, 4, 2, 5]
-    assert arranged([], order, key=lambda item: item) == []
 
 
 def test_matches_without_a_place_are_no_spans():

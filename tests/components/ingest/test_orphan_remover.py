@@ -2,8 +2,7 @@ import pytest
 from haystack import Document, Pipeline
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from shiguan.ingest.orphan_remover import OrphanRemover
-from shiguan.ingest.produced_ids import ProducedIds
+from shiguan.ingest.orphan_remover import OrphanRemover, ProducedIds
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 

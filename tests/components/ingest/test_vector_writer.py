@@ -7,7 +7,7 @@ from haystack import Document, Pipeline
 from shiguan.errors import ModelMissingError, StoreFullError
 from shiguan.ingest import vector_writer
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
-from shiguan.ingest.produced_ids import ProducedIds
+from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.vector_writer import VectorWriter
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.shards import close_all_shards

@@ -13,7 +13,7 @@ from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.query_analyzer import QueryAnalyzer
-from shiguan.query.rewriting_method import choose_method
+from shiguan.query.question_analysis import choose_method
 
 GOLDEN = Path(__file__).parent / "golden"
 TYPES = {"simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"}

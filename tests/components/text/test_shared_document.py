@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from haystack import Document
 
-from shiguan.ingest.produced_ids import ProducedIds
+from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.text.shared_document import SharedDocument
 
 

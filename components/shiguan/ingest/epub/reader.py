@@ -1,7 +1,8 @@
 """A whole EPUB into blocks in reading order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
@@ -37,6 +38,11 @@ class _File(NoteFile):
     left_out: bool = False
 
 
+_Find = Callable[[str, str], Target | None]
+# The files of the reading order, and all that notes are looked for in.
+_Files = tuple[Sequence[_File], Sequence[NoteFile]]
+
+
 def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Book:
     """Read an EPUB."""
     package = read_package(archive)
@@ -45,15 +51,36 @@ def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Bo
     if not files:
         cause = "none of the files in its reading order can be read"
         raise SourceError(archive.source, cause, _NEXT_STEP)
-    blocks = _read(archive, package, files, warnings, include=include_front_matter)
-    if not blocks and not include_front_matter:
-        blocks = _read(archive, package, files, warnings, include=True)
+
+    def find(base: str, href: str) -> Target | None:
+        return resolve(archive, base, href)
+
+    notes = [*files, *_note_files(archive, files, warnings)]
+    return _book(archive.source, package, (files, notes), find, warnings, include=include_front_matter)
+
+
+def read_page(data: bytes, source: str) -> Book:
+    """Read one page as the only chapter of a book that says nothing about itself."""
+    root, problems = parse_xhtml(data) if len(data) <= _MAX_CHAPTER_BYTES else (None, [])
+    if root is None:
+        raise SourceError(source, "the page cannot be read", _NEXT_STEP)
+    warnings = [f"{source}: the page was mended: {'; '.join(problems)}."] if problems else []
+
+    def find(base: str, href: str) -> Target | None:
+        return Target(base, unquote(href[1:])) if href.startswith("#") else None
+
+    files = [_File("", 0, root)]
+    return _book(source, Package(), (files, files), find, warnings, include=False)
+
+
+def _book(source: str, package: Package, files: _Files, find: _Find, warnings: list[str], *, include: bool) -> Book:
+    blocks = _read(source, package, files, find, warnings, include=include)
+    if not blocks and not include:
+        blocks = _read(source, package, files, find, warnings, include=True)
         if blocks:
-            warnings.append(
-                f"{archive.source}: the whole text is marked as cover, contents or the like; nothing was left out."
-            )
+            warnings.append(f"{source}: the whole text is marked as cover, contents or the like; nothing was left out.")
     if not blocks:
-        raise SourceError(archive.source, "there is no text in it, perhaps only pictures", "Use an edition with text")
+        raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
     return Book(package.title, package.authors, package.language, blocks, warnings)
 
 
@@ -78,14 +105,12 @@ def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> Element | No
 
 
 def _read(
-    archive: SafeArchive, package: Package, files: list[_File], warnings: list[str], *, include: bool
+    source: str, package: Package, files: _Files, find: _Find, warnings: list[str], *, include: bool
 ) -> list[Block]:
-    def find(base: str, href: str) -> Target | None:
-        return resolve(archive, base, href)
-
-    notes = NoteIndex([*files, *_note_files(archive, files, warnings)], find)
+    chapters, note_files = files
+    notes = NoteIndex(note_files, find)
     if notes.dangling and not include:
-        warnings.append(f"{archive.source}: {notes.dangling:,} note marks lead nowhere; they were kept as written.")
+        warnings.append(f"{source}: {notes.dangling:,} note marks lead nowhere; they were kept as written.")
     starts = [landmark for landmark in package.landmarks if landmark.kinds & _TEXT_START]
     sections = SectionTracker(package.nav, (landmark.label for landmark in starts if landmark.label))
     roles = Roles(package.landmarks, include_front_matter=include)
@@ -95,7 +120,7 @@ def _read(
             labels.setdefault(entry.href, []).append(entry.label)
     blocks: list[Block] = []
     headings: list[Block] = []
-    for file in files:
+    for file in chapters:
         titles = labels.get(file.href, [])[-1:] + _first_heading(file.root)
         left_out = (file.left_out and not include) or roles.leaves_out_file(file.href, file.root, titles)
         reader = ChapterReader(file.href, file.spine, package.language, sections=sections, notes=notes, roles=roles)

@@ -1,22 +1,14 @@
-"""Chooses which sentences of a passage to keep when it is read in part, and writes them with their gaps marked."""
+"""Chooses which stretches of a passage are read when not all of it fits, and writes them with their gaps marked."""
 
-import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 
-from shiguan.context.passage_cut import cut_span
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import terms
 
 Span = tuple[int, int]
 Count = Callable[[Sequence[str]], list[int]]
 
 GAP = "\n…\n"
 """What stands where text was left out: a line of its own, so that no sentence runs across it."""
-
-# A sentence is near the query with this share of the query's words, weighted by rarity in the passage, and at least
-# half as near as the nearest one.
-_NEAR, _OF_BEST = 0.15, 0.5
 
 
 def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count) -> list[Span]:
@@ -46,24 +38,6 @@ def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count)
                 elif room.take(at):
                     window[side] = at
                     growing = True
-    if not room.taken:
-        return _hard_cut(text, matches, budget, counts)
-    return _joined(sentences, room.taken)
-
-
-def sentence_selection(text: str, matches: Sequence[Span], query: str, budget: int, counts: Count) -> list[Span]:
-    """
-    Keep the sentences of the matched places and those near the query; drop the rest even where there is room.
-
-    When the budget is short, the best match's sentences come first, then the other matches', then the others by
-    nearness. A passage with neither keeps its beginning.
-    """
-    sentences = sentence_spans(text)
-    wanted = [at for match in matches for at in _touched(sentences, match)]
-    wanted.extend(_near_query([text[start:end] for start, end in sentences], query))
-    room = _Room(text, sentences, budget, counts)
-    for at in dict.fromkeys(wanted):
-        room.take(at)
     if not room.taken:
         return _hard_cut(text, matches, budget, counts)
     return _joined(sentences, room.taken)
@@ -129,13 +103,53 @@ def _touched(sentences: Sequence[Span], span: Span) -> list[int]:
     return [at for at, (start, end) in enumerate(sentences) if start < span[1] and span[0] < end]
 
 
-def _near_query(sentences: Sequence[str], query: str) -> list[int]:
-    words = [frozenset(terms(sentence)) for sentence in sentences]
-    frequency = Counter(word for found in words for word in found)
-    weights = {word: math.log((len(words) + 1) / (frequency[word] + 0.5)) for word in set(terms(query))}
-    total = sum(weights.values())
-    # Summed in a fixed order: floating-point sums over a set may differ from run to run.
-    near = [sum(weights[word] for word in sorted(found & weights.keys())) / total if total else 0.0 for found in words]
-    least = max(_NEAR, _OF_BEST * max(near, default=0.0))
-    found = [at for at, value in enumerate(near) if value >= least]
-    return sorted(found, key=lambda at: (-near[at], at))
+def cut_span(
+    text: str, matches: Sequence[tuple[int, int]], budget: int, count: Callable[[str], int]
+) -> tuple[int, int]:
+    """
+    Choose the one stretch of a passage to keep.
+
+    Starts from the sentences of the best match and grows, sentence by sentence, towards the other matches and then
+    evenly to both sides, as long as the budget holds. A first sentence that is too long by itself is cut hard.
+    """
+    sentences = sentence_spans(text)
+    if not sentences:
+        return (0, 0)
+    first, last = _sentences_of(sentences, matches[0]) if matches else (0, 0)
+
+    def fits(a: int, b: int) -> bool:
+        return count(text[sentences[a][0] : sentences[b][1]]) <= budget
+
+    while last > first and not fits(first, last):
+        last -= 1
+    if not fits(first, last):
+        return _cut_hard(text, sentences[first], budget, count)
+    for match in matches[1:]:
+        a, b = _sentences_of(sentences, match)
+        if fits(min(a, first), max(b, last)):
+            first, last = min(a, first), max(b, last)
+    growing = True
+    while growing:
+        growing = False
+        if last + 1 < len(sentences) and fits(first, last + 1):
+            last, growing = last + 1, True
+        if first > 0 and fits(first - 1, last):
+            first, growing = first - 1, True
+    return sentences[first][0], sentences[last][1]
+
+
+def _sentences_of(sentences: Sequence[tuple[int, int]], span: tuple[int, int]) -> tuple[int, int]:
+    touched = [at for at, (start, end) in enumerate(sentences) if start < span[1] and span[0] < end]
+    return (touched[0], touched[-1]) if touched else (0, 0)
+
+
+def _cut_hard(text: str, span: tuple[int, int], budget: int, count: Callable[[str], int]) -> tuple[int, int]:
+    # No tokenizer makes tokens this long on average, and counting the rest of a huge line would be slow.
+    start, low, high = span[0], span[0] + 1, min(span[1], span[0] + 20 * budget)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(text[start:middle]) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return start, low

@@ -1,8 +1,11 @@
-"""How rare a search term is in writing at large, for weighing what a claim says."""
+"""How rare a search term is in writing at large, and how much of the weight of some terms others have."""
 
 import math
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
+
+from shiguan.text.han import is_wide
 
 # 14,019 stems with the rank of their commonest word. The embedder's own scores are no measure of English words: its
 # pieces come from a hundred languages, and their scores hardly agree with these ranks (correlation .14).
@@ -24,12 +27,18 @@ def rarity(term: str) -> float:
 
     Zipf's law puts a word's frequency at about one over its rank, so the logarithm of the rank is its information.
     """
-    if ord(term[0]) > 0x2E7F:
+    if is_wide(term[0]):
         weight = _SINGLE if len(term) == 1 else 1.0
         return weight if _FUNCTION_CHARACTERS.isdisjoint(term) else weight * _FUNCTION
     rank = _ranks().get(term)
     information = math.log(_UNKNOWN / _FIRST_WORD) + 1 if rank is None else math.log(rank / _FIRST_WORD)
     return (_FLOOR + information) / _CEILING
+
+
+def covered(weights: Mapping[str, float], words: Collection[str]) -> float:
+    """Give the share of the weight of some words that others have, 0 to 1."""
+    total = sum(weights.values())
+    return sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
 
 
 @cache
