@@ -11,14 +11,7 @@ from shiguan.checking.signatures import can_fit
 from shiguan.checking.sockets import sockets_of
 
 _SECTIONS = (
-    "metadata",
-    "max_runs_per_component",
-    "connection_type_validation",
-    "components",
-    "connections",
-    "inputs",
-    "outputs",
-    "explain",
+    "metadata max_runs_per_component connection_type_validation components connections inputs outputs explain".split()
 )
 _MAX_COMPONENTS, _MAX_CONNECTIONS = 200, 1_000
 _COMPONENT_KEYS = {"type", "init_parameters"}

@@ -41,6 +41,7 @@ class Engine:
     def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
         self.settings = settings
         self.deployment = settings.deployment
+        # An unknown deployment is refused when its first mode is loaded.
         names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
         self._runners = {mode: Runner(self.deployment, mode, data_dir=settings.data_dir) for mode in names}
 
