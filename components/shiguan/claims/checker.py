@@ -11,6 +11,7 @@ from shiguan.claims.claim_support import Support, judge, plain_claim
 from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.claims.evidence import Evidence, Reading
 from shiguan.text.languages import detect_language
+from shiguan.text.sentences import sentence_spans
 
 _FOREIGN_SCORE = 0.5
 
@@ -119,7 +120,7 @@ class ClaimChecker:
         if len(found) == 1 or best.verdict == "supported":
             return best
         pieces = "\n\n".join(self.quote(one) for one in found)
-        together = _judged(Evidence([pieces]), stated)
+        together = _judged(Evidence([pieces], widest=len(sentence_spans(pieces))), stated)
         return replace(best, score=max(best.score, together.score), verdict=together.verdict, reason=together.reason)
 
     def supporting(self, stated: str, likely: Support) -> int | None:
