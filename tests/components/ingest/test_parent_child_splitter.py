@@ -6,11 +6,13 @@ from haystack import Document, Pipeline
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shiguan.errors import ModelMissingError
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
 
-SPLITTER = ParentChildSplitter()
+SIZES = {"child_min_tokens": 50, "child_max_tokens": 150}
+SPLITTER = ParentChildSplitter(**SIZES)
 # Ten tokens: nine Han characters and the stop.
 TEN = "玄宗幸蜀郭子儀守朔。"
 
@@ -75,6 +77,7 @@ def test_a_small_section_is_one_parent_with_its_meta():
         "start": 0,
         "end": 13,
         "blocks": [{"start": 0, "end": 13, "kind": "text", "anchor": {"offset": 0}}],
+        "units": 1,
     }
     assert child.meta == {
         "parent_id": parent.id,
@@ -252,7 +255,7 @@ def test_a_block_without_a_stamp_is_refused(missing):
     [
         {"parent_min_tokens": 0},
         {"parent_min_tokens": 800},
-        {"child_min_tokens": 150},
+        {"child_min_tokens": 180},
         {"child_min_tokens": 100, "child_max_tokens": 900},
     ],
 )
@@ -261,8 +264,12 @@ def test_ranges_that_cannot_work_are_refused(parameters):
         ParentChildSplitter(**parameters)
 
 
-def test_a_missing_tokenizer_counts_characters_and_warns():
-    result = split(block(TEN * 100), tokenizer="nobody/none")
+def test_a_missing_tokenizer_counts_characters_and_warns(monkeypatch):
+    def missing():
+        raise ModelMissingError("The weights are not here.")
+
+    monkeypatch.setattr("shiguan.models.token_counter.tokenizer", missing)
+    result = split(block(TEN * 100), **SIZES)
     assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
     assert "characters" in result["warnings"][0]
 
