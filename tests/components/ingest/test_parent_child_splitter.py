@@ -12,7 +12,8 @@ from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
 from shiguan.models import token_counter
 
-SPLITTER = ParentChildSplitter()
+SIZES = {"child_min_tokens": 50, "child_max_tokens": 150}
+SPLITTER = ParentChildSplitter(**SIZES)
 # Ten tokens: nine Han characters and the stop.
 TEN = "玄宗幸蜀郭子儀守朔。"
 
@@ -78,6 +79,7 @@ def test_a_small_section_is_one_parent_with_its_meta():
         "start": 0,
         "end": 13,
         "blocks": [{"start": 0, "end": 13, "kind": "text", "anchor": {"offset": 0}}],
+        "units": 1,
     }
     assert child.meta == {
         "parent_id": parent.id,
@@ -255,7 +257,7 @@ def test_a_block_without_a_stamp_is_refused(missing):
     [
         {"parent_min_tokens": 0},
         {"parent_min_tokens": 800},
-        {"child_min_tokens": 150},
+        {"child_min_tokens": 180},
         {"child_min_tokens": 100, "child_max_tokens": 900},
     ],
 )
@@ -265,11 +267,11 @@ def test_ranges_that_cannot_work_are_refused(parameters):
 
 
 def test_a_missing_tokenizer_counts_characters_and_warns(monkeypatch):
-    def without_weights():
-        raise ModelMissingError("The weights are not installed.")
+    def missing():
+        raise ModelMissingError("The weights are not here.")
 
-    monkeypatch.setattr(token_counter, "tokenizer", without_weights)
-    result = ParentChildSplitter().run([block(TEN * 100)])
+    monkeypatch.setattr("shiguan.models.token_counter.tokenizer", missing)
+    result = split(block(TEN * 100), **SIZES)
     assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
     assert "characters" in result["warnings"][0]
 
