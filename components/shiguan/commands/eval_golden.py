@@ -12,8 +12,7 @@ from shiguan.commands.printing import print_json, say
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
-    from shiguan.evaluation.golden_maker import MadeSet
-    from shiguan.evaluation.golden_replies import JudgeAgreement
+    from shiguan.evaluation.golden_maker import JudgeAgreement, MadeSet
 
 
 def register(add: AddCommand) -> None:
@@ -32,11 +31,10 @@ def register(add: AddCommand) -> None:
 
 def _eval_golden(options: argparse.Namespace) -> int:
     from shiguan.engine.library import Library
-    from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, write_made_set
-    from shiguan.evaluation.golden_replies import judge_agreement
+    from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, judge_agreement, write_made_set
     from shiguan.evaluation.json_lines import fingerprint
     from shiguan.evaluation.provenance import prompt_hashes
-    from shiguan.evaluation.run_store import RunStore
+    from shiguan.evaluation.results import RunStore
     from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
     generator = ConfiguredChatGenerator(timeout=120.0, max_retries=1, generation_kwargs={"temperature": 0.2})

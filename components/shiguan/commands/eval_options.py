@@ -89,7 +89,7 @@ def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> 
 
 def read_set(options: argparse.Namespace) -> "Any":
     """Read the set that the options name."""
-    from shiguan.evaluation.retrieval_set import read_retrieval_set
+    from shiguan.evaluation.questions import read_retrieval_set
 
     return read_retrieval_set(
         options.corpus,

@@ -83,8 +83,8 @@ class ParentDocumentFetcher:
         if foreign:
             warnings.append(
                 f"{foreign} of {asked} passages that matched belong to another tenant than what matched in them, and "
-                "were left out. The library was written by something else than `shiguan ingest`, or tampered with: ingest "
-                "their sources again."
+                "were left out. The library was written by something else than `shiguan ingest`, or tampered with: "
+                "ingest their sources again."
             )
         for warning in warnings:
             logger.warning("{warning}", warning=warning)
