@@ -42,14 +42,14 @@ from haystack import Document, GeneratedAnswer
 from shiguan.answer.answer_sentences import answerability, candidates
 from shiguan.answer.sentence_match import sentence_matches
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.citation_metrics import score_citations
-from shiguan.evaluation.expected_passage import folded
+from shiguan.evaluation.answer_metrics import score_citations
+from shiguan.evaluation.attribution import folded
 from shiguan.evaluation.intervals import Difference, Estimate, compare_metric, estimate_mean
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT
+from shiguan.evaluation.questions import read_retrieval_set
 from shiguan.evaluation.retrieval_metrics import ndcg, passages_of
-from shiguan.evaluation.retrieval_set import read_retrieval_set
-from shiguan.evaluation.risk_coverage import curve_table, risk_curve
+from shiguan.evaluation.scoring import curve_table, risk_curve
 from shiguan.llm.source_blocks import source_block
 from shiguan.query.query_rewriter import QueryRewriter
 from shiguan.text.sentences import sentence_spans

@@ -40,10 +40,9 @@ from shiguan.engine.loading import load_pipeline
 from shiguan.evaluation.intervals import Difference, compare_metric
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT
-from shiguan.evaluation.questions import Question, read_golden_set
+from shiguan.evaluation.questions import Question, read_golden_set, read_retrieval_set
 from shiguan.evaluation.questions import Question as GoldenQuestion
 from shiguan.evaluation.retrieval_metrics import context_metrics, ndcg, passages_of
-from shiguan.evaluation.retrieval_set import read_retrieval_set
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", HERE.parents[2] / "shared" / "data"))

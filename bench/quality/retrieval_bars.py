@@ -37,9 +37,8 @@ from haystack import Document
 
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.provenance import TENANT, ingest_corpus, stamped_folder
-from shiguan.evaluation.questions import Question
+from shiguan.evaluation.questions import Question, read_retrieval_set
 from shiguan.evaluation.retrieval_metrics import Passage, ndcg, passages_of, recall
-from shiguan.evaluation.retrieval_set import read_retrieval_set
 
 DEPTH = 10
 """How many passages are looked at."""

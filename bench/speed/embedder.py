@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from shiguan.models.engine import Engine
-from shiguan.models.graph import EncoderGraph
+from shiguan.models.engine import EncoderGraph, Engine
 from shiguan.models.weights import Weights, unpack_blocks, weights_file
 
 SETS = {

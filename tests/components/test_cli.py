@@ -150,7 +150,7 @@ def test_without_a_number_the_modes_file_says_how_many_passages(command, monkeyp
 
     monkeypatch.setattr(f"shiguan.commands.{command[0]}.open_runner", lambda options, **_: Asked())
     monkeypatch.setattr("shiguan.evaluation.traced_mode.TracedMode", lambda runner: runner)
-    monkeypatch.setattr("shiguan.evaluation.expected_passage.ExpectedPassages.find", lambda *_: None)
+    monkeypatch.setattr("shiguan.evaluation.attribution.ExpectedPassages.find", lambda *_: None)
     main(command)
     main([*command, "--top-k", "7"])
     assert asked == [None, 7]

@@ -12,8 +12,7 @@ from shiguan.errors import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from shiguan.evaluation.golden_maker import MadeSet
-    from shiguan.evaluation.golden_replies import JudgeAgreement
+    from shiguan.evaluation.golden_maker import JudgeAgreement, MadeSet
     from shiguan.evaluation.judges import AnswerJudge
     from shiguan.evaluation.results import Results
 
@@ -95,7 +94,7 @@ def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> 
 
 def read_set(options: argparse.Namespace) -> "Any":
     """Read the set that the options name."""
-    from shiguan.evaluation.retrieval_set import read_retrieval_set
+    from shiguan.evaluation.questions import read_retrieval_set
 
     return read_retrieval_set(
         options.corpus,
@@ -220,11 +219,10 @@ def _judge(name: str | None) -> "AnswerJudge | None":
 
 def _eval_golden(options: argparse.Namespace) -> int:
     from shiguan.engine.library import Library
-    from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, write_made_set
-    from shiguan.evaluation.golden_replies import judge_agreement
+    from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, judge_agreement, write_made_set
     from shiguan.evaluation.json_lines import fingerprint
     from shiguan.evaluation.provenance import prompt_hashes
-    from shiguan.evaluation.run_store import RunStore
+    from shiguan.evaluation.results import RunStore
     from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
     generator = ConfiguredChatGenerator(timeout=120.0, max_retries=1, generation_kwargs={"temperature": 0.2})

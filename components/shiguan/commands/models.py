@@ -88,8 +88,7 @@ def _state(name: str) -> dict[str, Any]:
     if folder is None:
         return {"state": "missing", "bytes": None, "folder": None}
     if name == _PACKAGED:
-        from shiguan.models.made_files import cache_folder
-        from shiguan.models.weights import FILE, SHA256
+        from shiguan.models.weights import FILE, SHA256, cache_folder
 
         prepared = any(cache_folder().glob(f"e5-{SHA256[:12]}-*"))
         state = "present" if prepared else "not prepared"

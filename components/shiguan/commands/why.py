@@ -9,8 +9,7 @@ from shiguan.commands.options import add_mode_options, open_runner, print_json, 
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
-    from shiguan.evaluation.attribution import Attribution
-    from shiguan.evaluation.expected_passage import ExpectedPassage
+    from shiguan.evaluation.attribution import Attribution, ExpectedPassage
 
 _SHOWN = 3
 
@@ -31,8 +30,7 @@ def register(add: AddCommand) -> None:
 def _why(options: argparse.Namespace) -> int:
     from shiguan.engine.library import Library
     from shiguan.engine.runner import checked_question
-    from shiguan.evaluation.attribution import attribute
-    from shiguan.evaluation.expected_passage import ExpectedPassages
+    from shiguan.evaluation.attribution import ExpectedPassages, attribute
     from shiguan.evaluation.traced_mode import TracedMode
 
     checked_question(options.question)

@@ -13,7 +13,7 @@ from haystack.components.evaluators import ContextRelevanceEvaluator, Faithfulne
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.evaluation.answer_metrics import spoken_answer
 from shiguan.evaluation.questions import Question
-from shiguan.evaluation.run_store import RunStore
+from shiguan.evaluation.results import RunStore
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.endpoint import DEFAULT_MODEL, is_endpoint_configured
 

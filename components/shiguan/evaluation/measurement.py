@@ -14,14 +14,12 @@ from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
-from shiguan.evaluation.attribution import Attribution, loss_of
-from shiguan.evaluation.expected_passage import ExpectedPassages
+from shiguan.evaluation.attribution import Attribution, ExpectedPassages, loss_of
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
-from shiguan.evaluation.results import Results, write_results
+from shiguan.evaluation.results import Results, RunStore, write_results
 from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
-from shiguan.evaluation.run_store import RunStore
 from shiguan.evaluation.scoring import Prices, score_records
 from shiguan.evaluation.traced_mode import TracedMode, TracedRun
 from shiguan.models.token_counter import TokenCounter

@@ -36,7 +36,7 @@ class EPUBToDocument:
     - `kind`: `text`, `quote`, `footnote` (one that nothing refers to), `caption`, `table`
     - `anchor`: `href` (name of the file inside the archive), `spine` (index in the reading order), `path` (an XPath of
       local names in that file: `/html/body/section[1]/p[2]`) and `offset` (code points into that element's text as
-      `shiguan.ingest.epub.text.element_text` defines it: white space in single spaces, without ruby readings).
+      `shiguan.ingest.epub.trees.element_text` defines it: white space in single spaces, without ruby readings).
       The offset is the place of the block's first character.
     - `notes`: where notes were put in, `{"start", "end", "anchor"}` with offsets into the content and the note's own
       place; absent without notes

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shiguan.models.made_files import made_file
-from shiguan.models.weights import Weights, weights_file
+from shiguan.models.weights import Weights, made_file, weights_file
 
 _SPACE = "\u2581"
 _SPACES = re.compile(" {2,}")

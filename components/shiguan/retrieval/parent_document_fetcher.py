@@ -34,7 +34,7 @@ class ParentDocumentFetcher:
         Name the store of the parents.
 
         :param document_store: Where the parents are; any Haystack document store that filters by `id`.
-        :param top_k: How many parents to return at most; None for all that the children lead to.
+        :param top_k: How many parents to return at most, counted as they are found; None for all.
         :raises ValueError: If `top_k` is not positive.
         """
         if top_k is not None and top_k < 1:
@@ -57,28 +57,41 @@ class ParentDocumentFetcher:
         """
         limit = self.top_k if top_k is None else top_k
         families = _families(documents)
-        wanted = [key for key, children in families.items() if children[0].meta.get("parent_id")][:limit]
-        parents = {parent.id: parent for parent in self._fetch(wanted, filters)} if wanted else {}
+        waiting = list(families)
         found: list[Document] = []
-        lost = 0
-        for key, children in families.items():
-            if limit is not None and len(found) == limit:
-                break
-            if not children[0].meta.get("parent_id"):
-                found.append(children[0])
-                continue
-            parent = parents.get(key)
-            if parent is None or parent.meta.get("tenant_id") != children[0].meta.get("tenant_id"):
-                lost += 1
-                continue
-            found.append(_with_matches(parent, children))
+        asked = lost = foreign = 0
+        while waiting and (limit is None or len(found) < limit):
+            # Those that are missing are made up for by the next ones; mostly there are none, and this is one request.
+            batch = waiting if limit is None else waiting[: limit - len(found)]
+            waiting = waiting[len(batch) :]
+            wanted = [key for key in batch if families[key][0].meta.get("parent_id")]
+            asked += len(wanted)
+            parents = {parent.id: parent for parent in self._fetch(wanted, filters)} if wanted else {}
+            for key in batch:
+                children = families[key]
+                parent = parents.get(key)
+                if not children[0].meta.get("parent_id"):
+                    found.append(children[0])
+                elif parent is None:
+                    lost += 1
+                elif parent.meta.get("tenant_id") != children[0].meta.get("tenant_id"):
+                    foreign += 1
+                else:
+                    found.append(_with_matches(parent, children))
         warnings = []
         if lost:
-            logger.warning("{lost} of {asked} parents could not be fetched", lost=lost, asked=len(wanted))
             warnings.append(
-                f"{lost} of {len(wanted)} passages that matched could not be read from the library; it may be changing "
+                f"{lost} of {asked} passages that matched could not be read from the library; it may be changing "
                 "right now. Ask again, and ingest the source again if this stays."
             )
+        if foreign:
+            warnings.append(
+                f"{foreign} of {asked} passages that matched belong to another tenant than what matched in them, and "
+                "were left out. The library was written by something else than `shiguan ingest`, or tampered with: "
+                "ingest their sources again."
+            )
+        for warning in warnings:
+            logger.warning("{warning}", warning=warning)
         return {"documents": found, "warnings": warnings}
 
     def _fetch(self, ids: list[str], filters: dict[str, Any] | None) -> list[Document]:

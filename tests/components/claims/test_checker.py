@@ -13,7 +13,7 @@ from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.claims.claims import split_claims
-from shiguan.evaluation.citation_metrics import score_citations
+from shiguan.evaluation.answer_metrics import score_citations
 from shiguan.grading.hallucination_grader import HallucinationGrader
 
 EN = (

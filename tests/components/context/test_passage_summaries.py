@@ -1,6 +1,6 @@
 import pytest
 
-from shiguan.context.passage_summaries import read_summaries, summary_messages
+from shiguan.context.context_builder import read_summaries, summary_messages
 from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources
 
 BLOCKS = [SourceBlock(1, "One [7].", file="a"), SourceBlock(2, "</sources>")]

@@ -3,8 +3,7 @@
 import pytest
 from haystack import Document, GeneratedAnswer
 
-from shiguan.evaluation.attribution import LABELS, LOST, StageTrace, attribute, loss_of, lost_section
-from shiguan.evaluation.expected_passage import ExpectedPassage
+from shiguan.evaluation.attribution import LABELS, LOST, ExpectedPassage, StageTrace, attribute, loss_of, lost_section
 
 TEXT = "Nan Jiyun shot Yin Ziqi in the left eye."
 GOLD = Document(id="gold", content=f"It was autumn. {TEXT}")

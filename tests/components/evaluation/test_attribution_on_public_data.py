@@ -9,10 +9,9 @@ import pytest
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.attribution import attribute
-from shiguan.evaluation.expected_passage import ExpectedPassages
+from shiguan.evaluation.attribution import ExpectedPassages, attribute
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
-from shiguan.evaluation.retrieval_set import read_retrieval_set
+from shiguan.evaluation.questions import read_retrieval_set
 from shiguan.evaluation.traced_mode import TracedMode
 
 pytestmark = pytest.mark.slow

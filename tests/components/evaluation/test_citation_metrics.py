@@ -1,6 +1,6 @@
 """Citation precision and recall in ALCE's sense, on cases small enough to judge by eye."""
 
-from shiguan.evaluation.citation_metrics import score_citations
+from shiguan.evaluation.answer_metrics import score_citations
 
 SALT = "In 758 Diwu Qi made salt a monopoly of the state."
 SIEGE = "Zhang Xun held the town of Suiyang for ten months."

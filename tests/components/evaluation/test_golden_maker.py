@@ -8,10 +8,9 @@ from haystack import Document
 from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.golden_maker import GOLDEN_FILE, REVIEW_FILE, GoldenMaker, write_made_set
-from shiguan.evaluation.golden_replies import judge_agreement
+from shiguan.evaluation.golden_maker import GOLDEN_FILE, REVIEW_FILE, GoldenMaker, judge_agreement, write_made_set
 from shiguan.evaluation.questions import read_golden_set
-from shiguan.evaluation.run_store import RunStore
+from shiguan.evaluation.results import RunStore
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 PLACES = ("Suiyang", "Fanyang", "Luoyang", "Lingwu", "Xiangzhou", "Heyang", "Caizhou", "Yunzhou", "Weizhou", "Fengtian")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shiguan.evaluation.golden_replies import cohens_kappa, read_judgements, read_questions
+from shiguan.evaluation.golden_maker import cohens_kappa, read_judgements, read_questions
 
 PASSAGE = "In 758 Diwu Qi created a salt monopoly. Salt was sold at 110 cash a peck."
 GOOD = {

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.retrieval_set import read_retrieval_set, spread
+from shiguan.evaluation.questions import read_retrieval_set, spread
 
 CORPUS = [
     {"id": "d1", "title": "One", "text": "The capital fell in 756."},

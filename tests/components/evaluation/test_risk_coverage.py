@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.evaluation.risk_coverage import curve_table, risk_curve
+from shiguan.evaluation.scoring import curve_table, risk_curve
 
 
 def test_the_curve_of_three_answers_and_a_refusal():

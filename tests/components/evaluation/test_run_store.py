@@ -4,7 +4,7 @@ import pytest
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import fingerprint
-from shiguan.evaluation.run_store import RunStore
+from shiguan.evaluation.results import RunStore
 
 CONFIGURATION = {"mode": "simple", "data": {"queries.jsonl": "aa"}}
 

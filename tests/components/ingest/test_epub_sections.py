@@ -1,6 +1,6 @@
 """Section paths from tables of contents and headings, case by case."""
 
-from shiguan.ingest.epub.navigation import NavEntry
+from shiguan.ingest.epub.package import NavEntry
 from shiguan.ingest.epub.sections import SectionTracker
 
 

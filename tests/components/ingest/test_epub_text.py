@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from shiguan.ingest.epub.text import element_text, walk
+from shiguan.ingest.epub.trees import element_text, walk
 
 
 def test_blocks_separate_words_and_inline_elements_do_not():

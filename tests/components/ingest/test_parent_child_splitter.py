@@ -10,7 +10,6 @@ from shiguan.errors import ModelMissingError
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
-from shiguan.models import token_counter
 
 SIZES = {"child_min_tokens": 50, "child_max_tokens": 150}
 SPLITTER = ParentChildSplitter(**SIZES)
@@ -79,7 +78,6 @@ def test_a_small_section_is_one_parent_with_its_meta():
         "start": 0,
         "end": 13,
         "blocks": [{"start": 0, "end": 13, "kind": "text", "anchor": {"offset": 0}}],
-        "units": 1,
     }
     assert child.meta == {
         "parent_id": parent.id,

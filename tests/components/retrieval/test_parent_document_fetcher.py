@@ -76,7 +76,12 @@ def test_a_parent_of_another_tenant_is_never_returned(store):
 
 def test_a_parent_of_another_tenant_than_its_child_is_refused_whatever_the_filters_let_through(store):
     filters = {"field": "meta.source", "operator": "==", "value": "foreign.txt"}
-    assert ParentDocumentFetcher(store).run(documents=[child("c1", "foreign", 0.9)], filters=filters)["documents"] == []
+    result = ParentDocumentFetcher(store).run(documents=[child("c1", "foreign", 0.9)], filters=filters)
+    assert result["documents"] == []
+    assert result["warnings"] == [
+        "1 of 1 passages that matched belong to another tenant than what matched in them, and were left out. The library "
+        "was written by something else than `shiguan ingest`, or tampered with: ingest their sources again."
+    ]
 
 
 def test_the_callers_filters_apply_to_parents_too(store):
@@ -94,6 +99,22 @@ def test_a_parent_that_is_gone_is_reported_and_the_others_come(store):
         "1 of 2 passages that matched could not be read from the library; it may be changing right now. Ask again, "
         "and ingest the source again if this stays."
     ]
+
+
+def test_top_k_counts_the_parents_that_are_found(store):
+    children = [child("c0", "gone", 0.95), child("c1", "p1", 0.9), child("c2", "p2", 0.8), child("c3", "p3", 0.7)]
+    result = ParentDocumentFetcher(store, top_k=2).run(documents=children, filters=of_tenant("a"))
+    assert [d.id for d in result["documents"]] == ["p1", "p2"]
+    assert result["warnings"][0].startswith("1 of 3 passages that matched could not be read")
+    assert ParentDocumentFetcher(store, top_k=3).run(documents=children[1:], filters=of_tenant("a"))["warnings"] == []
+
+
+def test_a_parent_beyond_top_k_is_not_missed(store):
+    flat = Document(id="flat", content="A flat document.", score=0.95, meta={"tenant_id": "a"})
+    result = ParentDocumentFetcher(store, top_k=1).run(
+        documents=[flat, child("c1", "gone", 0.9)], filters=of_tenant("a")
+    )
+    assert ([d.id for d in result["documents"]], result["warnings"]) == (["flat"], [])
 
 
 def test_documents_without_a_parent_stand_for_themselves(store):

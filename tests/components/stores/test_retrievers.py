@@ -118,17 +118,12 @@ def test_dot_products_keep_the_lengths_of_vectors(tmp_path):
     store.close()
 
 
-def test_hits_are_light_unless_more_is_asked_for(filled):
+def test_hits_are_light(filled):
     (light,) = QdrantEdgeBM25Retriever(filled, top_k=1).run("army", ALL)["documents"]
     assert (light.content, light.embedding) == (None, None)
     assert light.meta == {"tenant_id": "one", "parent_id": "pa", "start": 0, "end": 19}
-    full = QdrantEdgeBM25Retriever(filled, top_k=1, meta_fields=["section", "absent"], return_content=True)
-    (hit,) = full.run("army", ALL)["documents"]
-    assert (hit.content, hit.meta) == ("rebellion army army", {"section": ["I", "II"]})
     (vector_hit,) = QdrantEdgeEmbeddingRetriever(filled, top_k=1).run([1.0, 0.0], ALL)["documents"]
     assert (vector_hit.content, vector_hit.embedding, vector_hit.meta) == (None, None, light.meta)
-    everything = filled.bm25_retrieval("army", top_k=1)[0].meta
-    assert everything == {**light.meta, "section": ["I", "II"]}
 
 
 def test_every_search_goes_under_its_filters(filled):
@@ -248,17 +243,16 @@ def test_both_live_in_pipelines_and_come_back_from_yaml(filled):
     pipeline = Pipeline()
     pipeline.add_component(
         "words",
-        QdrantEdgeBM25Retriever(filled, top_k=9, meta_fields=["start"], return_content=True),
+        QdrantEdgeBM25Retriever(filled, top_k=9),
     )
     pipeline.add_component(
         "vectors",
-        QdrantEdgeEmbeddingRetriever(filled, top_k=7, meta_fields=[], return_content=True),
+        QdrantEdgeEmbeddingRetriever(filled, top_k=7),
     )
     again = Pipeline.loads(pipeline.dumps())
     assert again.dumps() == pipeline.dumps()
     words, vectors = again.get_component("words"), again.get_component("vectors")
-    assert (words.top_k, words.meta_fields, words.return_content) == (9, ["start"], True)
-    assert (vectors.top_k, vectors.meta_fields, vectors.return_content) == (7, [], True)
+    assert (words.top_k, vectors.top_k) == (9, 7)
     result = again.run(
         {
             "words": {"query": "army", "filters": tenant("one")},
@@ -267,7 +261,7 @@ def test_both_live_in_pipelines_and_come_back_from_yaml(filled):
     )
     assert ids(result["words"]) == ["a", "b"]
     assert ids(result["vectors"]) == ["c"]
-    assert result["vectors"]["documents"][0].meta == {}
+    assert result["vectors"]["documents"][0].content is None
 
 
 @pytest.mark.parametrize("retriever", [QdrantEdgeBM25Retriever, QdrantEdgeEmbeddingRetriever])

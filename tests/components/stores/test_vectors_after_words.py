@@ -117,7 +117,7 @@ def test_questions_between_two_writes_count_once(store, monkeypatch):
         counted.append(options)
         return CountRequest(**options)
 
-    monkeypatch.setattr("shiguan.stores.embedded.vector_operations.CountRequest", count_request)
+    monkeypatch.setattr("shiguan.stores.embedded.store_operations.CountRequest", count_request)
     for _ in range(3):
         store.vector_warnings(tenant("t"))
     assert len(counted) == 3, "all without a vector, the tenant's without one, the tenant's"

@@ -8,13 +8,11 @@ from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.chapter import ChapterReader
-from shiguan.ingest.epub.links import NoteFile
-from shiguan.ingest.epub.notes import NoteIndex
+from shiguan.ingest.epub.notes import NoteFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package, resolve
 from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.text import element_text
-from shiguan.ingest.epub.trees import Element, parse_xhtml
+from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _MAX_NOTE_FILES = 200

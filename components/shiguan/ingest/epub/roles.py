@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from shiguan.ingest.epub.navigation import Landmark
-from shiguan.ingest.epub.text import BLOCK_ELEMENTS, element_text
-from shiguan.ingest.epub.trees import Element, tokens
+from shiguan.ingest.epub.package import Landmark
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
 
 # Roles of parts that hold no text of the book, as EPUB 3 (`epub:type`), DPUB-ARIA (`role`) and EPUB 2 (guide) say them.
 LEFT_OUT = frozenset(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shiguan.ingest.epub.navigation import NavEntry
+from shiguan.ingest.epub.package import NavEntry
 
 # Longer headings are text in large type; joined ones stay readable.
 MAX_HEADING = 300

@@ -11,9 +11,6 @@ from haystack.dataclasses import Document
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import require_filters
 
-LIGHT_FIELDS = ["parent_id", "tenant_id", "source_id", "start", "end", "position", "language"]
-"""What the fetcher of parents and the standardiser of scores need of a child."""
-
 # So many languages have lists of their own; all others share the last one.
 _MOST_LANGUAGES = 7
 
@@ -28,7 +25,7 @@ def search_each_language(
     wherever there are enough of them. While a list is full, the next one is searched without its commonest language.
     """
     found: dict[str, Document] = {}
-    known: list[str] = []
+    known: list[Any] = []
     condition = filters
     while True:
         documents = search(filters=condition, top_k=top_k, **arguments)
@@ -47,7 +44,7 @@ class QdrantEdgeBM25Retriever:
     Finds the documents that share words with a question.
 
     It stands behind the TenantFilter, beside the embedding retriever, and before the joiner. What it returns is light:
-    no content and only a few meta fields, because the parents are read later.
+    no content and only the meta that the fetcher of parents needs, because these are read later.
 
     ```python
     retriever = QdrantEdgeBM25Retriever(document_store=store, top_k=5)
@@ -55,22 +52,12 @@ class QdrantEdgeBM25Retriever:
     ```
     """
 
-    def __init__(
-        self,
-        document_store: QdrantEdgeDocumentStore,
-        *,
-        top_k: int = 50,
-        meta_fields: list[str] | None = None,
-        return_content: bool = False,
-    ) -> None:
+    def __init__(self, document_store: QdrantEdgeDocumentStore, *, top_k: int = 50) -> None:
         """
         Describe the search.
 
         :param document_store: The store, with BM25.
         :param top_k: How many documents at most, in each language of the library.
-        :param meta_fields: Meta fields to return; by default parent_id, tenant_id, source_id, start, end, position
-            and language. Without the language one list is searched for all.
-        :param return_content: Whether to return the contents.
         :raises ValueError: If `top_k` is not positive or the store is another one.
         """
         if not isinstance(document_store, QdrantEdgeDocumentStore):
@@ -81,8 +68,6 @@ class QdrantEdgeBM25Retriever:
             raise ValueError(f"`top_k` must be positive, got {top_k}")
         self.document_store = document_store
         self.top_k = top_k
-        self.meta_fields = meta_fields
-        self.return_content = return_content
 
     @component.output_types(documents=list[Document])
     def run(
@@ -122,6 +107,4 @@ class QdrantEdgeBM25Retriever:
             "query": query,
             "filters": require_filters(filters, type(self).__name__),
             "top_k": self.top_k if top_k is None else top_k,
-            "meta_fields": LIGHT_FIELDS if self.meta_fields is None else self.meta_fields,
-            "return_content": self.return_content,
         }

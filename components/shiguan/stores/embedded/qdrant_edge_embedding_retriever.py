@@ -6,7 +6,7 @@ from typing import Any
 from haystack import component
 from haystack.dataclasses import Document
 
-from shiguan.stores.embedded.qdrant_edge_bm25_retriever import LIGHT_FIELDS, search_each_language
+from shiguan.stores.embedded.qdrant_edge_bm25_retriever import search_each_language
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import require_filters
 
@@ -17,7 +17,7 @@ class QdrantEdgeEmbeddingRetriever:
     Finds the documents whose embeddings are nearest to that of a question.
 
     It stands behind the TenantFilter, beside the BM25 retriever, and before the joiner. What it returns is light:
-    no content and only a few meta fields, because the parents are read later.
+    no content and only the meta that the fetcher of parents needs, because these are read later.
 
     ```python
     retriever = QdrantEdgeEmbeddingRetriever(document_store=store, top_k=5)
@@ -25,22 +25,12 @@ class QdrantEdgeEmbeddingRetriever:
     ```
     """
 
-    def __init__(
-        self,
-        document_store: QdrantEdgeDocumentStore,
-        *,
-        top_k: int = 50,
-        meta_fields: list[str] | None = None,
-        return_content: bool = False,
-    ) -> None:
+    def __init__(self, document_store: QdrantEdgeDocumentStore, *, top_k: int = 50) -> None:
         """
         Describe the search.
 
         :param document_store: The store, with vectors.
         :param top_k: How many documents at most, in each language of the library.
-        :param meta_fields: Meta fields to return; by default parent_id, tenant_id, source_id, start, end, position
-            and language. Without the language one list is searched for all.
-        :param return_content: Whether to return the contents.
         :raises ValueError: If `top_k` is not positive or the store is another one.
         """
         if not isinstance(document_store, QdrantEdgeDocumentStore):
@@ -51,8 +41,6 @@ class QdrantEdgeEmbeddingRetriever:
             raise ValueError(f"`top_k` must be positive, got {top_k}")
         self.document_store = document_store
         self.top_k = top_k
-        self.meta_fields = meta_fields
-        self.return_content = return_content
 
     @component.output_types(documents=list[Document], warnings=list[str])
     def run(
@@ -99,6 +87,4 @@ class QdrantEdgeEmbeddingRetriever:
             "query_embedding": query_embedding,
             "filters": require_filters(filters, type(self).__name__),
             "top_k": self.top_k if top_k is None else top_k,
-            "meta_fields": LIGHT_FIELDS if self.meta_fields is None else self.meta_fields,
-            "return_content": self.return_content,
         }

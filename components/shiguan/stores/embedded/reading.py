@@ -24,6 +24,9 @@ from shiguan.stores.embedded.filters import matches, names_embedding, translate
 from shiguan.text.shared_document import SharedDocument
 
 _PAGE = 1000
+# What the fetcher of parents and the standardiser of scores need of a child; contents are not read.
+_NEEDED = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
+_LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, _NEEDED)])
 _NOTHING = Filter(must=[HasIdCondition(set())])
 # Among more documents than this with the same score, the engine chooses which ones come first.
 _MOST_TIES = 5000
@@ -97,8 +100,6 @@ def search_terms(
     *,
     live_statistics: bool,
     top_k: int,
-    meta_fields: list[str] | None,
-    return_content: bool,
 ) -> list[Document]:
     """Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`."""
     vector = points.bm25_query_vector(query)
@@ -107,8 +108,7 @@ def search_terms(
         return []
     # The engine goes on counting deleted documents until it is opened again.
     params = SearchParams(idf=IdfParams(corpus=Filter())) if live_statistics else None
-    wanted = _selector(meta_fields, return_content)
-    return _search(edge, Query.Nearest(vector, using=points.BM25), resolve(edge, filters), params, wanted, top_k)
+    return _search(edge, Query.Nearest(vector, using=points.BM25), resolve(edge, filters), params, top_k)
 
 
 def search_vectors(
@@ -117,22 +117,18 @@ def search_vectors(
     filters: dict[str, Any] | None,
     *,
     top_k: int,
-    meta_fields: list[str] | None,
-    return_content: bool,
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     # At the engine's default of 100 candidates, a graph loses more neighbours.
     params = SearchParams(hnsw_ef=max(_HNSW_EF, 2 * top_k))
-    wanted = _selector(meta_fields, return_content)
-    return _search(edge, Query.Nearest(vector, using=points.DENSE), resolve(edge, filters), params, wanted, top_k)
+    return _search(edge, Query.Nearest(vector, using=points.DENSE), resolve(edge, filters), params, top_k)
 
 
-def _search(  # noqa: PLR0917
+def _search(
     edge: EdgeShard,
     query: Query,
     condition: Filter | None,
     params: SearchParams | None,
-    wanted: PayloadSelector,
     top_k: int,
 ) -> list[Document]:
     if top_k < 1:
@@ -140,7 +136,7 @@ def _search(  # noqa: PLR0917
     # One more than asked for shows whether the last one has equals; then all of them are needed to choose by id.
     limit = top_k + 1
     while True:
-        request = QueryRequest(query=query, limit=limit, filter=condition, with_payload=wanted, params=params)
+        request = QueryRequest(query=query, limit=limit, filter=condition, with_payload=_LIGHT, params=params)
         hits: list[Any] = edge.query(request)
         tied = len(hits) == limit and hits[-1].score == hits[top_k - 1].score
         if not tied or limit >= top_k + _MOST_TIES:
@@ -152,7 +148,6 @@ def _search(  # noqa: PLR0917
     return [
         SharedDocument(
             id=payload[points.ID],
-            content=payload.get(points.CONTENT),
             meta=points.decode_meta(payload.get(points.META) or {}),
             score=score,
         )
@@ -162,11 +157,6 @@ def _search(  # noqa: PLR0917
 
 def _rank(row: tuple[float, dict[str, Any]]) -> tuple[float, str]:
     return -row[0], row[1][points.ID]
-
-
-def _selector(meta_fields: list[str] | None, return_content: bool) -> PayloadSelector:
-    names = [points.META] if meta_fields is None else [points.meta_path(name) for name in meta_fields]
-    return PayloadSelector.Include([points.ID, *names, *([points.CONTENT] if return_content else [])])
 
 
 def _pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, vectors: Any) -> Iterator[Any]:

