@@ -74,6 +74,7 @@ class ClaimChecker:
         self.numbers = tuple(passages)
         self._texts = tuple(passages.values())
         self._evidence = Evidence(self._texts)
+        self._relations: dict[tuple[str, int], Support] = {}
 
     def read(self, parts: ClaimedText) -> list[ReadClaim]:
         """Read what the passages have of every sentence that states something."""
@@ -103,13 +104,18 @@ class ClaimChecker:
 
     def verdict(self, claim: Claim, stated: str) -> Support:
         """Judge one claim by itself: with the verdict that it has in its answer."""
+        if len(self.numbers) == 1:
+            return self.relation(stated, self.numbers[0])
         return self._together(claim, stated, _judged(self._evidence, stated))
 
     def relation(self, stated: str, number: int) -> Support:
         """Judge what one passage says to a claim by itself."""
         place = self.numbers.index(number)
-        found = _judged(_alone(self._texts[place]), stated)
-        return replace(found, passage=place) if found.passage >= 0 else found
+        known = self._relations.get((stated, place))
+        if known is None:
+            found = _judged(self._evidence if len(self._texts) == 1 else _alone(self._texts[place]), stated)
+            known = self._relations[stated, place] = replace(found, passage=place) if found.passage >= 0 else found
+        return known
 
     def by(self, stated: str, numbers: Sequence[int]) -> Support:
         """Judge what some passages say to a claim: the best of them, or what each has of it read in one piece."""
