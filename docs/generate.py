@@ -21,7 +21,7 @@ from haystack.core.component import Component
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"
 MODES = ("index", "simple", "advanced", "precise")
-STAGES = ("ingest", "query", "retrieval", "context", "answer", "llm", "grading", "memory", "stores", "cluster")
+STAGES = ("ingest", "query", "retrieval", "context", "answer", "llm", "grading", "stores.embedded", "stores.cluster")
 NOTE = "<!-- Written by docs/generate.py; change the source instead. -->\n"
 
 
@@ -55,7 +55,7 @@ def components_page() -> str:
         if not classes:
             continue
         package = importlib.import_module(f"shiguan.{stage}")
-        parts += [f"## {stage}/\n", (package.__doc__ or "").strip() + "\n"]
+        parts += [f"## {stage.replace('.', '/')}/\n", (package.__doc__ or "").strip() + "\n"]
         for cls in classes:
             parts += [f"### {cls.__name__}\n", f"`{cls.__module__}.{cls.__name__}`\n"]
             parts += [inspect.getdoc(cls) or "", ""]

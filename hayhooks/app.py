@@ -15,11 +15,9 @@ from typing import Any
 from fastapi import FastAPI
 
 from shiguan.resources import resource_folder
-from shiguan.serving.keyless import check_open_host, host_of_command
-from shiguan.serving.routes import include_routes, only_routes
-from shiguan.serving.service import Service
+from shiguan.serving.authentication import check_open_host, host_of_command
+from shiguan.serving.service import PlainStartupFailure, Service, include_routes, only_routes
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.startup_failure import PlainStartupFailure
 
 
 def create(settings: ServingSettings) -> Any:

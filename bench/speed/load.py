@@ -36,7 +36,7 @@ CLIENTS = (1, 10, 50, 200)
 MODES = ("simple", "advanced", "precise")
 CHILDREN = 5000
 PACE = 0.6
-_PACKAGES = ("haystack-ai", "hayhooks", "qdrant-edge-py", "fastapi", "uvicorn", "openai", "torch")
+_PACKAGES = ("haystack-ai", "hayhooks", "qdrant-edge-py", "fastapi", "uvicorn", "openai", "onnxruntime")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -16,15 +16,11 @@ from bench.speed.synthetic import SyntheticLibrary
 CHILDREN, PARENTS = "load-children", "load-parents"
 _MEMORY = "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore"
 _RETRIEVERS = "haystack.components.retrievers.in_memory."
-_EMBEDDER = (
-    "haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_text_embedder."
-    "SentenceTransformersTextEmbedder"
-)
 
 
 def plain_definition(folder: Path) -> dict[str, Any]:
     """
-    Take over our `simple`, with Haystack's store, retrievers and embedder in the place of ours.
+    Take over our `simple`, with Haystack's store and retrievers in the place of ours and the same embedder.
 
     :param folder: where our own stores would be; nothing is written there.
     :returns: a definition that Hayhooks deploys, with `inputs` and `outputs`.
@@ -42,20 +38,14 @@ def plain_definition(folder: Path) -> dict[str, Any]:
         },
     }  # fmt: skip
     parents = {"type": _MEMORY, "init_parameters": {"index": PARENTS}}
-    embedder = {
-        "model": "sentence-transformers/all-MiniLM-L6-v2", "local_files_only": True, "progress_bar": False
-    }  # fmt: skip
     components = definition["components"]
     components["bm25_retriever"] = {
         "type": f"{_RETRIEVERS}bm25_retriever.InMemoryBM25Retriever",
         "init_parameters": {"document_store": children, "top_k": HITS},
     }
-    components["embedding_retriever"]["init_parameters"] = {
-        "text_embedder": {"type": _EMBEDDER, "init_parameters": embedder},
-        "retriever": {
-            "type": f"{_RETRIEVERS}embedding_retriever.InMemoryEmbeddingRetriever",
-            "init_parameters": {"document_store": children, "top_k": HITS},
-        },
+    components["embedding_retriever"] = {
+        "type": f"{_RETRIEVERS}embedding_retriever.InMemoryEmbeddingRetriever",
+        "init_parameters": {"document_store": children, "top_k": HITS},
     }
     components["parent_fetcher"]["init_parameters"]["document_store"] = parents
     # Hayhooks demands every declared input, so only those that a plain client sends are declared.

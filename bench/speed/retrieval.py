@@ -20,7 +20,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-# One torch thread: a second one on a single question only spins. Set before anything imports torch.
+# One thread, so that CPU time is work and not waiting. Set before anything imports a library that counts.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -28,8 +28,9 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "bench" / "speed" / "results" / "retrieval.json"
-WARM_UP = 3
-TARGETS = {"haystack_ratio": 100.0, "llamaindex_ratio": 40.0, "cpu_ms": 25.0, "reopen_s": 1.0}
+WARM_UP = 10
+"""Questions before those that count, in every system: parts of an index are read when they are first needed."""
+TARGETS = {"haystack_ratio": 100.0, "llamaindex_ratio": 40.0, "cpu_ms": 22.0, "reopen_s": 1.0}
 
 
 def build(name: str, folder: Path, children: int) -> dict[str, Any]:

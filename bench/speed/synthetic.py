@@ -84,8 +84,7 @@ class SyntheticLibrary:
         """
         Make English questions: three words, log-uniform over the ranks 30 to 10,000, in a frame of frequent ones.
 
-        With about 20 tokens they are as long as questions of people. English, because the offline embedder knows no
-        other language: every system then runs both of its retrievers.
+        With about 20 tokens they are as long as those of people. English, where all systems agree on what a word is.
         """
         rng = np.random.default_rng(self.seed + 2)
         ranks = np.exp(rng.uniform(np.log(30), np.log(10_000), size=(count, 3))).astype(int)

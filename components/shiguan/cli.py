@@ -11,7 +11,7 @@ from typing import Any
 
 from shiguan import __version__
 from shiguan.commands import COMMANDS, GROUPS
-from shiguan.commands.printing import print_json
+from shiguan.commands.options import print_json
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 
 _REFUSALS = (RefusedError, ConfigurationError, StoreLockedError, StoreFormatError)

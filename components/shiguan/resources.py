@@ -1,6 +1,9 @@
-"""What ships with the code: the folders of pipelines and prompts, and the tables of patterns beside their readers."""
+"""Files: what ships with the code, tables of patterns beside their readers, and files written whole or not at all."""
 
+import json
+import os
 import re
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +54,28 @@ def _compiled(value: Any, parts: dict[str, str]) -> Any:
 
 def _pattern(text: str) -> str:
     return "".join(text.split()).replace("_", " ")
+
+
+def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file so that a crash, or another writer at the same moment, leaves the old one or the new one whole."""
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(aside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # elsewhere a folder cannot be opened, and a rename is safe by itself
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def write_json(path: Path, value: Any, *, mode: int = 0o666) -> None:
+    """Write a value as JSON, whole or not at all."""
+    write_whole(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(), mode=mode)

@@ -9,7 +9,7 @@ from haystack.core.component import Component
 
 import shiguan
 
-PLUMBING = {"support", "commands", "checking", "serving", "evaluation"}
+PLUMBING = {"commands", "checking", "serving", "evaluation"}
 
 
 def component_classes():

@@ -55,7 +55,7 @@ def doors(store):
 
 ARGUMENTS = {
     "query": "letter", "query_embedding": [1.0, 0.0], "document_ids": ["theirs"], "metadata_fields": ["tenant_id"],
-    "metadata_field": "tenant_id", "meta": {"tenant_id": "ours"},
+    "metadata_field": "tenant_id", "meta": {"tenant_id": "ours"}, "fields": ["tenant_id"],
 }  # fmt: skip
 
 

@@ -295,7 +295,7 @@ def test_rules_file_sets_rules_faults_and_knobs(tmp_path):
         "time_per_token": 0,
         "rules": [Rule("a+", {"x": 1}, times=2), Rule("b", fault=Fault(status=503))],
     }
-    assert load_rules(ROOT / "tests" / "support" / "stand_in_rules.yml")["rules"]
+    assert load_rules(ROOT / "tests" / "doubles" / "stand_in_rules.yml")["rules"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="interrupts a process")

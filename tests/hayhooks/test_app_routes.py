@@ -10,7 +10,7 @@ from haystack import AsyncPipeline
 
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.serving import service
-from shiguan.serving.routes import listed_routes
+from shiguan.serving.service import listed_routes
 from shiguan.serving.settings import ServingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ async def test_a_mode_that_cannot_be_deployed_stops_the_start(app_module, settin
 def test_a_route_that_comes_in_with_the_modes_stops_the_start(app_module, settings):
     from fastapi import FastAPI
 
-    from shiguan.serving.routes import check_deployed
+    from shiguan.serving.service import check_deployed
 
     application = FastAPI()
     before = list(application.router.routes)

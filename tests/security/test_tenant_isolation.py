@@ -10,8 +10,7 @@ from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
 from tests.security.test_tenant_mutants import InOrder, without_models
 
-from shiguan.engine.loading import load_stores, read_definition
-from shiguan.engine.pruning import pruned
+from shiguan.engine.loading import load_stores, pruned, read_definition
 from shiguan.errors import RefusedError
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.retrieval.tenant_filter import TenantFilter

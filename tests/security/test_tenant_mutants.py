@@ -11,8 +11,7 @@ from tests.security.mutant_parts import THEIRS, load
 from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
-from shiguan.engine.loading import load_stores
-from shiguan.engine.pruning import pruned
+from shiguan.engine.loading import load_stores, pruned
 from shiguan.tenants import TenantGuarded
 
 TENANT_CHECKS = {"tenant_reads", "tenant_writes"}

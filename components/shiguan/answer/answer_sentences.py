@@ -10,9 +10,9 @@ from itertools import pairwise
 from shiguan.answer.answerability import Grounds, log_odds
 from shiguan.answer.sentence_match import sentence_matches
 from shiguan.llm.source_blocks import SourceBlock
-from shiguan.models.rarity import rarity
-from shiguan.text.han_folding import fold_han
+from shiguan.text.han import fold_han, has_han, is_wide
 from shiguan.text.question_shapes import Shape, has_shape, question_shapes, question_subject
+from shiguan.text.rarity import covered, rarity
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import terms
 
@@ -64,7 +64,6 @@ FEATURES = (
 # 2 and the English ExpMRC, where the last three tell what the share alone does not.
 WEIGHTS = (8.0, 3.6, -1.0, 1.0, 1.4, 0.1, 1.9, -2.9, 0.2, 0.5, 0.0, 0.0, 0.0)
 _OTHER_WEIGHTS = (6.6, 3.3, 0.7, 1.5, 0.6, 1.7, 2.3, 3.0, -0.3, -0.3, 2.6, 1.2, 1.4)
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _NOUN = re.compile(r"\b(?:what|which|whose|how many|how much)\s+((?:[a-z-]+\s+){0,2}?[a-z-]+)\b", re.IGNORECASE)
 # What a sentence gains that introduces the very thing that is asked about, and one that at least opens with it.
 _INTRODUCES, _OPENS = 2.0, 1.0
@@ -110,7 +109,7 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
     weights = _weights(asked, [set(sentence) for passage in words for sentence in passage])
     pairs = set(pairwise(asked))
     content = {word for word in asked if not _is_single(word)}
-    chosen = WEIGHTS if _HAN.search(question) else _OTHER_WEIGHTS
+    chosen = WEIGHTS if has_han(question) else _OTHER_WEIGHTS
     matches = iter(sentence_matches(terms(question), [sentence for passage in words for sentence in passage]))
     rare = {word: rarity(word) for word in asked}
     noun = _NOUN.search(question)
@@ -125,11 +124,11 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
                 continue
             near = own.union(*passage[max(0, position - 1) : position + 2], about)
             meant = own.union(passage[position - 1]) if position and points_back(text) else own
-            share, wider = _covered(weights, meant), _covered(weights, near)
+            share, wider = covered(weights, meant), covered(weights, near)
             features = (
                 share,
                 wider - share,
-                _covered(weights, whole) - wider,
+                covered(weights, whole) - wider,
                 _phrases(pairs, passage[position]),
                 *_shape_features(text, shapes, question),
                 1 / (1 + rank),
@@ -137,7 +136,7 @@ def candidates(question: str, sources: Sequence[SourceBlock]) -> list[Candidate]
                 1.0 if len(own) < 6 else 0.0,
                 1.0 if position == 0 else 0.0,
                 match,
-                _covered(rare, own),
+                covered(rare, own),
                 len(sought & own) / len(sought) if sought else 0.0,
             )
             bonus = _introduction(question, asked, text) if "definition" in shapes[:1] else 0.0
@@ -223,12 +222,7 @@ def _weights(asked: Sequence[str], sentences: Sequence[set[str]]) -> dict[str, f
 
 
 def _is_single(word: str) -> bool:
-    return len(word) == 1 and ord(word) > 0x2E7F
-
-
-def _covered(weights: dict[str, float], words: set[str]) -> float:
-    total = sum(weights.values())
-    return sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
+    return len(word) == 1 and is_wide(word)
 
 
 def _phrases(pairs: set[tuple[str, str]], words: Sequence[str]) -> float:

@@ -1,10 +1,10 @@
 """Tells from words alone how likely some passages answer a question at all; where they do not, nothing is quoted."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shiguan.models.rarity import rarity
+from shiguan.text.han import has_han
+from shiguan.text.rarity import covered, rarity
 
 # What speaks for an answer: the best sentence's score; pairs of the question's words in it; the share of words that no
 # passage has; the share of the question's rarity in the sentence with its neighbours, and in its whole passage; how far
@@ -22,7 +22,6 @@ _HAN_BIAS, _OTHER_BIAS = -4.8, -6.4
 # What stands for the share of names where the question has none, and for standing out where there is one passage.
 _NO_NAMES, _ALONE = 0.75, 0.3
 _MOST_WORDS = 12
-_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 @dataclass(frozen=True)
@@ -43,26 +42,21 @@ def log_odds(grounds: Grounds) -> float:
     if not grounds.asked:
         return float(min(_HAN_BIAS, _OTHER_BIAS))
     weights = {word: rarity(word) for word in grounds.asked}
-    passage = _share(weights, grounds.passage)
-    others = [_share(weights, words) for words in grounds.others]
+    passage = covered(weights, grounds.passage)
+    others = [covered(weights, words) for words in grounds.others]
     said = grounds.passage.union(*grounds.others)
-    content = [word for word in grounds.asked if len(word) > 1 or not _HAN.match(word)] or grounds.asked
+    content = [word for word in grounds.asked if len(word) > 1 or not has_han(word)] or grounds.asked
     values = (
         grounds.score,
         grounds.phrase,
         sum(word not in said for word in grounds.asked) / len(grounds.asked),
-        _share(weights, grounds.near),
+        covered(weights, grounds.near),
         passage,
         passage - sum(others) / len(others) if others else _ALONE,
         max((weight for word, weight in weights.items() if word not in grounds.passage), default=0.0),
         min(len(content), _MOST_WORDS) / _MOST_WORDS,
         sum(word in grounds.near for word in grounds.names) / len(grounds.names) if grounds.names else _NO_NAMES,
     )
-    han = any(_HAN.match(word) for word in grounds.asked)
+    han = any(has_han(word) for word in grounds.asked)
     chosen, bias = (_HAN_WEIGHTS, _HAN_BIAS) if han else (_OTHER_WEIGHTS, _OTHER_BIAS)
     return bias + sum(weight * value for weight, value in zip(chosen, values, strict=True))
-
-
-def _share(weights: dict[str, float], words: frozenset[str]) -> float:
-    total = sum(weights.values())
-    return sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0

@@ -1,20 +1,17 @@
 """Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from haystack import Document, GeneratedAnswer, component, logging
+from haystack import Document, GeneratedAnswer, component
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.cited_claims import check_claim, citations_of, claim_record, numbered_passages
-from shiguan.claims.cited_text import Format, write_cited
+from shiguan.claims.checker import ClaimChecker, numbered_passages
+from shiguan.claims.citations import Citation, Format, citations_of, cite_claim, verdicts_by_sentence, write_cited
+from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claims import ClaimedText, split_claims
-from shiguan.claims.graded_claims import graded_claims
-from shiguan.claims.not_found_reply import is_not_found
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
-
-logger = logging.getLogger(__name__)
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "grounding")
 
@@ -27,8 +24,10 @@ class CitationExtractor:
     Stands last in the flow. It does not depend on the language model's formatting: marks in many spellings are read
     and written uniformly, numbers that do not exist are removed and reported, a sentence without a mark is matched to
     the passages and gets a citation if one supports it. Each citation carries the exact span of the stored passage
-    (`parent.content[start:end] == quote`), a confidence from 0 to 1, and a verdict by a local check of words, numbers,
-    dates, names and negation. A not-found answer has no citations.
+    (`parent.content[start:end] == quote`), a confidence from 0 to 1, and what this passage says to the claim; the claim
+    has the verdict of all passages. Both are judged by the check of `HallucinationGrader`, whose own verdicts count
+    where it stands before. What states nothing (a heading, a courtesy, an admitted gap) has no verdict and no mark, and
+    a not-found answer has no citations.
 
     The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
 
@@ -43,15 +42,13 @@ class CitationExtractor:
     ```
     """
 
-    def __init__(self, format: Format = "markdown", *, mode: str = "simple", raise_on_failure: bool = False) -> None:  # noqa: A002
+    def __init__(self, format: Format = "markdown", *, mode: str = "simple") -> None:  # noqa: A002
         """
         Choose the format of the answers.
 
         :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
             marks; the citations still have the numbers).
         :param mode: Whose not-found sentence stands for an empty reply: `simple`, `advanced` or `precise`.
-        :param raise_on_failure: Raise when the extraction fails; by default the answer is given without citations and
-            with a warning.
         :raises ValueError: If the format is unknown.
         """
         if format not in get_args(Format):
@@ -59,7 +56,6 @@ class CitationExtractor:
         not_found_sentence(mode, "en")
         self.format = format
         self.mode = mode
-        self.raise_on_failure = raise_on_failure
 
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
     def run(
@@ -68,6 +64,7 @@ class CitationExtractor:
         documents: list[Document] | None = None,
         query: str = "",
         language: str | None = None,
+        verdicts: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
         Check the replies.
@@ -77,27 +74,28 @@ class CitationExtractor:
             in the list. `meta.cut` says which part of the stored parent the content is.
         :param query: The question.
         :param language: Its language; None to tell from the question.
+        :param verdicts: What `HallucinationGrader` found, which an embedder or a judge may have had a part in; None to
+            check here.
         :returns: `answers`, at least one. Their meta has `status` (`answered` or `not_found`), `language`,
             `citations`, `claims`, `model` and `usage`. `warnings` says what was removed or could not be supported.
         """
         language = language or detect_language(query)
         numbered = numbered_passages(documents or [])
-        warnings: list[str] = []
-        answers = []
-        for reply in replies or [ChatMessage.from_assistant("")]:
-            try:
-                answers.append(self._answer(reply, numbered, query, language, warnings))
-            except Exception as error:
-                if self.raise_on_failure:
-                    raise
-                logger.warning("Citations could not be extracted: {error}", error=repr(error))
-                warnings.append(f"The citations could not be extracted ({error}); the answer is shown without them.")
-                answers.append(self._generated(reply.text or "", reply, numbered, query=query, language=language))
-        return {"answers": answers, "warnings": list(dict.fromkeys(warnings))}
+        graded = verdicts_by_sentence(verdicts or [])
+        replies = replies or [ChatMessage.from_assistant("")]
+        found = [self._answer(reply, numbered, graded, query, language) for reply in replies]
+        warnings = [warning for _, more in found for warning in more]
+        return {"answers": [answer for answer, _ in found], "warnings": list(dict.fromkeys(warnings))}
 
     def _answer(
-        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str, warnings: list[str]
-    ) -> GeneratedAnswer:
+        self,
+        reply: ChatMessage,
+        numbered: dict[int, Document],
+        graded: Mapping[str, Mapping[str, Any]],
+        query: str,
+        language: str,
+    ) -> tuple[GeneratedAnswer, list[str]]:
+        warnings = []
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
         text = (reply.text or "").strip()
@@ -106,29 +104,31 @@ class CitationExtractor:
             if not parts.claims:
                 warnings.append("The generator's reply had no text, so the question counts as not answered.")
             sentence = parts.text.strip() if parts.claims else not_found_sentence(self.mode, language)
-            shown, _ = write_cited(ClaimedText(sentence, (), ()), frozenset(), {}, self.format)
-            return self._generated(shown, reply, numbered, status="not_found", query=query, language=language)
+            shown, _ = write_cited(ClaimedText(sentence, (), (), ()), (), self.format)
+            return self._generated(shown, reply, numbered, status="not_found", query=query, language=language), warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
             warnings.append(
                 f"The answer cited {', '.join(f'[{number}]' for number in unknown)}, but there are only "
                 f"{len(numbered)} sources; these marks were removed."
             )
-        graded = graded_claims(reply.meta)
-        checked = [check_claim(claim, numbered, graded) for claim in parts.claims]
-        added = {index: tuple(number for number, _ in one.found) for index, one in enumerate(checked) if one.added}
-        shown, places = write_cited(parts, frozenset(numbered), added, self.format)
-        weak = sum(one.best.verdict in ("unsupported", "contradicted") for one in checked if one.claim.checkable)
+        checker = ClaimChecker({number: document.content or "" for number, document in numbered.items()})
+        cited = [cite_claim(claim, checker, numbered, graded) for claim in parts.claims]
+        shown, places = write_cited(parts, [one.numbers for one in cited], self.format)
+        verdicts = [one.support.verdict for one in cited if one.support]
+        weak = sum(verdict in ("unsupported", "contradicted") for verdict in verdicts)
         if weak:
-            total = sum(one.claim.checkable for one in checked)
-            warnings.append(f"{weak} of the answer's {total} sentences are not supported by the sources.")
-        citations = citations_of(checked, places, numbered)
-        claims = [
-            claim_record(one, place, shown) for one, place in zip(checked, places, strict=True) if one.claim.checkable
-        ]
-        return self._generated(
-            shown, reply, numbered, citations=citations, claims=claims, query=query, language=language
+            warnings.append(f"{weak} of the answer's {len(verdicts)} sentences are not supported by the sources.")
+        answer = self._generated(
+            shown,
+            reply,
+            numbered,
+            citations=citations_of(cited, places, numbered),
+            claims=[one.record(place, shown) for one, place in zip(cited, places, strict=True) if one.support],
+            query=query,
+            language=language,
         )
+        return answer, warnings
 
     def _generated(
         self,
@@ -137,7 +137,7 @@ class CitationExtractor:
         numbered: dict[int, Document],
         *,
         status: str = "answered",
-        citations: Sequence[dict[str, Any]] = (),
+        citations: Sequence[Citation] = (),
         claims: Sequence[dict[str, Any]] = (),
         query: str,
         language: str,
@@ -146,7 +146,7 @@ class CitationExtractor:
             "status": status,
             "language": language,
             "format": self.format,
-            "citations": list(citations),
+            "citations": [citation.to_dict() for citation in citations],
             "claims": list(claims),
         }
         meta.update({name: reply.meta[name] for name in _COPIED if name in reply.meta})

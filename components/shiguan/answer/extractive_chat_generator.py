@@ -13,6 +13,7 @@ from haystack.tools import ToolsType
 from shiguan.answer.answer_sentences import Candidate, answerability, candidates, points_back
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources
+from shiguan.text.han import has_han
 from shiguan.text.languages import detect_language
 from shiguan.text.near_duplicates import shingles, similarity
 from shiguan.text.terms import terms
@@ -26,7 +27,6 @@ _SAME = 0.6
 _LONGEST = 400
 # A sentence that opens like this needs the one before it.
 _CLAUSE_END = re.compile(r"[，,；;：:、](?=\s|[^\d\s])")
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _WIDE_END = re.compile(r"[\u3000-\u9fff\uff00-\uffef][\"'”’」』）)\]》]*$")
 _ENDED = re.compile(r"[.!?…。！？；;:：][\"'”’」』）)\]》]*$")
 
@@ -176,9 +176,9 @@ def _quoted(chosen: Sequence[Candidate], question: str) -> list[str]:
         text = _one_line(_shortened(candidate.text, question))
         if not _ENDED.search(text):
             # A heading, a verse or a row of a table has no stop; without one it would run into the next sentence.
-            text += "。" if _HAN.search(text[-1:]) else "."
+            text += "。" if has_han(text[-1:]) else "."
         # Han text is set without spaces; between it and Latin text one stands.
-        before = "" if not pieces or _HAN.search(text[:3]) else " "
+        before = "" if not pieces or has_han(text[:3]) else " "
         mark = f"[{candidate.number}]" if _WIDE_END.search(text) else f" [{candidate.number}]"
         pieces.append(before + text + mark)
     return pieces

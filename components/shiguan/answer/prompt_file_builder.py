@@ -10,17 +10,20 @@ from haystack.dataclasses import ChatMessage
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.neutral_text import neutral_text
-from shiguan.llm.prompt_layers import (
+from shiguan.llm.prompt_rendering import chat_prompt_builder, prompt_hash
+from shiguan.llm.prompts import (
     check_layer,
     in_language,
     layer_path,
     layers_used,
+    load_layer,
+    load_prompt,
+    load_prompt_data,
+    not_found_sentence,
     read_examples,
     read_profile,
 )
-from shiguan.llm.prompt_rendering import chat_prompt_builder, prompt_hash
-from shiguan.llm.prompts import load_layer, load_prompt, load_prompt_data, not_found_sentence
+from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.languages import detect_language
 
 # No sockets: their words come from files and depend on the mode, the parameters and the language.

@@ -7,8 +7,7 @@ from typing import Any
 
 import networkx as nx
 
-from shiguan.checking.finding import Place
-from shiguan.checking.reading import PipelineFile
+from shiguan.checking.reading import PipelineFile, Place
 from shiguan.checking.signatures import Signature, read_signature
 
 Socket = tuple[str, str]

@@ -6,20 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shiguan.checking.allowlist import SETTING, extensions
-from shiguan.checking.checks.allowed_types import check_allowed_types
-from shiguan.checking.checks.code_in_parameters import check_code_in_parameters
-from shiguan.checking.checks.connections import check_connections
-from shiguan.checking.checks.known_prompts import check_known_prompts
-from shiguan.checking.checks.reachable_parameters import check_reachable_parameters
-from shiguan.checking.checks.starvation import check_starvation
-from shiguan.checking.checks.structure import check_structure
-from shiguan.checking.checks.templates import check_templates
-from shiguan.checking.checks.tenant_reads import check_tenant_reads
-from shiguan.checking.checks.tenant_writes import check_tenant_writes
+from shiguan.checking.allowed_types import SETTING, check_allowed_types, extensions
 from shiguan.checking.definition import Definition, inner_components
-from shiguan.checking.finding import Finding
-from shiguan.checking.reading import PipelineFile, UnreadableFile, read_pipeline_file
+from shiguan.checking.loops import check_starvation
+from shiguan.checking.parameters import check_code_in_parameters, check_reachable_parameters
+from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, read_pipeline_file
+from shiguan.checking.structure import check_connections, check_structure
+from shiguan.checking.templates import check_known_prompts, check_templates
+from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 
 CHECKS = (

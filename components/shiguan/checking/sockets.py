@@ -8,10 +8,9 @@ from jinja2 import TemplateError, meta
 
 from shiguan.checking.definition import Component
 from shiguan.checking.signatures import Socket
-from shiguan.checking.template_environment import template_environment
+from shiguan.checking.templates import template_environment
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompt_layers import layers_used
-from shiguan.llm.prompts import load_prompt
+from shiguan.llm.prompts import layers_used, load_prompt
 
 ATTEMPT_STARTER = "shiguan.grading.attempt_starter.AttemptStarter"
 ATTEMPT_READER = "shiguan.grading.attempt_reader.AttemptReader"

@@ -1,8 +1,11 @@
 """Tells sentences that state something from those that talk to the reader or admit not to know."""
 
 import re
+from functools import cache
 from typing import Literal
 
+from shiguan.claims.claims import find_marks
+from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.terms import terms
 
 ClaimKind = Literal["statement", "silence", "talk"]
@@ -51,6 +54,8 @@ _TURN = re.compile(
 )
 # Fewer search terms than these state nothing that could be checked.
 _FEWEST = 3
+_MODES = ("simple", "advanced", "precise")
+_LANGUAGES = ("en", "zh")
 
 
 def claim_kind(sentence: str) -> ClaimKind:
@@ -78,3 +83,22 @@ def stated_part(sentence: str) -> str:
     if len(clauses) < 2 or len(terms(joined)) < _FEWEST:
         return ""
     return joined
+
+
+def is_not_found(text: str) -> bool:
+    """
+    Tell whether a text is the not-found sentence of any mode, in any of its languages, and nothing else.
+
+    Compared by search terms, so that quotes, punctuation, emphasis, case and traditional characters do not matter;
+    citation marks that a model put behind it are ignored.
+    """
+    plain = text
+    for mark in reversed(find_marks(text)):
+        plain = plain[: mark.start] + " " + plain[mark.end :]
+    said = tuple(terms(plain))
+    return bool(said) and said in _sentences()
+
+
+@cache
+def _sentences() -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(terms(not_found_sentence(mode, language))) for mode in _MODES for language in _LANGUAGES)

@@ -6,10 +6,10 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.claims.cited_claims import CitedClaim, check_claim, citations_of, claim_record, numbered_passages
-from shiguan.claims.cited_text import write_cited
-from shiguan.claims.claims import ClaimedText, split_claims
-from shiguan.claims.not_found_reply import is_not_found
+from shiguan.claims.checker import ClaimChecker, numbered_passages
+from shiguan.claims.citations import CitedClaim, citations_of, cite_claim, write_cited
+from shiguan.claims.claim_kinds import is_not_found
+from shiguan.claims.claims import split_claims
 
 _STOP = re.compile(r"[.!?。！？…\n]")
 _WORD = re.compile(r"[^\W_]")
@@ -30,6 +30,7 @@ class ClaimStream:
     def __init__(self, documents: Sequence[Document]) -> None:
         """Wait for an answer."""
         self._numbered = numbered_passages(documents)
+        self._checker = ClaimChecker({number: one.content or "" for number, one in self._numbered.items()})
         self._text = ""
         self._stopped_at = -1
         self._checked: list[CitedClaim] = []
@@ -54,23 +55,17 @@ class ClaimStream:
         # A stop that ended nothing (3.14, or one with only its mark behind it so far) stays in view until one does.
         self._stopped_at = -1
         known = len(self._checked)
-        self._checked += [check_claim(claim, self._numbered) for claim in settled[known:]]
-        added = {i: tuple(number for number, _ in one.found) for i, one in enumerate(self._checked) if one.added}
-        shown, places = write_cited(_first(parts, len(settled)), frozenset(self._numbered), added, "markdown")
+        self._checked += [cite_claim(claim, self._checker, self._numbered) for claim in settled[known:]]
+        shown, places = write_cited(parts, [one.numbers for one in self._checked], "markdown")
         return [
             {
-                "index": sum(earlier.claim.checkable for earlier in self._checked[:index]),
-                **claim_record(one, places[index], shown),
-                "citations": _without_confidence(citations_of([one], [places[index]], self._numbered)),
+                "index": sum(earlier.support is not None for earlier in self._checked[:index]),
+                **one.record(places[index], shown),
+                "citations": [
+                    {name: value for name, value in citation.to_dict().items() if name != "confidence"}
+                    for citation in citations_of([one], [places[index]], self._numbered)
+                ],
             }
             for index, one in enumerate(self._checked)
-            if index >= known and one.claim.checkable
+            if index >= known and one.support is not None
         ]
-
-
-def _first(parts: ClaimedText, count: int) -> ClaimedText:
-    return ClaimedText(parts.text, parts.claims[:count], parts.marks)
-
-
-def _without_confidence(citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in citation.items() if name != "confidence"} for citation in citations]

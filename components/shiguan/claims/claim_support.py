@@ -55,6 +55,8 @@ class Support:
     passage: int = -1
     start: int = 0
     end: int = 0
+    similarity: float = 0.0
+    """The share of the claim's words that the span has, 0 to 1."""
 
 
 def plain_claim(sentence: str) -> str:
@@ -103,7 +105,7 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
     if not reading.windows:
         return Support(0.0, "unsupported", "there is no passage to compare with")
     best = reading.windows[0]
-    span = (best.passage, best.start, best.end)
+    span = (best.passage, best.start, best.end, reading.window)
     if reading.verbatim:
         return Support(1.0, "supported", "a passage says so word for word", *span)
     score = (own * reading.weight + mean * _LEANING) / (reading.weight + _LEANING)

@@ -1,12 +1,26 @@
-"""Splits an answer into claims, one per sentence, each with the numbers it cites."""
+"""Splits an answer into claims, one per sentence, each with the numbers it cites in whatever spelling."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
-from shiguan.claims.citation_marks import Mark, find_marks
 from shiguan.text.sentences import sentence_spans
 
 _SPACE = " \t\u3000"
+_CALLED = (
+    r"(?:sources?|src|docs?|documents?|passages?|refs?|references?"
+    r"|来源|來源|资料|資料|出处|出處|文档|文檔|文献|文獻|引用|参考|參考)"
+)
+_DIGITS = r"[0-9０-９]{1,4}"
+_RANGE = r"\s{0,3}(?:-|–|—|‐|‑|－|~|～|〜|至|到|to)\s{0,3}"
+_ITEM = rf"(?:{_CALLED})?[\s_#.:：-]{{0,3}}{_DIGITS}(?:{_RANGE}(?:{_CALLED})?[\s_#]{{0,3}}{_DIGITS})?"
+_LIST = rf"\s{{0,3}}{_ITEM}(?:\s{{0,3}}(?:,|，|、|;|；|&|and|和|与|與)\s{{0,3}}{_ITEM}){{0,30}}\s{{0,3}}"
+_MARK = re.compile(rf"(?:\[\^?{_LIST}\]|【{_LIST}】|［{_LIST}］|〔{_LIST}〕)", re.IGNORECASE)
+_NUMBERS = re.compile(rf"({_DIGITS})(?:{_RANGE}(?:{_CALLED})?[\s_#]*({_DIGITS}))?", re.IGNORECASE)
+# A Markdown link or link definition is no citation.
+_NO_MARK_AFTER = re.compile(r"\s?\((?:https?:|/|#|mailto:)")
+# So many sources are never in a prompt; a longer range is a mistake, such as years in brackets.
+_LONGEST_RANGE = 50
 _WORDS = re.compile(r"[^\W_]")
 # Headings, and lines that only announce what follows, claim nothing.
 _ANNOUNCES = re.compile(r"[:：][*_\s]*$")
@@ -20,6 +34,15 @@ _COURTESY = re.compile(
 )
 _STOP_BEFORE = re.compile(r"[.!?。！？…][\"'”’」』)）]{0,2}$")
 _BULLET = re.compile(r"^(?:[-*+•·]|\d{1,2}[.)、])\s*")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One bracket of citations."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -40,6 +63,32 @@ class ClaimedText:
     text: str
     claims: tuple[Claim, ...]
     marks: tuple[tuple[int, tuple[int, ...]], ...]
+    owners: tuple[int, ...]
+    """For each mark the place of its claim among the claims."""
+
+
+def find_marks(text: str) -> list[Mark]:
+    """
+    Find the citation marks of a text.
+
+    Knows `[1]`, `[1][3]`, `[1, 3]`, `[1-3]`, `[^1]`, `【1】`, `[Source 1]`, `[来源1]` and `[doc_1]`, with full-width
+    digits and punctuation. Links are left alone, and so are four-digit numbers, which are years in brackets.
+    """
+    marks = []
+    for match in _MARK.finditer(text):
+        if _NO_MARK_AFTER.match(text, match.end()):
+            continue
+        numbers: list[int] = []
+        for first, last in _NUMBERS.findall(match[0]):
+            low = int(unicodedata.normalize("NFKC", first))
+            high = int(unicodedata.normalize("NFKC", last)) if last else low
+            if low > high or high - low > _LONGEST_RANGE:
+                numbers.extend([low, high])
+            else:
+                numbers.extend(range(low, high + 1))
+        if max(numbers) < 1000:
+            marks.append(Mark(match.start(), match.end(), tuple(dict.fromkeys(numbers))))
+    return marks
 
 
 def split_claims(answer: str) -> ClaimedText:
@@ -55,10 +104,9 @@ def split_claims(answer: str) -> ClaimedText:
     cited: list[list[int]] = [[] for _ in spans]
     # Some models put the mark before its sentence: then the first one opens the answer and none closes it.
     leading = bool(spans and marks and marks[0][0] <= spans[0][0] and marks[-1][0] < spans[-1][1])
-    for position, numbers in marks:
-        owner = _owner(text, spans, position, leading=leading)
-        if owner is not None:
-            cited[owner].extend(numbers)
+    owners = tuple(_owner(text, spans, position, leading=leading) for position, _ in marks) if spans else ()
+    for owner, (_, numbers) in zip(owners, marks, strict=False):
+        cited[owner].extend(numbers)
     claims = []
     for (start, end), numbers_of_claim in zip(spans, cited, strict=True):
         sentence = text[start:end]
@@ -72,7 +120,7 @@ def split_claims(answer: str) -> ClaimedText:
                 checkable=bool(numbers_of_claim) or not empty,
             )
         )
-    return ClaimedText(text, tuple(claims), tuple(marks))
+    return ClaimedText(text, tuple(claims), tuple(marks), owners)
 
 
 def _without_marks(answer: str, marks: list[Mark]) -> tuple[str, list[tuple[int, tuple[int, ...]]]]:
@@ -119,9 +167,7 @@ def _without_bullet(text: str, span: tuple[int, int]) -> tuple[int, int]:
     return (start + bullet.end(), end) if bullet and bullet.end() < end - start else span
 
 
-def _owner(text: str, spans: list[tuple[int, int]], position: int, *, leading: bool) -> int | None:
-    if not spans:
-        return None
+def _owner(text: str, spans: list[tuple[int, int]], position: int, *, leading: bool) -> int:
     if leading:
         return next((index for index, (_, end) in enumerate(spans) if position < end), len(spans) - 1)
     before = [index for index, (start, _) in enumerate(spans) if start < position]

@@ -2,16 +2,18 @@
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from shiguan.claims.classical_chinese import character_weight, is_classical
-from shiguan.claims.verbatim import find_verbatim
 from shiguan.claims.word_differences import Comparison, compare
-from shiguan.models.rarity import rarity
+from shiguan.text.han import HAN, character_weight, is_classical, is_wide
+from shiguan.text.languages import detect_language
 from shiguan.text.name_clues import foreign_names
 from shiguan.text.quantities import Quantity, quantities
+from shiguan.text.rarity import covered, rarity
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import terms
 
@@ -27,7 +29,9 @@ _NUMBER_WEIGHT = 0.9
 _BEFORE_YEAR = re.compile(
     r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$", re.IGNORECASE
 )
-_HAN_FROM = 0x2E7F
+# Shorter claims are found word for word by chance.
+_SHORTEST = 8
+_HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 # From these shares of a claim's words on, a window speaks of the same matter, so that another number is another
 # account: the higher one for a number that stands elsewhere in the passages.
 _SAME_MATTER, _SAME_SENTENCE = 0.6, 0.85
@@ -76,18 +80,13 @@ class Evidence:
     def __init__(self, passages: Sequence[str]) -> None:
         """Split the passages into sentences and count their words."""
         self.texts = list(passages)
-        self._sentences = [
-            [
-                _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
-                for start, end in sentence_spans(text)
-            ]
-            for text in self.texts
-        ]
+        self._sentences = [_split(text) for text in self.texts]
         self._frequency = Counter(word for passage in self._sentences for one in passage for word in one.words)
         self._total = sum(len(passage) for passage in self._sentences)
         self._numbers = [number for passage in self._sentences for one in passage for number in one.numbers]
         self._all = "\n".join(self.texts)
         self._classical = is_classical(self._all)
+        self.languages = frozenset(detect_language(text) for text in self.texts)
 
     def read(self, claim: str) -> Reading:
         """Find what the passages have of a claim."""
@@ -139,13 +138,13 @@ class Evidence:
         most = math.log((self._total + 2) / 0.5)
         weights = {}
         for word in asked:
-            if self._classical and ord(word[0]) > _HAN_FROM:
+            if self._classical and is_wide(word[0]):
                 weights[word] = character_weight(word) if len(word) == 1 else 0.0
                 continue
             general = rarity(word)
             here = math.log((self._total + 2) / (self._frequency[word] + 0.5)) / most
             # Han characters have no place in the table beyond their shape, so what is local to them is scaled by it.
-            local = here * min(general, 1.0) if ord(word[0]) > _HAN_FROM else here
+            local = here * min(general, 1.0) if is_wide(word[0]) else here
             weight = _LOCAL * local + (1 - _LOCAL) * general
             weights[word] = weight * (_NAME_WEIGHT if word in named else 1.0)
         return weights
@@ -182,8 +181,7 @@ class Evidence:
         text = self.texts[window.passage][window.start : window.end]
         near = quantities(text)
         words = frozenset(terms(text))
-        total = sum(weights.values())
-        matter = sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
+        matter = covered(weights, words)
         for number in claimed:
             if any(number.agrees_with(other) for other in near):
                 continue
@@ -205,6 +203,31 @@ class Evidence:
             if value > best_value:
                 best, best_value = comparison, value
         return best
+
+
+def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
+    """Find a claim in a passage, ignoring case, width, punctuation and white space."""
+    wanted, _ = _bare(claim)
+    if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
+        return None
+    said, places = _bare(passage)
+    at = said.find(wanted)
+    if at < 0:
+        return None
+    start, end = places[at], places[at + len(wanted) - 1] + 1
+    # `11 men` is not said where `111 men` is.
+    if _splits_word(passage, start) or _splits_word(passage, end):
+        return None
+    return start, end
+
+
+@lru_cache(maxsize=256)
+def _split(text: str) -> tuple[_Sentence, ...]:
+    """Split a passage; the same ones are read for the whole answer and mark by mark, sentence after sentence."""
+    return tuple(
+        _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
+        for start, end in sentence_spans(text)
+    )
 
 
 def _without(claim: str, numbers: Sequence[Quantity]) -> str:
@@ -235,3 +258,27 @@ def _unit(text: str, number: Quantity) -> str:
     """Give the term behind a number."""
     following = terms(text[number.end : number.end + 16])
     return following[0] if following else ""
+
+
+def _bare(text: str) -> tuple[str, list[int]]:
+    """Fold a text to its letters and digits, with the place of each in the text."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        if character.isspace():
+            continue
+        for folded in unicodedata.normalize("NFKC", character).lower():
+            if folded.isalnum() or (folded in ".%+-" and letters and letters[-1].isdigit()):
+                letters.append(folded)
+                places.append(place)
+    while letters and letters[-1] in ".-":
+        letters.pop()
+        places.pop()
+    return "".join(letters), places
+
+
+def _splits_word(text: str, at: int) -> bool:
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    return not is_wide(before) and not is_wide(after) and before.isalnum() and after.isalnum()

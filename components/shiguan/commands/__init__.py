@@ -1,5 +1,5 @@
 """
-The commands of `shiguan`, a file each.
+The commands of `shiguan`, a file for each subject.
 
 Each file has `register(add)`, which declares its arguments, and the function that runs. Heavy imports stay inside that
 function: `shiguan --help` must not wait for a model library.
@@ -9,24 +9,7 @@ import argparse
 from collections.abc import Callable
 from typing import Protocol
 
-COMMANDS = (
-    "ingest",
-    "ask",
-    "search",
-    "sources",
-    "delete",
-    "modes",
-    "models",
-    "serve",
-    "keys",
-    "check",
-    "stores",
-    "why",
-    "eval_retrieval",
-    "eval_answers",
-    "eval_golden",
-    "eval_compare",
-)
+COMMANDS = ("library", "ask", "models", "serve", "keys", "check", "stores", "why", "eval_run", "eval_compare")
 """The files of this folder that hold commands, in the order of `shiguan --help`."""
 
 

@@ -1,20 +1,32 @@
-"""`shiguan ask`: answer a question from the library."""
+"""`shiguan ask` and `shiguan search`: answer a question from the library, or find its passages without answering."""
 
 import argparse
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import add_mode_options, open_runner, read_history, tenant
-from shiguan.commands.printing import print_json
+from shiguan.commands.options import add_mode_options, open_runner, print_json, read_history, tenant
+from shiguan.errors import RefusedError
+
+if TYPE_CHECKING:
+    from haystack import Document
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
+    """Declare the commands."""
     parser = add("ask", _ask, "answer a question from the library")
     parser.add_argument("question")
     parser.add_argument("--explain", action="store_true", help="show what each stage did")
     parser.add_argument(
         "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
+    )
+    add_mode_options(parser)
+    parser = add("search", _search, "find passages without answering")
+    parser.add_argument("question", nargs="?")
+    parser.add_argument(
+        "--queries", type=Path, metavar="FILE", help='JSONL (.gz too) of {"id", "text"}: one result line each'
     )
     add_mode_options(parser)
 
@@ -38,3 +50,67 @@ def _ask(options: argparse.Namespace) -> int:
     else:
         print_answer(answer)
     return 0
+
+
+def _search(options: argparse.Namespace) -> int:
+    if (options.question is None) == (options.queries is None):
+        raise RefusedError("`search` takes either a question or `--queries FILE`. Give one of them.")
+    if options.queries is not None:
+        return _search_file(options)
+    from shiguan.commands.terminal import print_passages
+    from shiguan.engine.runner import checked_question
+
+    checked_question(options.question)
+    with open_runner(options, retrieval_only=True) as runner:
+        documents, warnings = runner.search(options.question, tenant_id=tenant(options), top_k=options.top_k)
+    if options.json:
+        results = [
+            {**_hit(document), "source": document.meta.get("source"), "section": document.meta.get("section", []),
+             "anchor": document.meta.get("anchor"), "text": document.content}
+            for document in documents
+        ]  # fmt: skip
+        print_json({"query": options.question, "mode": options.mode, "results": results, "warnings": warnings})
+    else:
+        print_passages(options.question, documents, warnings)
+    return 0
+
+
+def _search_file(options: argparse.Namespace) -> int:
+    from shiguan.commands.terminal import track
+
+    queries = list(_read_queries(options.queries))
+    with open_runner(options, retrieval_only=True) as runner:
+        for query_id, text in track(queries, "Searching"):
+            documents, _ = runner.search(text, tenant_id=tenant(options), top_k=options.top_k)
+            print_json({"query_id": query_id, "results": [_hit(document) for document in documents]})
+    return 0
+
+
+def _hit(document: "Document") -> dict[str, Any]:
+    meta = document.meta
+    return {
+        "id": document.id,
+        "record_id": meta.get("record_id"),
+        "score": document.score,
+        "start": meta.get("start"),
+        "end": meta.get("end"),
+    }
+
+
+def _read_queries(path: Path) -> Iterator[tuple[str, str]]:
+    import gzip
+
+    if not path.is_file():
+        raise RefusedError(f"{path} does not exist. Check the path of `--queries`.")
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                row = json.loads(line)
+                if not isinstance(row, dict) or "id" not in row or not str(row.get("text") or "").strip():
+                    raise RefusedError(f'{path}, line {number}: expected {{"id": ..., "text": ...}}. Correct the line.')
+                yield str(row["id"]), str(row["text"])
+    except (ValueError, OSError, EOFError) as error:
+        raise RefusedError(f"{path} cannot be read as JSONL: {error}. Correct the file.") from error

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiguan.commands import AddCommand
-from shiguan.commands.printing import print_json, say
+from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError
 
 if TYPE_CHECKING:

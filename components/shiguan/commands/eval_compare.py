@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiguan.commands import AddCommand
-from shiguan.commands.eval_options import (
+from shiguan.commands.eval_run import (
     add_run_options,
     add_set_options,
     ingest_with_progress,
@@ -14,7 +14,7 @@ from shiguan.commands.eval_options import (
     read_set,
     tracker,
 )
-from shiguan.commands.printing import print_json, say
+from shiguan.commands.options import print_json, say
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:

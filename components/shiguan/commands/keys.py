@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.printing import print_json, say
+from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError, RefusedError
 
 if TYPE_CHECKING:

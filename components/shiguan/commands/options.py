@@ -1,4 +1,4 @@
-"""What several commands read from their options."""
+"""What several commands read from their options, and how they print: text for people, JSON for programs."""
 
 import argparse
 import json
@@ -9,6 +9,16 @@ from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
     from shiguan.engine.runner import Runner
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on one line."""
+    say(json.dumps(value, ensure_ascii=False))
+
+
+def say(text: str) -> None:
+    """Print one line at once, also where the output is a pipe."""
+    print(text, flush=True)  # noqa: T201
 
 
 def add_mode_options(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.printing import print_json, say
+from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError
 
 _GRACE_SECONDS = 5
@@ -42,8 +42,7 @@ def _serve(options: argparse.Namespace) -> int:
     if options.deployment is not None:
         os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     try:
-        from shiguan.serving.key_ring import KeyRing
-        from shiguan.serving.keyless import check_open_host
+        from shiguan.serving.authentication import KeyRing, check_open_host
         from shiguan.serving.settings import ServingSettings
     except ModuleNotFoundError as error:
         raise ConfigurationError(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.printing import print_json, say
+from shiguan.commands.options import print_json, say
 
 _CLUSTER = "elasticsearch_qdrant"
 

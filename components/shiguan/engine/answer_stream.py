@@ -3,16 +3,56 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from haystack.dataclasses import StreamingChunk
 
 from shiguan.claims.claim_stream import ClaimStream
-from shiguan.engine import answer_events as events
-from shiguan.engine.answer_events import AnswerEvent
-from shiguan.engine.answer_object import listed
-from shiguan.engine.pipeline_map import PipelineMap
+from shiguan.engine.pipeline_run import PipelineMap
+from shiguan.engine.turn import listed
 from shiguan.errors import AnswerError
+
+QUERY_REWRITTEN: Final = "query_rewritten"
+DOCUMENTS_RETRIEVED: Final = "documents_retrieved"
+GENERATION_START: Final = "generation_start"
+TOKEN: Final = "token"  # noqa: S105
+CLAIM: Final = "claim"
+DRAFT_REJECTED: Final = "draft_rejected"
+GENERATION_COMPLETE: Final = "generation_complete"
+ERROR: Final = "error"
+
+EVENTS: Final = {
+    QUERY_REWRITTEN: "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
+    DOCUMENTS_RETRIEVED: "`documents`: the numbered passages that the model reads, as in the answer object; `attempt`.",
+    GENERATION_START: "`attempt`: the model begins to write; from 1.",
+    TOKEN: "`text`: the next piece of the answer.",
+    CLAIM: "A finished sentence as in `metadata.claims`, with its `index` there and its `citations`, each with the "
+    "exact span of the passage.",
+    DRAFT_REJECTED: "`attempt`, `verdicts` (how many of each), `feedback` (why) and `queries` (what is searched for "
+    "next; empty after the last attempt). Nothing of a rejected draft was a `token`.",
+    GENERATION_COMPLETE: "The answer object. Terminal.",
+    ERROR: "What went wrong. Terminal.",
+}
+"""Every event by name, with what its data has."""
+
+TERMINAL: Final = frozenset({GENERATION_COMPLETE, ERROR})
+"""The events that end a stream; exactly one of them comes, and it comes last."""
+
+
+@dataclass(frozen=True)
+class AnswerEvent:
+    """One event."""
+
+    name: str
+    data: dict[str, Any]
+    id: int
+    error: Exception | None = field(default=None, compare=False)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing comes after it."""
+        return self.name in TERMINAL
 
 
 class AnswerStream:
@@ -26,7 +66,6 @@ class AnswerStream:
     """
 
     def __init__(self, query: str, plan: PipelineMap, explained: Mapping[str, str]) -> None:
-        """Prepare for a run."""
         self._query = query
         self._plan = plan
         self._rewriter = explained.get("queries", "").split(".")[0]
@@ -69,22 +108,22 @@ class AnswerStream:
         """Note that a stage begins."""
         if not self._count and not self._rewriter:
             # Every listener gets the same story: in this mode the question is searched for as it stands.
-            self._emit(events.QUERY_REWRITTEN, {"query": self._query, "queries": [self._query], "method": "none"})
+            self._emit(QUERY_REWRITTEN, {"query": self._query, "queries": [self._query], "method": "none"})
         if stage == self._plan.generator:
             self._attempt += 1
-            self._emit(events.GENERATION_START, {"attempt": self._attempt})
+            self._emit(GENERATION_START, {"attempt": self._attempt})
 
     def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
         """Note what a stage gave."""
         if stage == self._rewriter and outputs.get("queries"):
             queries = list(outputs["queries"])
             said = {"query": outputs.get("query", queries[0]), "queries": queries}
-            self._emit(events.QUERY_REWRITTEN, {**said, "method": outputs.get("method", "")})
+            self._emit(QUERY_REWRITTEN, {**said, "method": outputs.get("method", "")})
         source, _, socket = self._plan.sources.partition(".")
         if stage == source:
             documents = outputs.get(socket) or []
             self._claims = ClaimStream(documents)
-            self._emit(events.DOCUMENTS_RETRIEVED, {"attempt": self._attempt + 1, "documents": listed(documents)})
+            self._emit(DOCUMENTS_RETRIEVED, {"attempt": self._attempt + 1, "documents": listed(documents)})
         if stage in self._plan.graders:
             self._tell_rejection(outputs)
 
@@ -108,9 +147,9 @@ class AnswerStream:
             if grounding.get("status") != "refused":
                 return
             record, queries = grounding["history"][-1], []
-            why = "\n".join(f"{claim['text']} ({claim['reason']})" for claim in grounding["claims"])
+            why = "\n".join(f"{claim['text']} ({claim['reason']})" for claim in outputs["verdicts"])
         told = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
-        self._emit(events.DRAFT_REJECTED, told)
+        self._emit(DRAFT_REJECTED, told)
 
     async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
         try:
@@ -120,13 +159,13 @@ class AnswerStream:
                 self._emit_accepted(found)
             if self._first_token is not None:
                 found["metadata"]["time_to_first_token_ms"] = round(self._first_token, 2)
-            self._emit(events.GENERATION_COMPLETE, found)
+            self._emit(GENERATION_COMPLETE, found)
         except Exception as error:
-            self._emit(events.ERROR, {"message": str(error)}, error)
+            self._emit(ERROR, {"message": str(error)}, error)
         except asyncio.CancelledError:
             # Nobody listens any more, or the process ends; whoever still listens must not wait for ever.
             cancelled = AnswerError("The question was cancelled before it was answered. Ask again.")
-            self._emit(events.ERROR, {"message": str(cancelled)}, cancelled)
+            self._emit(ERROR, {"message": str(cancelled)}, cancelled)
             raise
         finally:
             if self._checking is not None:
@@ -143,7 +182,7 @@ class AnswerStream:
             while not self._pieces.empty():
                 last = self._pieces.get_nowait()
             for claim in await asyncio.to_thread(self._claims.finished, last=last):
-                self._emit(events.CLAIM, claim)
+                self._emit(CLAIM, claim)
             if last:
                 return
 
@@ -164,18 +203,18 @@ class AnswerStream:
                 for citation in found["citations"]
                 if citation["claim"] == {"start": claim["start"], "end": claim["end"]}
             ]
-            self._emit(events.CLAIM, {"index": index, **claim, "citations": cited})
+            self._emit(CLAIM, {"index": index, **claim, "citations": cited})
         self._emit_token(text[at:])
 
     def _emit_token(self, text: str) -> None:
         if text:
             if self._first_token is None:
                 self._first_token = (time.perf_counter() - self._started) * 1000
-            self._emit(events.TOKEN, {"text": text})
+            self._emit(TOKEN, {"text": text})
 
     def _emit(self, name: str, data: dict[str, Any], error: Exception | None = None) -> None:
         if self._ended:
             return
         self._count += 1
-        self._ended = name in events.TERMINAL
+        self._ended = name in TERMINAL
         self._queue.put_nowait(AnswerEvent(name, data, self._count, error))

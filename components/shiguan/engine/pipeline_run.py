@@ -5,17 +5,66 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, cast
 
 from haystack import AsyncPipeline
 from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 
-from shiguan.engine.answer_object import Results
+from shiguan.engine.turn import Results
 from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError
-from shiguan.llm.run_watch import RunWatch, TimeLimits
-from shiguan.llm.stage_timer import watched_stages
-from shiguan.llm.tally import LlmTally, tallied_llm_calls
+from shiguan.llm.run_watch import LlmTally, RunWatch, TimeLimits, tallied_llm_calls, watched_stages
+
+
+@dataclass(frozen=True)
+class PipelineMap:
+    """What a pipeline's graph tells about it."""
+
+    warning: frozenset[str]
+    reading: frozenset[str]
+    generator: str
+    sources: str
+    graders: tuple[str, ...]
+
+
+def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
+    """
+    Read the map of a pipeline.
+
+    The generator is found by going back from the answer along the sockets named `replies`; whoever stands on the way
+    may reject a draft.
+    """
+    inputs = pipeline.inputs(include_components_with_connected_inputs=True)
+    outputs = pipeline.outputs(include_components_with_connected_outputs=True)
+    generator, sources, graders = "", "", []
+    stage = answers.partition(".")[0]
+    while stage:
+        before = _sender(pipeline, stage, "replies")
+        if not before or before.partition(".")[0] in graders:
+            break
+        sources = _sender(pipeline, stage, "documents")
+        stage = before.partition(".")[0]
+        if "streaming_callback" in inputs.get(stage, {}):
+            generator = stage
+            break
+        graders.append(stage)
+    return PipelineMap(
+        warning=frozenset(name for name, sockets in outputs.items() if "warnings" in sockets),
+        reading=frozenset(
+            name for name, sockets in outputs.items() if "documents" in sockets and "filters" in inputs.get(name, {})
+        ),
+        generator=generator,
+        sources=sources,
+        graders=tuple(graders) if generator else (),
+    )
+
+
+def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
+    edges: list[tuple[str, str, dict[str, Any]]] = list(pipeline.graph.in_edges(receiver, data=True))
+    return next(
+        (f"{sender}.{edge['from_socket'].name}" for sender, _, edge in edges if edge["to_socket"].name == socket), ""
+    )
 
 
 class PipelineRun:
@@ -38,7 +87,6 @@ class PipelineRun:
         on_begin: Callable[[str], None] | None = None,
         on_outputs: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
-        """Prepare a run."""
         self.tally = LlmTally()
         self.times: dict[str, float] = {}
         self._pipeline = pipeline

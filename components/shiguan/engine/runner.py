@@ -11,13 +11,18 @@ from typing import Any, Self, Unpack
 from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import StreamingChunk
 
-from shiguan.engine.answer_events import AnswerEvent
-from shiguan.engine.answer_object import Results, answer_object, value_at, warnings_of
-from shiguan.engine.answer_stream import AnswerStream
+from shiguan.engine.answer_stream import AnswerEvent, AnswerStream
 from shiguan.engine.loading import load_pipeline
-from shiguan.engine.pipeline_map import map_of
-from shiguan.engine.pipeline_run import PipelineRun
-from shiguan.engine.question import MAX_QUESTION, AskOptions, checked_question
+from shiguan.engine.pipeline_run import PipelineRun, map_of
+from shiguan.engine.turn import (
+    MAX_QUESTION,
+    AskOptions,
+    Results,
+    answer_object,
+    checked_question,
+    value_at,
+    warnings_of,
+)
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
@@ -127,7 +132,7 @@ class Runner:
         self, query: str, *, tenant_id: str, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[AnswerEvent, None]:
         """
-        Answer a question and tell how the answer comes about; see `shiguan.engine.answer_events` for the events.
+        Answer a question and tell how the answer comes about; see `shiguan.engine.answer_stream` for the events.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.

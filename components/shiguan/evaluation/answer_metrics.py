@@ -10,7 +10,7 @@ marks are no words.
 Whether the citations hold follows ALCE (Gao et al., "Enabling Large Language Models to Generate Text with Citations",
 2023, section 4.3). A claim is *recalled* if the passages that it cites support it, all of them together. A citation
 is *precise* if its claim is recalled, and the passage either supports the claim by itself or cannot be left out.
-Where ALCE asks a language model (TRUE) whether a passage entails a claim, the local check of `precise` decides here:
+Where ALCE asks a language model (TRUE) whether a passage entails a claim, the check of all modes decides here:
 its verdict must be `supported`. docs/quality.md tells how often it agrees with people. No language model is needed,
 so the numbers are free and the same every time. Two departures: headings, courtesies and sentences that admit a gap
 state nothing and are left out, where ALCE counts every sentence; and a claim in another language than its passages is
@@ -27,12 +27,12 @@ from typing import Any
 from haystack import Document, GeneratedAnswer
 from haystack.components.evaluators import AnswerExactMatchEvaluator
 
-from shiguan.claims.answer_check import CheckedClaim, check_answer
-from shiguan.claims.claims import Claim, ClaimedText, split_claims
+from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claims import split_claims
 from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
 from shiguan.retrieval.relevance import relevance_by_words
-from shiguan.text.han_folding import fold_han
+from shiguan.text.han import fold_han
 
 
 @dataclass(frozen=True)
@@ -58,41 +58,23 @@ class CitationScores:
 
 def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
     """Check every claim of an answer against exactly the passages that it cites."""
-    parts = split_claims(answer)
-    stated = {one.index for one in check_answer(parts, list(passages.values()))}
+    checker = ClaimChecker(passages)
+    read = checker.read(split_claims(answer))
     recalled = citations = precise = 0
     lowest = 1.0
-    for index in stated:
-        claim = parts.claims[index]
-        cited = [number for number in claim.numbers if number in passages]
-        citations += len(claim.numbers)
-        supported, score = _support(claim, [passages[number] for number in cited])
-        lowest = min(lowest, score)
-        if not supported:
+    for one in read:
+        cited = [number for number in one.claim.numbers if number in passages]
+        citations += len(one.claim.numbers)
+        support = checker.by(one.stated, cited)
+        lowest = min(lowest, support.score)
+        if support.verdict != "supported":
             continue
         recalled += 1
         for number in cited:
-            others = [passages[other] for other in cited if other != number]
-            alone = len(cited) == 1 or _support(claim, [passages[number]])[0]
-            precise += alone or not _support(claim, others)[0]
-    return CitationScores(len(stated), recalled, citations, precise, lowest if stated else 0.0)
-
-
-def _support(claim: Claim, passages: Sequence[str]) -> tuple[bool, float]:
-    """Tell whether passages support a claim together, and how well the best of them does, 0 to 1."""
-    if not passages:
-        return False, 0.0
-    found = [_checked(claim, [passage]) for passage in passages]
-    if len(found) > 1 and not any(one.support.verdict == "supported" for one in found if one):
-        # Support that is spread over passages: what each of them has, read in one piece.
-        found.append(_checked(claim, ["\n".join(one.quote for one in found if one)]))
-    known = [one.support for one in found if one]
-    return any(one.verdict == "supported" for one in known), max((one.score for one in known), default=0.0)
-
-
-def _checked(claim: Claim, passages: Sequence[str]) -> CheckedClaim | None:
-    alone = ClaimedText(claim.text, (Claim(0, len(claim.text), claim.text, ()),), ())
-    return next(iter(check_answer(alone, passages)), None)
+            others = [other for other in cited if other != number]
+            alone = checker.relation(one.stated, number).verdict == "supported"
+            precise += alone or checker.by(one.stated, others).verdict != "supported"
+    return CitationScores(len(read), recalled, citations, precise, lowest if read else 0.0)
 
 
 _ARTICLES = frozenset(("a", "an", "the"))

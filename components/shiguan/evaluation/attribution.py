@@ -7,10 +7,10 @@ from typing import Any
 
 from haystack import Document, GeneratedAnswer
 
-from shiguan.claims.answer_check import check_answer
+from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.questions import GoldPassage, Question
-from shiguan.text.han_folding import fold_han
+from shiguan.text.han import fold_han
 
 
 @dataclass(frozen=True)
@@ -264,9 +264,9 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
     if any(citation["parent_id"] in expected.parent_ids for citation in answer.meta.get("citations", [])):
         return "nothing_lost", "The answer cites it."
     said = split_claims(answer.data)
-    texts = [parent.content or "" for parent in expected.parents]
+    checker = ClaimChecker({place: one.content or "" for place, one in enumerate(expected.parents, start=1)})
     quoted = expected.text and folded(expected.text) in folded(said.text)
-    if quoted or any(one.support.verdict == "supported" for one in check_answer(said, texts)):
+    if quoted or any(one.support.verdict == "supported" for one in checker.check(said)):
         return "not_cited", "The answer says what the passage says and cites another one."
     return "not_used", "It stands in the context, and nothing in the answer comes from it."
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.intervals import Difference, compare_metric
-from shiguan.evaluation.json_lines import write_json
 from shiguan.evaluation.metrics import breach, metric
 from shiguan.evaluation.report import SHOWN, facts_of, subtitle_of, title_of, worst, write_report
 from shiguan.evaluation.results import Results
 from shiguan.evaluation.tables import Report, Section, Table
+from shiguan.resources import write_json
 
 _SHOWN = 3
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
+from shiguan.resources import write_whole
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -50,12 +51,7 @@ def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any
 
 def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write one object a line, whole or not at all."""
-    _write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file, whole or not at all."""
-    _write_whole(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
 
 
 def file_hash(path: Path) -> str:
@@ -68,12 +64,6 @@ def fingerprint(value: Any) -> str:
     """Give a JSON value a short name; equal values have the same one."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _write_whole(path: Path, text: str) -> None:
-    draft = path.with_name(path.name + ".part")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
 
 
 def _object(line: str, place: str) -> dict[str, Any]:

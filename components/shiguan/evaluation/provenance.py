@@ -15,9 +15,9 @@ from shiguan import __version__
 from shiguan.engine.library import Library, Progress
 from shiguan.engine.loading import pipeline_path, read_definition
 from shiguan.errors import RefusedError
-from shiguan.evaluation.json_lines import file_hash, fingerprint, write_json
+from shiguan.evaluation.json_lines import file_hash, fingerprint
 from shiguan.llm.endpoint import DEFAULT_MODEL, is_endpoint_configured
-from shiguan.resources import resource_folder
+from shiguan.resources import resource_folder, write_json
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("haystack-ai", "qdrant-edge-py", "onnxruntime", "sentence-transformers", "transformers", "torch", "numpy")

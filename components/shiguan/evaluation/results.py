@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.intervals import Estimate, estimate_mean
-from shiguan.evaluation.json_lines import write_json
+from shiguan.resources import write_json
 
 _RUN = "run.json"
 _RECORDS = "questions.jsonl"

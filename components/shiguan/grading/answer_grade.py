@@ -6,13 +6,12 @@ from typing import Any
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.answer_check import check_answer
+from shiguan.claims.checker import ClaimChecker, numbered_passages
+from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claims import split_claims
-from shiguan.claims.not_found_reply import is_not_found
 from shiguan.llm.json_replies import json_number, json_object
-from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_sources
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.text.question_shapes import question_subject
 from shiguan.text.terms import terms
 
@@ -23,17 +22,12 @@ _MOST_SUGGESTIONS, _LONGEST = 3, 500
 
 def source_context(documents: Sequence[Document]) -> str:
     """Render passages for a judge, numbered as the answer's marks number them."""
-    blocks = []
-    for place, document in enumerate(documents, start=1):
-        number = document.meta.get("number")
-        blocks.append(
-            SourceBlock(
-                number=number if isinstance(number, int) and number > 0 else place,
-                text=document.content or "",
-                file=str(document.meta.get("source") or ""),
-            )
-        )
-    return render_sources(blocks)
+    return render_sources(
+        [
+            SourceBlock(number=number, text=document.content or "", file=str(document.meta.get("source") or ""))
+            for number, document in numbered_passages(documents).items()
+        ]
+    )
 
 
 def grade_messages(answer: str, documents: Sequence[Document], question: str, language: str) -> list[ChatMessage]:
@@ -73,7 +67,8 @@ def local_grade(answer: str, documents: Sequence[Document], question: str) -> di
     parts = split_claims(answer)
     if not parts.claims or is_not_found(answer):
         return {**dict.fromkeys(ASPECTS, 0.0), "feedback": "", "suggestions": []}
-    checked = check_answer(parts, [document.content or "" for document in documents])
+    numbered = numbered_passages(documents)
+    checked = ClaimChecker({number: one.content or "" for number, one in numbered.items()}).check(parts)
     asked = set(terms(question_subject(question)))
     said = set(terms(parts.text)).union(*(terms(one.quote) for one in checked))
     shared = len(asked & said) / len(asked) if asked else 1.0

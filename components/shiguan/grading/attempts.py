@@ -1,17 +1,48 @@
 """What a self-correcting loop carries from one attempt to the next, and how its attempts compare."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.answer_check import CheckedClaim
+from shiguan.claims.checker import CheckedClaim
 
 _PREVIEW = 160
 
 
-def first_state(question: str, queries: Sequence[str] | None, carried: dict[str, Any]) -> dict[str, Any]:
+class BestAttempt(TypedDict):
+    """The best answer of the rounds so far."""
+
+    worth: float
+    attempt: int
+    reply: ChatMessage
+    documents: list[Document]
+    verdicts: list[dict[str, Any]]
+    ungrounded: list[int]
+    accepted: bool
+    answered: bool
+    language: str
+
+
+class LoopState(TypedDict):
+    """What travels around the loop, as a plain dictionary between the sockets."""
+
+    attempt: int
+    question: str
+    query: str
+    queries: list[str]
+    documents: list[Document]
+    feedback: str
+    history: list[dict[str, Any]]
+    best: BestAttempt | None
+    reformulated: bool
+    llm_calls: int
+    warnings: list[str]
+    carried: dict[str, Any]
+
+
+def first_state(question: str, queries: Sequence[str] | None, carried: dict[str, Any]) -> LoopState:
     """Open the loop."""
     return {
         "attempt": 1,

@@ -1,18 +1,18 @@
 """Asks a language model for its verdicts on claims, and weighs them with the local ones."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.answer_check import CheckedClaim
+from shiguan.claims.checker import CheckedClaim
 from shiguan.claims.claim_support import Support, Verdict
-from shiguan.claims.verbatim import find_verbatim
+from shiguan.claims.evidence import find_verbatim
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_sources
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 
 PROMPT = "hallucination_grader"
 _SCORES: dict[Verdict, float] = {"supported": 0.9, "partial": 0.5, "unsupported": 0.15, "contradicted": 0.05}
@@ -82,7 +82,7 @@ def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Docume
     score = (_SCORES[verdict] + one.support.score) / 2  # type: ignore[index]
     quote = (documents[place].content or "")[start:end] if place >= 0 else ""
     support = Support(score, verdict, said or one.support.reason, place, start, end)  # type: ignore[arg-type]
-    return one.judged(support, quote)
+    return replace(one, support=support, quote=quote)
 
 
 def _quoted(item: dict[str, Any], documents: Sequence[Document]) -> tuple[int, int, int]:

@@ -2,18 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from haystack import Document
+from haystack.components.embedders.types import DocumentEmbedder
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.answer_check import CheckedClaim, Similarity, check_answer
+from shiguan.claims.checker import CheckedClaim, ClaimChecker, numbered_passages
+from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claims import ClaimedText, split_claims
-from shiguan.claims.not_found_reply import is_not_found
-from shiguan.grading.attempts import as_verdicts, attempt_record, first_state, passages_for_retry, worth
+from shiguan.grading.attempts import (
+    BestAttempt,
+    LoopState,
+    as_verdicts,
+    attempt_record,
+    first_state,
+    passages_for_retry,
+    worth,
+)
 from shiguan.grading.claim_judge import read_verdicts
 from shiguan.grading.claim_removal import with_marked_claims, without_claims
 from shiguan.grading.retry_request import feedback_text, retry_queries
+from shiguan.grading.window_similarity import try_similarities
 from shiguan.llm.calls import LlmReply
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
@@ -27,7 +37,7 @@ UNSUPPORTED_MARK = "⚠"
 class GradingRound:
     """One answer under examination."""
 
-    state: dict[str, Any]
+    state: LoopState
     reply: ChatMessage
     documents: list[Document]
     passages: list[Document]
@@ -58,27 +68,32 @@ class GradingRound:
 def open_round(
     replies: Sequence[ChatMessage],
     documents: Sequence[Document],
-    state: dict[str, Any],
+    state: LoopState,
     *,
     passages: Sequence[Document] | None,
     grade: dict[str, Any] | None,
     language: str | None,
-    similarity: Similarity | None,
+    embedder: DocumentEmbedder | None,
+    raise_on_failure: bool,
 ) -> GradingRound:
     """Check an answer."""
     reply = replies[0] if replies else ChatMessage.from_assistant("")
     parts = split_claims((reply.text or "").strip())
     answered = bool(parts.claims) and not is_not_found(reply.text or "")
-    texts = [document.content or "" for document in documents]
+    numbered = numbered_passages(documents)
+    checker = ClaimChecker({number: document.content or "" for number, document in numbered.items()})
+    read = checker.read(parts) if answered else []
+    similarities, warnings = try_similarities(embedder, checker.windows(read), raise_on_failure=raise_on_failure)
     return GradingRound(
         state=state,
         reply=reply,
-        documents=list(documents),
+        documents=list(numbered.values()),
         passages=list(documents if passages is None else passages),
         grade=grade or {},
         language=language or detect_language(state["question"]),
         parts=parts,
-        claims=check_answer(parts, texts, similarity) if answered else [],
+        claims=checker.judge(read, similarities),
+        warnings=warnings,
     )
 
 
@@ -99,17 +114,16 @@ def settle(this: GradingRound, *, max_attempts: int, on_unsupported: OnUnsupport
     attempt = state["attempt"]
     history = [*state["history"], attempt_record(attempt, state["query"], this.reply, this.claims)]
     best = _better(state["best"], this)
-    carried: dict[str, Any] = {
+    beside: dict[str, Any] = {
         "llm_calls": state["llm_calls"] + this.llm_calls,
         "warnings": list(dict.fromkeys([*state["warnings"], *this.warnings])),
     }
-    beside = {"warnings": carried["warnings"], "llm_calls": carried["llm_calls"]}
     if not this.is_accepted and attempt < max_attempts:
-        return {"retry": {**state, **carried, **_next(this, history, best)}, **beside}
+        return {"retry": {**state, **beside, **_next(this, history, best)}, **beside}
     return _finished(best, history, beside, on_unsupported=on_unsupported, mode=mode)
 
 
-def _better(best: dict[str, Any] | None, this: GradingRound) -> dict[str, Any]:
+def _better(best: BestAttempt | None, this: GradingRound) -> BestAttempt:
     value = worth(this.claims, accepted=this.is_accepted, answered=this.is_answered)
     # Of two equally good attempts the later one wins: it knew what the first one lacked.
     if best is not None and best["worth"] > value:
@@ -127,7 +141,7 @@ def _better(best: dict[str, Any] | None, this: GradingRound) -> dict[str, Any]:
     }
 
 
-def _next(this: GradingRound, history: list[dict[str, Any]], best: dict[str, Any]) -> dict[str, Any]:
+def _next(this: GradingRound, history: list[dict[str, Any]], best: BestAttempt) -> dict[str, Any]:
     feedback = str(this.grade.get("feedback") or "")
     query, queries = retry_queries(this.state["question"], this.ungrounded, this.missing)
     return {
@@ -142,14 +156,14 @@ def _next(this: GradingRound, history: list[dict[str, Any]], best: dict[str, Any
 
 
 def _finished(
-    best: dict[str, Any],
+    best: BestAttempt,
     history: list[dict[str, Any]],
     beside: dict[str, Any],
     *,
     on_unsupported: OnUnsupported,
     mode: str,
 ) -> dict[str, Any]:
-    reply: ChatMessage = best["reply"]
+    reply = best["reply"]
     text, status = (reply.text or "").strip(), "accepted" if best["answered"] else "not_found"
     removed: list[str] = []
     warnings = list(beside["warnings"])
@@ -178,7 +192,6 @@ def _finished(
         "attempts": len(history),
         "chosen": best["attempt"],
         "history": history,
-        "claims": best["verdicts"],
         "removed": removed,
         "llm_calls": beside["llm_calls"],
     }
@@ -194,9 +207,9 @@ def _finished(
     }
 
 
-def state_of(state: dict[str, Any] | None, query: str, attempt: int | None) -> dict[str, Any]:
+def state_of(state: dict[str, Any] | None, query: str, attempt: int | None) -> LoopState:
     """Give the state of a round."""
-    own = dict(state) if state is not None else first_state(query, None, {})
+    own = cast("LoopState", dict(state)) if state is not None else first_state(query, None, {})
     if query:
         own["question"] = query
     if attempt is not None:

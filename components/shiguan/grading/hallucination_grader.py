@@ -1,19 +1,18 @@
 """Checks every claim of an answer against the passages, and sends the question round again where they do not agree."""
 
 import asyncio
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self, get_args
 
 from haystack import Document, component, default_from_dict, default_to_dict, logging
+from haystack.components.embedders.types import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.answer_check import Similarity
 from shiguan.errors import ModelMissingError
 from shiguan.grading.claim_judge import judge_messages
 from shiguan.grading.grading_round import GradingRound, OnUnsupported, open_round, settle, state_of, with_judgement
-from shiguan.grading.window_similarity import DocumentEmbedder, window_similarities
 from shiguan.llm.calls import ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
 
@@ -34,7 +33,8 @@ class HallucinationGrader:
     next round, with a query made of what lacked support, feedback for the prompt, and the passages read so far. Else
     `replies`, `documents` and `verdicts` fire, with the best attempt. What it still claims without support is marked,
     removed, or the whole answer refused. The reply's `meta["grounding"]` tells what happened: `status` (`accepted`,
-    `marked`, `removed`, `refused`, `not_found`), `attempts`, `chosen`, `history`, `claims`, `removed`, `llm_calls`.
+    `marked`, `removed`, `refused`, `not_found`), `attempts`, `chosen`, `history`, `removed`, `llm_calls`.
+    `verdicts` go to `CitationExtractor`, which shows them.
 
     The attempt travels in the state and not in the component, so that one grader serves many questions at once.
 
@@ -158,7 +158,6 @@ class HallucinationGrader:
             the judge in all rounds so far.
         """
         self.warm_up()
-        warnings: list[str] = []
         this = open_round(
             replies,
             documents,
@@ -166,11 +165,12 @@ class HallucinationGrader:
             passages=passages,
             grade=grade,
             language=language,
-            similarity=self._similarity(warnings),
+            embedder=self.document_embedder,
+            raise_on_failure=self.raise_on_failure,
         )
         if self._has_judge(this):
             this = with_judgement(this, ask_llm(*self._request(this), raise_on_failure=self.raise_on_failure))
-        return self._settled(this, warnings)
+        return self._settled(this)
 
     @component.output_types(
         replies=list[ChatMessage],
@@ -206,7 +206,6 @@ class HallucinationGrader:
         :returns: What `run` returns.
         """
         self.warm_up()
-        warnings: list[str] = []
         # The local check computes for up to a second.
         this = await asyncio.to_thread(
             open_round,
@@ -216,30 +215,13 @@ class HallucinationGrader:
             passages=passages,
             grade=grade,
             language=language,
-            similarity=self._similarity(warnings),
+            embedder=self.document_embedder,
+            raise_on_failure=self.raise_on_failure,
         )
         if self._has_judge(this):
             reply = await ask_llm_async(*self._request(this), raise_on_failure=self.raise_on_failure)
             this = with_judgement(this, reply)
-        return self._settled(this, warnings)
-
-    def _similarity(self, warnings: list[str]) -> Similarity | None:
-        embedder = self.document_embedder
-        if embedder is None:
-            return None
-
-        def similarity(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
-            try:
-                return window_similarities(embedder, pairs)
-            # Any embedder may stand here, so any error may come.
-            except Exception as error:
-                if self.raise_on_failure:
-                    raise
-                logger.warning("The embedder failed in the check of an answer: {error}", error=repr(error))
-                warnings.append(f"The embedder failed ({type(error).__name__}); the answer was checked by words alone.")
-                return [None] * len(pairs)
-
-        return similarity
+        return self._settled(this)
 
     def _has_judge(self, this: GradingRound) -> bool:
         return bool(this.claims) and bool(this.documents) and is_available(self.chat_generator)
@@ -249,8 +231,7 @@ class HallucinationGrader:
             raise ValueError("There is no judge to ask.")
         return self.chat_generator, judge_messages(this.claims, this.documents, this.state["question"], this.language)
 
-    def _settled(self, this: GradingRound, warnings: list[str]) -> dict[str, Any]:
+    def _settled(self, this: GradingRound) -> dict[str, Any]:
         if self.chat_generator is not None and not is_available(self.chat_generator):
-            warnings.append("No LLM is configured: the answer was checked locally.")
-        this.warnings.extend(warnings)
+            this = replace(this, warnings=[*this.warnings, "No LLM is configured: the answer was checked locally."])
         return settle(this, max_attempts=self.max_attempts, on_unsupported=self.on_unsupported, mode=self.mode)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from shiguan.claims.answer_check import CheckedClaim
-from shiguan.llm.neutral_text import neutral_text
+from shiguan.claims.checker import CheckedClaim
+from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.terms import terms
 
 _MOST_CLAIMS = 3

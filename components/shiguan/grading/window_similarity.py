@@ -2,17 +2,30 @@
 
 from collections.abc import Sequence
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from haystack import Document
+from haystack import Document, logging
+from haystack.components.embedders.types import DocumentEmbedder
+
+logger = logging.getLogger(__name__)
 
 
-class DocumentEmbedder(Protocol):
-    """Any of Haystack's document embedders."""
-
-    def run(self, documents: list[Document]) -> dict[str, Any]:
-        """Give the documents back with their embeddings, in `documents`."""
+def try_similarities(
+    embedder: DocumentEmbedder | None, pairs: Sequence[tuple[str, Sequence[str]]], *, raise_on_failure: bool
+) -> tuple[list[float | None], list[str]]:
+    """Compare where there is an embedder, and warn where it fails."""
+    if embedder is None or not pairs:
+        return [None] * len(pairs), []
+    try:
+        return window_similarities(embedder, pairs), []
+    # Any embedder may stand here, so any error may come.
+    except Exception as error:
+        if raise_on_failure:
+            raise
+        logger.warning("The embedder failed in the check of an answer: {error}", error=repr(error))
+        kind = type(error).__name__
+        return [None] * len(pairs), [f"The embedder failed ({kind}); the answer was checked by words alone."]
 
 
 def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:

@@ -75,9 +75,7 @@ class SafeArchive:
         return list(self._entries)
 
     def find(self, name: str) -> str | None:
-        """
-        Find the entry that a link means: the exact name, or else the one that differs only in case or composition.
-        """
+        """Find the entry that a link means: the exact name, or else one that differs in case or composition alone."""
         return name if name in self._entries else self._folded.get(_fold(name))
 
     def read(self, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> bytes:

@@ -42,7 +42,8 @@ class ParentChildSplitter:
     Stands between the converters and the stores. A parent is a complete passage: it never crosses a section, a record
     or a source, ends at a paragraph where the sizes allow it, and always at a sentence unless that sentence alone is
     too large. A section smaller than a parent is one parent. Sizes are counted with the embedder's own tokenizer;
-    where that cannot be read, in characters, with a warning.
+    where that cannot be read, in characters, with a warning. A child is counted whole; a parent's size is the sum of
+    its sentences, without what the white space between them may count for.
 
     For every child, `parent.content[child.meta["start"]:child.meta["end"]] == child.content`; the children of a
     parent hold all of its text but the white space between them, in order. `start` and `end` of a parent are its place

@@ -72,12 +72,12 @@ def cut_passages(texts: Sequence[str], counter: TokenCounter, sizes: PassageSize
         )
     )
     return [
-        _cut(_atoms(text, spans, counts, counter, sizes.child_max), sizes)
+        _cut(text, _atoms(text, spans, counts, counter, sizes.child_max), counter, sizes)
         for text, spans in zip(texts, sentences, strict=True)
     ]
 
 
-def _cut(sentences: list[list[_Atom]], sizes: PassageSizes) -> list[Passage]:
+def _cut(text: str, sentences: list[list[_Atom]], counter: TokenCounter, sizes: PassageSizes) -> list[Passage]:
     """Choose parents among sentences, then children among the atoms of each parent."""
     coarse: list[list[_Atom]] = []
     for atoms in sentences:
@@ -97,18 +97,35 @@ def _cut(sentences: list[list[_Atom]], sizes: PassageSizes) -> list[Passage]:
     first = 0
     for last in parent_ends:
         atoms = [atom for group in coarse[first:last] for atom in group]
-        child_ends = partition(
-            [atom.tokens for atom in atoms],
-            [_CHILD_COSTS[atom.boundary] for atom in atoms],
-            low=sizes.child_min,
-            high=sizes.child_max,
-            target=round(sizes.child_min + _CHILD_TARGET * (sizes.child_max - sizes.child_min)),
-        )
-        starts = [0, *child_ends[:-1]]
-        children = [(atoms[a].start, atoms[b - 1].end) for a, b in zip(starts, child_ends, strict=True)]
+        children = _children(text, atoms, counter, sizes, sizes.child_max)
         passages.append(Passage(atoms[0].start, atoms[-1].end, sum(totals[first:last]), children))
         first = last
     return passages
+
+
+def _children(
+    text: str, atoms: list[_Atom], counter: TokenCounter, sizes: PassageSizes, largest: int
+) -> list[tuple[int, int]]:
+    """Choose children among a parent's atoms; one that the sum of its atoms made too large is cut once more."""
+    ends = partition(
+        [atom.tokens for atom in atoms],
+        [_CHILD_COSTS[atom.boundary] for atom in atoms],
+        low=sizes.child_min,
+        high=largest,
+        target=round(sizes.child_min + _CHILD_TARGET * (sizes.child_max - sizes.child_min)),
+    )
+    children = []
+    for first, last in zip([0, *ends[:-1]], ends, strict=True):
+        start, end = atoms[first].start, atoms[last - 1].end
+        tokens = sum(atom.tokens for atom in atoms[first:last])
+        # The space between two atoms may be a token of its own, which their sum does not know. Only children so near
+        # the limit that this matters are counted again.
+        near = last - first > 1 and tokens + last - first - 1 > sizes.child_max
+        if near and counter.counts([text[start:end]])[0] > sizes.child_max:
+            children.extend(_children(text, atoms[first:last], counter, sizes, tokens - 1))
+        else:
+            children.append((start, end))
+    return children
 
 
 def _atoms(

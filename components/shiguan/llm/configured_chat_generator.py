@@ -13,7 +13,7 @@ from haystack.tools import ToolsType
 from shiguan.errors import AnswerError
 from shiguan.llm.calls import run_generator_async, warm_up_generator
 from shiguan.llm.endpoint import OpenAIEndpoint, is_endpoint_configured
-from shiguan.llm.tally import counting_replies
+from shiguan.llm.run_watch import counting_replies
 
 _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers")
 

@@ -12,8 +12,7 @@ from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompt_layers import layer_source
-from shiguan.llm.prompts import load_prompt
+from shiguan.llm.prompts import layer_source, load_prompt
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 

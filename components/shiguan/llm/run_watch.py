@@ -1,12 +1,15 @@
-"""Watches one run of a pipeline: which stages are at work and for how long, what limits hold, and how to stop it."""
+"""Watches one run of a pipeline: its stages and their times, its limits, how to stop it, and the calls it made."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+from haystack.tracing.tracer import NullSpan, Span, Tracer, enable_tracing, tracer
 
 _GRACE = 1.0
 """Seconds that a stopped run waits for its tasks to end."""
@@ -54,7 +57,6 @@ class RunWatch:
         on_begin: Callable[[str], None] | None = None,
         on_overrun: Callable[[], None] | None = None,
     ) -> None:
-        """Watch a run that has not begun; the stages in `limited` have the limit for retrieval."""
         self.limits = limits or TimeLimits()
         self.times: dict[str, float] = {}
         self.visits: Counter[str] = Counter()
@@ -174,3 +176,134 @@ def _this_task() -> asyncio.Task[object] | None:
         return asyncio.current_task()
     except RuntimeError:
         return None
+
+
+@dataclass
+class LlmTally:
+    """How many calls were answered, and the tokens of all of them by kind (`prompt_tokens`, `total_tokens`...)."""
+
+    calls: int = 0
+    usage: dict[str, int] = field(default_factory=dict)
+
+
+class ReplyCounter:
+    """A place where replies come out; what was counted inside of it is not counted again."""
+
+    def __init__(self, outer: "ReplyCounter | None") -> None:
+        self._outer = outer
+        self._counted = False
+
+    def count(self, replies: Sequence[Any]) -> None:
+        """Count one call that gave these replies; none, or replies that used no tokens at all, are no call."""
+        meta = getattr(replies[0], "meta", None) if replies else None
+        usage = meta.get("usage") if isinstance(meta, dict) else None
+        usage = usage if isinstance(usage, dict) else {}
+        if self._counted or not replies or usage.get("total_tokens") == 0:
+            return
+        place: ReplyCounter | None = self
+        while place is not None:
+            place._counted = True
+            place = place._outer
+        tally = _tally.get()
+        if tally is not None:
+            tally.calls += 1
+            for name, value in usage.items():
+                if name.endswith("_tokens") and isinstance(value, int):
+                    tally.usage[name] = tally.usage.get(name, 0) + value
+
+
+_tally: ContextVar[LlmTally | None] = ContextVar("shiguan_llm_tally", default=None)
+_place: ContextVar[ReplyCounter | None] = ContextVar("shiguan_replies_come_out", default=None)
+
+
+@contextmanager
+def tallied_llm_calls() -> Iterator[LlmTally]:
+    """Count the calls that are made inside the block, in whatever thread or task it starts; runs do not mix."""
+    tally = LlmTally()
+    token = _tally.set(tally)
+    try:
+        yield tally
+    finally:
+        _tally.reset(token)
+
+
+@contextmanager
+def counting_replies() -> Iterator[ReplyCounter]:
+    """Mark a place where replies come out."""
+    counter = ReplyCounter(_place.get())
+    token = _place.set(counter)
+    try:
+        yield counter
+    finally:
+        _place.reset(token)
+
+
+_PROMPTS = frozenset({"messages", "prompt"})
+
+
+class _OutputSpan(Span):
+    """The inner tracer's span; shows the replies of a generator to the counter."""
+
+    def __init__(self, inner: Span, came_out: ReplyCounter) -> None:
+        self._inner = inner
+        self._came_out = came_out
+
+    def set_tag(self, key: str, value: Any) -> None:
+        self._inner.set_tag(key, value)
+
+    def set_content_tag(self, key: str, value: Any) -> None:
+        if key == "haystack.component.output":
+            self._came_out.count(value.get("replies") or ())
+        self._inner.set_content_tag(key, value)
+
+    def raw_span(self) -> Any:
+        return self._inner.raw_span()
+
+    def get_correlation_data_for_logs(self) -> dict[str, Any]:
+        return self._inner.get_correlation_data_for_logs()
+
+
+class StageTimer(Tracer):
+    """
+    Tells the watch of each run when a component begins and ends.
+
+    Hands every span on to the tracer that was there before (OpenTelemetry, Datadog, or none), so that timing an answer
+    takes nothing away from whoever watches the service. Runs that overlap in one process do not mix: each has its own
+    context.
+    """
+
+    def __init__(self, inner: Tracer) -> None:
+        self.inner = inner
+
+    @contextmanager
+    def trace(
+        self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
+    ) -> Iterator[Span]:
+        """Time a component's run and trace it with the inner tracer."""
+        watch = current_watch()
+        name = (tags or {}).get("haystack.component.name") if operation_name == "haystack.component.run" else None
+        if watch is None or not name:
+            with self.inner.trace(operation_name, tags=tags, parent_span=parent_span) as span:
+                yield span
+            return
+        with (
+            watch.stage(name),
+            counting_replies() as came_out,
+            self.inner.trace(operation_name, tags=tags, parent_span=parent_span) as span,
+        ):
+            # What takes replies and passes them on has no prompt.
+            writes = _PROMPTS & set((tags or {}).get("haystack.component.input_spec", ()))
+            yield _OutputSpan(span, came_out) if writes else span
+
+    def current_span(self) -> Span | None:
+        """Give the inner tracer's current span."""
+        return self.inner.current_span() or NullSpan()
+
+
+@contextmanager
+def watched_stages(watch: RunWatch) -> Iterator[RunWatch]:
+    """Let a watch see every component that runs inside the block."""
+    if not isinstance(tracer.actual_tracer, StageTimer):
+        enable_tracing(StageTimer(tracer.actual_tracer))
+    with watched(watch):
+        yield watch

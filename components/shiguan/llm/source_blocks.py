@@ -1,13 +1,86 @@
-"""The grammar of numbered sources in a prompt: how they are written between delimiters, and how they are read back."""
+"""The grammar of numbered sources in a prompt: made harmless, written between delimiters, and read back."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from haystack import Document
 
-from shiguan.llm.neutral_text import neutral_attribute, neutral_text
+# Characters that show nothing and could hide a delimiter from a comparison.
+_HIDDEN = r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]{0,8}"
+# Tags that a prompt of ours or a model's own chat format gives a meaning.
+_TAG_NAMES = (
+    "source sources question task system user assistant human developer tool tool_call tool_response function "
+    "instruction instructions context document documents haystack_content_part sys inst s think thinking answer "
+    "goal feedback claims example examples history conversation memory start_of_turn end_of_turn message prompt"
+).split()
+
+
+def _loose(word: str) -> str:
+    return _HIDDEN.join(re.escape(letter) for letter in word)
+
+
+_NAMES = "|".join(_loose(name) for name in sorted(_TAG_NAMES, key=len, reverse=True))
+_TAG = re.compile(
+    rf"<(?=[\s/<]{{0,4}}{_HIDDEN}[\s/<]{{0,4}}(?:{_NAMES}){_HIDDEN}(?![a-z0-9_-])|[\s/<]{{0,4}}{_HIDDEN}\|)"
+)
+_TAG_END = re.compile(r"(?<=\|)>")
+_WORD = r"(?:sources?|docs?|documents?|passages?|来源|來源|资料|資料|出处|出處|文档|文檔|文献|引用)"
+_MARK = re.compile(
+    rf"([\[【〔])(\s{{0,4}}\^?(?:{_WORD})?[\s_#.:：-]{{0,4}}\d[\d\s,，、;；~〜–—‐-]{{0,60}}(?:{_WORD})?\s{{0,4}})([\]】〕])",
+    re.IGNORECASE,
+)
+_BRACKETED_ROLE = re.compile(r"(\[)(\s*/?\s*(?:inst|system|user|assistant|系统|系統|用户|用戶|助手)\s*)(\])")
+_ROLE = re.compile(
+    r"^([ \t>#*_-]{0,12}(?:system|user|assistant|human|developer|tool|ai|系统|系統|用户|用戶|助手|人类|人類)"
+    r"(?:[ _]?(?:prompt|message|提示|消息))?[ *_]{0,4})(:)",
+    re.MULTILINE,
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class _Folding(dict[int, int]):
+    """Maps a character to its compatibility form in lower case, where that is one character."""
+
+    def __missing__(self, code: int) -> int:
+        folded = unicodedata.normalize("NFKC", chr(code)).lower()
+        self[code] = ord(folded) if len(folded) == 1 else code
+        return self[code]
+
+
+_FOLDING = _Folding()
+
+
+def neutral_text(text: str) -> str:
+    """
+    Take away from a passage the power to look like a part of the prompt.
+
+    Delimiters, tags of chat formats, citation marks such as `[7]`, role markers at the start of a line and control
+    characters are replaced by look-alikes without a meaning. Full-width letters and hidden characters between the
+    letters do not help a passage. Every other character stays, and the length stays the same.
+    """
+    characters = list(_CONTROL.sub(" ", text))
+    shadow = "".join(characters).translate(_FOLDING)
+    for match in _TAG.finditer(shadow):
+        characters[match.start()] = "‹"
+    for match in _TAG_END.finditer(shadow):
+        characters[match.start()] = "›"
+    for pattern in (_MARK, _BRACKETED_ROLE):
+        for match in pattern.finditer(shadow):
+            characters[match.start()] = "("
+            characters[match.end() - 1] = ")"
+    for match in _ROLE.finditer(shadow):
+        characters[match.end() - 1] = "∶"
+    return "".join(characters)
+
+
+def neutral_attribute(text: str) -> str:
+    """Make a file name, title or heading fit for a source's header: one line without quotes and angle brackets."""
+    line = " ".join(neutral_text(text).split())
+    return line.replace('"', "'").replace("<", "‹").replace(">", "›")
+
 
 _OPEN, _CLOSE = "<sources>", "</sources>"
 _QUESTION_OPEN, _QUESTION_CLOSE = "<question>", "</question>"

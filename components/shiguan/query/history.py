@@ -7,9 +7,10 @@ from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.neutral_text import neutral_text
-from shiguan.models.rarity import rarity
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.text.han import HAN, has_han
 from shiguan.text.question_shapes import question_subject
+from shiguan.text.rarity import rarity
 from shiguan.text.terms import terms
 
 _SPEAKERS = ("user", "assistant")
@@ -84,8 +85,7 @@ def _shortened(text: str, limit: int) -> str:
 
 # Words of the assistant count less than the person's; each earlier exchange counts less than the one after it.
 _ASSISTANT, _DECAY = 0.3, 0.8
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_WORD = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff][^\W\u3400-\u9fff'’.-]*(?:['’.-][^\W_\u3400-\u9fff]+)*")
+_WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}][^\W{HAN}'’.-]*(?:['’.-][^\W_{HAN}]+)*")
 # A run of Chinese characters longer than this is a clause and no word.
 _LONGEST_RUN = 8
 
@@ -116,7 +116,7 @@ def _words(text: str, known: set[str]) -> dict[str, tuple[str, float]]:
     found: dict[str, tuple[str, float]] = {}
     for match in _WORD.finditer(question_subject(text)):
         word = match[0]
-        if _HAN.match(word) and len(word) > _LONGEST_RUN:
+        if has_han(word) and len(word) > _LONGEST_RUN:
             continue
         parts = terms(word)
         if parts and not known.issuperset(parts):

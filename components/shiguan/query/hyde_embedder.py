@@ -11,8 +11,8 @@ from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.rewritten_questions import cleaned_passage
 from shiguan.text.languages import detect_language
 

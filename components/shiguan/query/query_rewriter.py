@@ -9,8 +9,8 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object, json_strings
-from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.history import clean_history, salient_terms
 from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of, needs_context
 from shiguan.query.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries

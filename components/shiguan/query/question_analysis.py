@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shiguan.resources import read_patterns
-from shiguan.text.languages import HAN, detect_language
+from shiguan.text.han import HAN
+from shiguan.text.languages import detect_language
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
 TYPES: tuple[QuestionType, ...] = (
@@ -213,7 +214,7 @@ def needs_context(question: str, *, has_history: bool = True) -> bool:
     found = {name for name, pattern in _cues().items() if pattern.search(plain)}
     if detect_language(text) in ("zh", "ja"):
         leaning = {"pointers_zh", "openers_zh", "ending_zh", "side_zh"}
-        return bool(found & leaning) or len(HAN.findall(plain)) <= _SHORT_ZH
+        return bool(found & leaning) or len(re.findall(f"[{HAN}]", plain)) <= _SHORT_ZH
     if found & {"openers_en", "missing_en", "bare_side_en"}:
         return True
     if "pointers_en" in found and "antecedent_en" not in found:

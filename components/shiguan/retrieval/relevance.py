@@ -8,11 +8,10 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.json_replies import json_number, json_object
-from shiguan.llm.neutral_text import neutral_text
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_sources
-from shiguan.models.rarity import rarity
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.text.question_shapes import question_subject
+from shiguan.text.rarity import covered, rarity
 from shiguan.text.terms import terms
 
 _WORD = re.compile(r"[^\W_]+")
@@ -76,11 +75,10 @@ def relevance_by_words(documents: Sequence[Document], question: str) -> Relevanc
     """Score passages by the question's words, weighted by rarity."""
     subject = question_subject(question)
     weights = {word: rarity(word) for word in terms(subject)}
-    total = sum(weights.values())
     said = [_words(document) for document in documents]
 
     def share(words: set[str]) -> float:
-        return round(10 * sum(w for word, w in weights.items() if word in words) / total, 2) if total else 0.0
+        return round(10 * covered(weights, words), 2)
 
     known = set[str]().union(*said)
     missing = [word for word in _WORD.findall(subject) if not known.issuperset(terms(word))]

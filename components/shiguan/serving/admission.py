@@ -23,7 +23,6 @@ class Admission:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        """Keep the limits."""
         self.max_in_flight = settings.max_in_flight
         self.max_per_tenant = settings.max_per_tenant
         self.in_flight = 0

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from shiguan.engine.question import MAX_QUESTION, AskOptions, checked_question
+from shiguan.engine.turn import MAX_QUESTION, AskOptions, checked_question
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.prompts import list_layers, load_prompt_data
 from shiguan.llm.run_watch import TimeLimits

@@ -1,15 +1,202 @@
 """Lets a request in by its key, and says whose it is to everything behind."""
 
+import ipaddress
+import threading
 from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from haystack import logging
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from shiguan.errors import ConfigurationError
 from shiguan.serving.error_replies import ApiError, error_response
-from shiguan.serving.key_ring import KeyRing
-from shiguan.serving.keyless import check_local_request
+from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment
 from shiguan.serving.metrics import record_failure
-from shiguan.serving.principal import DEFAULT_TENANT, Principal, principal_of_request
+from shiguan.serving.settings import ServingSettings
+
+DEFAULT_TENANT = "default"
+"""Whose library it is where no keys are configured."""
+
+principal_of_request: ContextVar["Principal | None"] = ContextVar("principal_of_request", default=None)
+"""The principal of the request that is being served, for code that has no request at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks."""
+
+    tenant_id: str
+    role: str
+    key_id: str
+
+    @property
+    def may_write(self) -> bool:
+        """Whether uploads and deletions are allowed."""
+        return self.role == "write"
+
+
+def current_principal(request: Request) -> Principal:
+    """Give a route its principal: `principal: Annotated[Principal, Depends(current_principal)]`."""
+    principal = getattr(request.state, "principal", None)
+    if not isinstance(principal, Principal):
+        raise ApiError("unauthenticated")
+    return principal
+
+
+def writing_principal(request: Request) -> Principal:
+    """Give a route its principal where that may write."""
+    principal = current_principal(request)
+    if not principal.may_write:
+        raise ApiError(
+            "forbidden",
+            message=f"The key's role is `{principal.role}`; uploading and deleting need `write`.",
+            next_step="Use a key with the role `write`.",
+        )
+    return principal
+
+
+def check_tenant(principal: Principal, tenant_id: str | None) -> None:
+    """Refuse a body that names another tenant than the key's."""
+    if tenant_id is not None and tenant_id != principal.tenant_id:
+        raise ApiError("tenant_mismatch")
+
+
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+
+
+def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
+    """
+    Refuse a request that does not come from this machine, or that a web page in its browser may have sent.
+
+    A page cannot read this server by naming it with a name of its own (DNS rebinding), because the `Host` must be
+    this machine's; and cannot write to it with a form, because its `Origin` must be, too.
+    """
+    headers = Headers(scope=scope)
+    if not is_loopback((scope.get("client") or ("",))[0]) or not is_loopback((scope.get("server") or ("",))[0]):
+        raise ApiError("not_local")
+    if any(name in headers for name in _FORWARDED):
+        raise ApiError("not_local", message="No API keys are configured, and a proxy stands before the server.")
+    if not is_loopback(_host_of(f"//{headers.get('host', '')}")):
+        raise ApiError("not_local", message="No API keys are configured, and the `Host` is not this machine's.")
+    origin = headers.get("origin")
+    if origin is not None and origin not in origins and not is_loopback(_host_of(origin)):
+        raise ApiError("not_local", message="No API keys are configured, and a web page of another origin asks.")
+
+
+def check_open_host(host: str, *, keyless: bool) -> None:
+    """Refuse to serve other machines without keys."""
+    if keyless and not is_loopback(host):
+        raise ConfigurationError(
+            f"No API keys are configured, and on `{host}` everybody who reaches this machine could read and change the "
+            "library. Make a key with `shiguan keys add --tenant NAME --role write`, or listen on 127.0.0.1."
+        )
+
+
+def host_of_command(arguments: Sequence[str]) -> str | None:
+    """Find the address in the arguments of `uvicorn`, which does not tell it to what it serves."""
+    found = None
+    for position, argument in enumerate(arguments):
+        if argument == "--host" and position + 1 < len(arguments):
+            found = arguments[position + 1]
+        elif argument.startswith("--host="):
+            found = argument.removeprefix("--host=")
+    return found
+
+
+def is_loopback(host: str | None) -> bool:
+    """Tell whether an address is this machine's own."""
+    if not host:
+        return False
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+logger = logging.getLogger(__name__)
+
+_Stamp = tuple[int, int, int]
+
+
+class KeyRing:
+    """
+    Tells whose a key is.
+
+    A key that is added or revoked counts from the next request on: the file's time is looked at each time, which costs
+    some microseconds. A server that has keys never falls back to having none: not when the last one is revoked, and
+    not when the file disappears.
+    """
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self._file = KeyFile(settings.keys_path)
+        self._fixed = {record.id: record for record in keys_of_environment(settings.api_keys)}
+        self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
+        self._stamp: _Stamp | None = None
+        self._broken = False
+        self._reading = threading.Lock()
+        self._refresh()
+        if self._broken:
+            self._file.read()  # says what is wrong with it
+
+    @property
+    def keyless(self) -> bool:
+        """Whether no keys are configured, so that only this machine may ask."""
+        self._refresh()
+        return self._records is None and not self._broken
+
+    def principal(self, key: str) -> Principal | None:
+        """Find whose a key is."""
+        self._refresh()
+        if self._broken:
+            raise ApiError("not_ready", message="The server's API keys cannot be read.")
+        record = (self._records or {}).get(hash_of(key)[:12])
+        if record is None or not record.fits(key):
+            return None
+        return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id)
+
+    def _refresh(self) -> None:
+        stamp = self._current_stamp()
+        if stamp == self._stamp:
+            return
+        with self._reading:
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            if stamp is None:
+                # The file was there and is gone: its keys are, too, but the server stays closed.
+                self._records, self._broken = dict(self._fixed), False
+                return
+            try:
+                self._records = {record.id: record for record in self._file.read()} | self._fixed
+                self._broken = False
+            except ConfigurationError as error:
+                self._broken = True
+                logger.error("{problem}", problem=str(error))
+
+    def _current_stamp(self) -> _Stamp | None:
+        try:
+            status = self._file.path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return (0, 0, 0)
+        return (status.st_mtime_ns, status.st_ino, status.st_size)
+
 
 OPEN_PATHS = frozenset({"/health", "/ready"})
 """What needs no key, because load balancers ask it and it tells nothing of anybody."""
@@ -30,7 +217,6 @@ class Authentication:
     """
 
     def __init__(self, app: ASGIApp, *, keys: KeyRing, origins: Sequence[str] = ()) -> None:
-        """Stand before an application."""
         self.app = app
         self.keys = keys
         self.origins = tuple(origins)

@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import HTTPException
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from haystack import logging
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.responses import JSONResponse
 
 from shiguan.errors import (
     AnswerError,
     ConfigurationError,
     EndpointError,
     RefusedError,
+    ShiguanError,
     SourceError,
     StoreError,
     StoreFullError,
@@ -112,7 +115,6 @@ class ApiError(HTTPException):
         fields: list[dict[str, str]] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Describe the error."""
         known = KINDS[kind]
         self.kind = kind
         self.message = message or known.message
@@ -198,3 +200,44 @@ def log_failure(error: BaseException, request_id: str | None) -> None:
 def _stage_in(message: str) -> str | None:
     found = _STAGE.search(message)
     return found[1] if found else None
+
+
+_MOST_FIELDS = 20
+
+
+def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
+    """Put a failed validation into words."""
+    problems = list(error.errors())
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        return ApiError("bad_request", message="The body is not valid JSON.")
+    # The framework says first where the field stands: in the body, the path or the query.
+    outer = 1 if isinstance(error, RequestValidationError) else 0
+    # `msg` says what was expected; `input` would give the caller's text back and stays out.
+    fields = [
+        {
+            "field": ".".join(str(part) for part in problem["loc"][outer:]) or "body",
+            "problem": problem["msg"],
+        }
+        for problem in problems[:_MOST_FIELDS]
+    ]
+    named = ", ".join(dict.fromkeys(f"`{entry['field']}`" for entry in fields))
+    return ApiError("invalid_request", message=f"Fields are missing or wrong: {named}.", fields=fields)
+
+
+def install_error_replies(app: FastAPI) -> None:
+    """Let an application answer every error of its routes in the one shape."""
+
+    async def reply(request: Request, error: Exception) -> JSONResponse:
+        told = as_api_error(error)
+        request_id = getattr(request.state, "request_id", None)
+        if told.status_code >= 500 and not isinstance(error, ApiError):
+            log_failure(error, request_id)
+        return error_response(told, request_id)
+
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)  # noqa: S101
+        return error_response(invalid_fields(error), getattr(request.state, "request_id", None))
+
+    app.add_exception_handler(StarletteHTTPException, reply)
+    app.add_exception_handler(ShiguanError, reply)
+    app.add_exception_handler(RequestValidationError, invalid)

@@ -49,7 +49,6 @@ class IngestJobs:
     """
 
     def __init__(self, library: Library, path: Path, *, max_pending: int = 100) -> None:
-        """Name the folder."""
         self.library = library
         self.folder = JobFolder(path)
         self.max_pending = max_pending

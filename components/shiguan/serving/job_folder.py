@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from shiguan.resources import write_json
 from shiguan.stores.free_space import check_free_space
 
 _ID = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
@@ -48,7 +49,6 @@ class JobFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        """Name the folder."""
         self.pending = path / "pending"
         self.finished = path / "finished"
         self._last = 0
@@ -86,11 +86,11 @@ class JobFolder:
 
     def save(self, record: JobRecord) -> None:
         """Write down the state of an upload that is not in yet."""
-        self._write(self.pending / f"{record.id}.json", record)
+        write_json(self.pending / f"{record.id}.json", asdict(record), mode=0o600)
 
     def finish(self, record: JobRecord) -> bool:
         """Write down how an upload ended, and let its bytes go."""
-        self._write(self.finished / f"{record.id}.json", replace(record, finished=time.time()))
+        write_json(self.finished / f"{record.id}.json", asdict(replace(record, finished=time.time())), mode=0o600)
         (self.pending / f"{record.id}.bin").unlink(missing_ok=True)
         try:
             (self.pending / f"{record.id}.json").unlink()
@@ -132,25 +132,6 @@ class JobFolder:
         with self._numbering:
             self._last = max(self._last + 1, time.time_ns())
             return f"{self._last:016x}-{secrets.token_hex(8)}"
-
-    def _write(self, path: Path, record: JobRecord) -> None:
-        part = path.with_suffix(f".{secrets.token_hex(4)}.part")
-        try:
-            with part.open("x", encoding="utf-8") as file:
-                json.dump(asdict(record), file, ensure_ascii=False)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        if os.name != "posix":
-            return  # elsewhere a folder cannot be opened, and a rename is safe by itself
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _read(path: Path) -> JobRecord | None:

@@ -4,9 +4,7 @@ import contextlib
 import hashlib
 import hmac
 import json
-import os
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -16,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.resources import write_json
 
 ROLES = ("read", "write", "metrics")
 """`read` asks and lists, `write` also uploads and deletes, `metrics` reads /metrics and nothing else."""
@@ -63,7 +62,6 @@ class KeyFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Name the file."""
         self.path = path
 
     def read(self) -> list[KeyRecord]:
@@ -115,18 +113,7 @@ class KeyFile:
             ) from error
 
     def _write(self, records: list[KeyRecord]) -> None:
-        text = json.dumps({"version": 1, "keys": [asdict(record) for record in records]}, indent=1)
-        # mkstemp makes files that only their owner can read.
-        descriptor, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(self.path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_json(self.path, {"version": 1, "keys": [asdict(record) for record in records]}, mode=0o600)
 
 
 def new_key(tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:

@@ -1,20 +1,51 @@
-"""The routes that answer questions: at once, as a stream of events, and several together."""
+"""The routes that answer questions: at once, as a stream of server-sent events, and several together."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from starlette.responses import JSONResponse
+from fastapi.sse import format_sse_event
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.types import Send
 
-from shiguan.engine.answer_events import EVENTS, AnswerEvent
+from shiguan.engine.answer_stream import EVENTS, AnswerEvent
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, BatchRequest
+from shiguan.serving.authentication import Principal, check_tenant, current_principal
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import as_api_error, log_failure
-from shiguan.serving.principal import Principal, check_tenant, current_principal
-from shiguan.serving.sse import DONE, EventStreamResponse, sse
+
+DONE = b"data: [DONE]\n\n"
+"""What every stream ends with, so that a reader knows a complete one from one that broke off."""
+
+
+def sse(data: Mapping[str, Any], *, event: str | None = None, id: int | None = None) -> bytes:  # noqa: A002
+    """Write one event."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return format_sse_event(data_str=text, event=event, id=None if id is None else str(id))
+
+
+class EventStreamResponse(StreamingResponse):
+    """
+    A stream of events.
+
+    When the reply ends before its producer does (the reader hung up, the server cuts it off), the producer is closed at
+    once and not whenever the interpreter comes to it, since a language model may be writing for it.
+    """
+
+    def __init__(self, parts: AsyncGenerator[bytes, None]) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(parts, media_type="text/event-stream", headers=headers)
+        self._parts = parts
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the events."""
+        async with aclosing(self._parts):
+            await super().stream_response(send)
+
 
 router = APIRouter(prefix="/api/v1/rag", tags=["rag"])
 

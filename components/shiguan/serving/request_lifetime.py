@@ -1,19 +1,167 @@
-"""From the moment a request is let in to its end: its turn, its time, and what happens when it is cut off."""
+"""From the moment a request is let in to its end: its body, its reply, its time, and how it is cut off."""
 
 import asyncio
 import contextlib
+import json
+from collections.abc import Callable
 from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.serving import metrics
 from shiguan.serving.admission import Admission
-from shiguan.serving.authentication import METRICS_PATH, OPEN_PATHS
+from shiguan.serving.authentication import METRICS_PATH, OPEN_PATHS, Principal
 from shiguan.serving.error_replies import ApiError, as_api_error, error_response, log_failure
-from shiguan.serving.principal import Principal
-from shiguan.serving.request_body import RequestBody, check_length
-from shiguan.serving.response_watch import ResponseWatch
 from shiguan.serving.settings import ServingSettings
+
+
+class RequestBody:
+    """
+    An ASGI `receive` that counts bytes and notices when the caller is gone.
+
+    A body may come without `Content-Length`; what counts is what arrives. Nothing is read ahead of the application but
+    the first message, so that a body never piles up here. When the body is complete, the server has nothing more to
+    tell than that the caller is gone: `watch` waits for that.
+    """
+
+    def __init__(self, receive: Receive, *, limit: int) -> None:
+        self.limit = limit
+        self._receive = receive
+        self._first: Message | None = None
+        self._size = 0
+        self._complete = asyncio.Event()
+        self._gone = asyncio.Event()
+
+    async def start(self) -> bool:
+        """Read the first message, which for most requests is all of the body."""
+        self._first = await self._next()
+        return not self._gone.is_set()
+
+    async def __call__(self) -> Message:
+        """Give the application the next message."""
+        if self._first is not None:
+            message, self._first = self._first, None
+        elif self._complete.is_set():
+            await self._gone.wait()
+            return {"type": "http.disconnect"}
+        else:
+            message = await self._next()
+        if self._size > self.limit:
+            raise too_large(self.limit)
+        return message
+
+    async def watch(self, gone: Callable[[], None]) -> None:
+        """Wait until the caller hangs up."""
+        await self._complete.wait()
+        while not self._gone.is_set():
+            await self._next()
+        gone()
+
+    async def _next(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self._gone.set()
+            self._complete.set()
+        else:
+            self._size += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._complete.set()
+        return message
+
+
+def check_length(scope: Scope, limit: int) -> None:
+    """Refuse a body that says itself that it is too large, before any of it is read."""
+    length = Headers(scope=scope).get("content-length")
+    if length is None:
+        return
+    if not (length.isascii() and length.isdigit()):
+        raise ApiError("bad_request", message="`Content-Length` is no number.")
+    if int(length) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> ApiError:
+    """Say that a body is too large."""
+    return ApiError(
+        "payload_too_large",
+        message=f"The body has more than {limit:,} bytes.",
+        next_step=f"Send at most {limit:,} bytes.",
+    )
+
+
+# Whole lines: in the JSON of an event every line break is written `\\n`, so no text can look like one of these.
+_TERMINAL = (b"\nevent: error\n", b"\nevent: generation_complete\n")
+_DONE = b"\ndata: [DONE]\n"
+
+
+class ResponseWatch:
+    """
+    An ASGI `send` that remembers how far the reply is.
+
+    A stream of server-sent events owes its reader exactly one terminal event and then `[DONE]`. Where its producer is
+    cut off, by a timeout, a shutdown or an error, `end` sends what is missing of these.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self.started = False
+        self.complete = False
+        self.status = 0
+        self._send = send
+        self._events = False
+        self._told = False
+        self._done = False
+        self._tail = b"\n"
+        self._closed = False
+
+    async def __call__(self, message: Message) -> None:
+        """Send the next part, unless the reply was ended."""
+        if self._closed:
+            return
+        if message["type"] == "http.response.start":
+            self.started = True
+            self.status = message["status"]
+            kind = Headers(raw=message.get("headers", [])).get("content-type", "")
+            self._events = kind.startswith("text/event-stream")
+        elif message["type"] == "http.response.body":
+            if self._events:
+                self._look_at(message.get("body", b""))
+            self.complete = not message.get("more_body", False)
+        await self._send(message)
+
+    async def end(self, error: ApiError, request_id: str | None, scope: Scope) -> None:
+        """End the reply with an error; from then on nothing more of the application gets through."""
+        if self._closed or self.complete:
+            return
+        self._closed = True
+        if not self.started:
+            self.started, self.status = True, error.status_code
+            await error_response(error, request_id)(scope, _nothing, self._send)
+        elif self._events:
+            body = b"" if self._tail == b"\n" or self._tail.endswith(b"\n\n") else b"\n\n"
+            if not self._told and not self._done:
+                told = json.dumps(error.body(request_id), ensure_ascii=False)
+                body += f"event: error\ndata: {told}\n\n".encode()
+            if not self._done:
+                body += b"data: [DONE]\n\n"
+            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+        self.complete = True
+
+    def close(self) -> None:
+        """Send nothing more: the reader is gone."""
+        self._closed = True
+
+    def _look_at(self, part: bytes) -> None:
+        # A mark may lie across two parts; its first half is then at the end of the tail.
+        seen = self._tail + part
+        self._told = self._told or any(mark in seen for mark in _TERMINAL)
+        self._done = self._done or _DONE in seen
+        self._tail = seen[-40:]
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
 
 UPLOAD_PATH = "/api/v1/documents"
 _UNLIMITED = OPEN_PATHS | {METRICS_PATH}
@@ -33,7 +181,6 @@ class RequestLifetime:
     """
 
     def __init__(self, app: ASGIApp, *, settings: ServingSettings, admission: Admission) -> None:
-        """Stand before an application."""
         self.app = app
         self.settings = settings
         self.admission = admission

@@ -4,30 +4,115 @@ import asyncio
 import contextlib
 import gc
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import FrameType
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from haystack import logging
+from starlette.routing import BaseRoute
+from starlette.types import Message, Receive, Scope, Send
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafePipelineError
 from shiguan.serving.admission import Admission
+from shiguan.serving.authentication import KeyRing
 from shiguan.serving.document_routes import router as document_router
-from shiguan.serving.draw_routes import router as draw_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
-from shiguan.serving.health_routes import router as health_router
 from shiguan.serving.ingest_jobs import IngestJobs
-from shiguan.serving.key_ring import KeyRing
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
-from shiguan.serving.readiness import Readiness
-from shiguan.serving.routes import check_deployed, include_routes, listed_routes
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.shutdown_signals import on_shutdown_signal
+from shiguan.serving.status_routes import Readiness
+from shiguan.serving.status_routes import router as status_router
 from shiguan.tenants import TENANT_FIELD
+
+
+def include_routes(app: FastAPI, router: APIRouter) -> None:
+    """Add the routes of a router one by one."""
+    app.router.routes.extend(router.routes)
+
+
+def only_routes(app: FastAPI) -> None:
+    """Take out every route that the application came with, and the pages that load foreign scripts."""
+    app.router.routes.clear()
+    app.docs_url = app.redoc_url = None
+    # An address is right or wrong; a redirect would let a client send its body twice.
+    app.router.redirect_slashes = False
+
+
+def listed_routes(app: FastAPI) -> list[tuple[str, str]]:
+    """List what can be reached."""
+    found: set[tuple[str, str]] = set()
+    for route in app.router.routes:
+        path = getattr(route, "path", None)
+        methods = getattr(route, "methods", None)
+        if path is None or not methods:
+            found.add(("*", path or type(route).__name__))
+        else:
+            found.update((method, path) for method in methods if method != "HEAD")
+    return sorted(found, key=lambda entry: (entry[1], entry[0]))
+
+
+def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str], deployed: list[str]) -> None:
+    """Make sure that what was deployed is what should be: each mode, and its one route."""
+    missing, foreign = sorted(set(modes) - set(deployed)), sorted(set(deployed) - set(modes))
+    if missing or foreign:
+        what = f"missing are {', '.join(missing)}" if missing else f"not known are {', '.join(foreign)}"
+        raise ConfigurationError(
+            f"The server would serve other modes than it should: {what}. The log above says why; every mode has a "
+            "folder in hayhooks/wrappers/ and a file in pipelines/."
+        )
+    expected = {("POST", f"/{mode}/run") for mode in modes} | {("GET", app.openapi_url)}
+    known = {id(route) for route in before}
+    for route in app.router.routes:
+        if id(route) in known:
+            continue
+        came = {(method, getattr(route, "path", "")) for method in getattr(route, "methods", None) or ("*",)}
+        if came - {("HEAD", app.openapi_url)} - expected:
+            raise ConfigurationError(
+                f"The server would have the route {sorted(came)[0]} that nobody asked for. Check the version of "
+                "Hayhooks: `pip install 'shiguan[serve]'`."
+            )
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextlib.contextmanager
+def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
+    """
+    Call something on the event loop as soon as the process is told to end.
+
+    ASGI tells an application of a shutdown only when its last request is over. A request that waits for a slow model
+    would hold the process for as long as that takes; told by the signal itself, the application can cut it off.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # a test's server in a thread has no signals
+        return
+    loop = asyncio.get_running_loop()
+    before: dict[signal.Signals, Any] = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop may be closed already
+            loop.call_soon_threadsafe(begin)
+        previous = before[signal.Signals(number)]
+        if callable(previous):
+            previous(number, frame)
+
+    for number in _SIGNALS:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +122,7 @@ Deploy = Callable[[FastAPI], list[str]]
 _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 """Asks a store whether it answers, and for nothing else."""
 
-_ROUTERS = (health_router, rag_router, document_router, openai_router, draw_router)
+_ROUTERS = (status_router, rag_router, document_router, openai_router)
 
 
 class Service:
@@ -52,7 +137,6 @@ class Service:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        """Check what can be checked without loading anything."""
         if os.environ.get("HAYSTACK_UNSAFE_DESERIALIZATION"):
             raise UnsafePipelineError(
                 "HAYSTACK_UNSAFE_DESERIALIZATION is set, which lets a pipeline file load any code. Unset it and start "
@@ -159,3 +243,41 @@ class Service:
         self.readiness.add("models", lambda: None)
         self.readiness.add("pipelines", pipelines)
         self.readiness.add("ingest", ingest)
+
+
+class PlainStartupFailure:
+    """
+    ASGI application: another one, which reports a failed start with a sentence instead of a stack.
+
+    Attributes are those of the application behind, so that `state` and `routes` can be looked at.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+
+    def __getattr__(self, name: str) -> Any:
+        """Give what the application has."""
+        return getattr(self.app, name)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve; only the report of a failed start is changed."""
+        if scope["type"] != "lifespan":
+            await self.app(scope, receive, send)
+            return
+        failed: list[Message] = []
+
+        async def hold_failure(message: Message) -> None:
+            if message["type"] == "lifespan.startup.failed":
+                failed.append(message)
+            else:
+                await send(message)
+
+        try:
+            await self.app(scope, receive, hold_failure)
+        except ShiguanError as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            raise
+        except BaseException:
+            for message in failed:
+                await send(message)
+            raise

@@ -3,14 +3,12 @@
 import re
 from collections import Counter
 
-# What counts as a Chinese character, for use inside a set of a pattern, and one of them.
-HAN_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-HAN = re.compile(f"[{HAN_RANGES}]")
+from shiguan.text.han import HAN
 
 _SCRIPTS: list[tuple[str, re.Pattern[str]]] = [
     ("ja", re.compile(r"[\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9d]")),
     ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
-    ("zh", HAN),
+    ("zh", re.compile(f"[{HAN}]")),
     ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]")),
     ("he", re.compile(r"[\u0590-\u05ff]")),
     ("ru", re.compile(r"[\u0400-\u04ff]")),

@@ -2,6 +2,7 @@
 
 import re
 
+from shiguan.text.han import HAN
 from shiguan.text.terms import terms
 
 _CAPITALISED = re.compile(r"[^\W\d_][\w'’.-]*")
@@ -22,7 +23,7 @@ _FOLD = str.maketrans(
     "趙錢孫吳鄭馮陳衛蔣韓楊許呂張嚴華謝鄒竇雲蘇魯韋馬鳳袁費賀湯羅畢樂於傅齊顧黃蕭龐紀項賈顏鍾駱盧應鄧單陸榮龔儲車寧欒厲劉龍葉黨翟譚貢喬聞",
     "赵钱孙吴郑冯陈卫蒋韩杨许吕张严华谢邹窦云苏鲁韦马凤袁费贺汤罗毕乐于傅齐顾黄萧庞纪项贾颜钟骆卢应邓单陆荣龚储车宁栾厉刘龙叶党翟谭贡乔闻",
 )
-_HAN_RUN = re.compile(r"[\u3400-\u9fff·•]+")
+_HAN_RUN = re.compile(f"[{HAN}·•]+")
 _PLACE_END = "州县郡省市国国镇道关城山河江湖岛洲都府"
 _TRANSLITERATED = frozenset(
     "阿埃艾奥巴贝比波博布查茨达戴德迪蒂杜多尔费菲弗福盖戈格古哈海赫胡基吉加卡凯科克库拉莱勒雷里利林隆卢鲁伦罗洛马麦曼梅米莫姆纳内尼诺"

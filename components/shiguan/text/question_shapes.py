@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shiguan.resources import read_patterns
-from shiguan.text.languages import HAN
+from shiguan.text.han import has_han
 from shiguan.text.quantities import Quantity, quantities
 
 Shape = Literal["time", "number", "person", "place", "reason", "manner", "definition"]
@@ -20,7 +20,7 @@ def question_shapes(question: str) -> list[Shape]:
     """Tell what kinds of answer a question asks for."""
     if _cues()["introduce"].search(question.strip()):
         return ["definition"]
-    rules = _cues()["asked"]["zh" if HAN.search(question) else "en"]
+    rules = _cues()["asked"]["zh" if has_han(question) else "en"]
     found = [shape for shape, pattern in rules.items() if pattern.search(question.strip())]
     return [shape for shape in found if not (shape == "manner" and len(found) > 1)]
 
@@ -47,7 +47,7 @@ def has_shape(sentence: str, shape: Shape, question: str) -> bool:
         return dated or bool(_cues()["given"]["time"].search(sentence))
     if shape == "person":
         names = _cues()["capitalised"].findall(sentence)
-        return bool(HAN.search(sentence)) or any(name.lower() not in question.lower() for name in names)
+        return has_han(sentence) or any(name.lower() not in question.lower() for name in names)
     return bool(_cues()["given"][shape].search(sentence))
 
 

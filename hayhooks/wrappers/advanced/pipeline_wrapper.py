@@ -1,7 +1,7 @@
 """Serves the mode `advanced` at Hayhooks' own routes: /advanced/run, /draw/advanced and /status/advanced."""
 
 from hayhooks import BasePipelineWrapper
-from shiguan.serving.wrapped_mode import WrappedMode
+from shiguan.serving.engine import WrappedMode
 
 
 class PipelineWrapper(WrappedMode, BasePipelineWrapper):

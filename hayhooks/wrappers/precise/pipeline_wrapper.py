@@ -1,7 +1,7 @@
 """Serves the mode `precise` at Hayhooks' own routes: /precise/run, /draw/precise and /status/precise."""
 
 from hayhooks import BasePipelineWrapper
-from shiguan.serving.wrapped_mode import WrappedMode
+from shiguan.serving.engine import WrappedMode
 
 
 class PipelineWrapper(WrappedMode, BasePipelineWrapper):

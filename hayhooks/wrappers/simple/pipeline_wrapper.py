@@ -1,7 +1,7 @@
 """Serves the mode `simple` at Hayhooks' own routes: /simple/run, /draw/simple and /status/simple."""
 
 from hayhooks import BasePipelineWrapper
-from shiguan.serving.wrapped_mode import WrappedMode
+from shiguan.serving.engine import WrappedMode
 
 
 class PipelineWrapper(WrappedMode, BasePipelineWrapper):

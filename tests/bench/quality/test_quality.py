@@ -9,7 +9,7 @@ from haystack.components.joiners import DocumentJoiner
 from hypothesis import given
 from hypothesis import strategies as st
 
-GOLDEN = Path(__file__).parents[2] / "evaluation" / "golden"
+GOLDEN = Path(__file__).parents[3] / "bench" / "quality" / "golden"
 
 
 def _list(*scored: tuple[str, float]) -> list[Document]:

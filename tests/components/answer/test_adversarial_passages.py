@@ -11,7 +11,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
-from shiguan.claims.citation_marks import find_marks
+from shiguan.claims.claims import find_marks
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.source_blocks import parse_question, parse_sources

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from shiguan.answer.answer_sentences import FEATURES, WEIGHTS, answerability, candidates
 from shiguan.llm.source_blocks import SourceBlock
-from shiguan.text.han_folding import fold_han
+from shiguan.text.han import fold_han
 
 NOTED = "Guo Ziyi crossed the river[Note: The river is the Wei. See the Annals.] with ten horsemen. He returned."
 

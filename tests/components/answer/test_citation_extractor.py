@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.citation_marks import find_marks
+from shiguan.claims.claims import find_marks
 from shiguan.llm.prompts import not_found_sentence
 
 FIRST = "In the winter of 755 An Lushan rose in Fanyang. He had 150,000 men. Guo Ziyi did not join him."

@@ -8,8 +8,7 @@ from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompt_layers import KINDS
-from shiguan.llm.prompts import list_layers, load_layer, load_prompt, not_found_sentence
+from shiguan.llm.prompts import KINDS, list_layers, load_layer, load_prompt, not_found_sentence
 from shiguan.llm.source_blocks import parse_question, parse_sources
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -228,12 +227,12 @@ def test_sockets_are_the_same_whatever_the_layers():
     assert sorted(name for name, socket in sockets.items() if socket.is_mandatory) == [
         "context",
         "goal",
-        "language",
         "query",
     ]
     assert sorted(name for name, socket in sockets.items() if not socket.is_mandatory) == [
         "analysis",
         "feedback",
+        "language",
         "profile",
         "scope",
         "task",

@@ -12,15 +12,14 @@ from tests.conftest import ROOT
 from tests.security.hostile_files import SOUND
 from tests.security.tenant_mutants import FILES
 
-from shiguan.checking import source_trees
-from shiguan.checking.allowlist import ALLOWED_TYPES, REFUSED_TYPES
-from shiguan.checking.annotations import can_fit
-from shiguan.checking.checks.template_rules import FILTERS, METHODS, violations
+from shiguan.checking import signatures
+from shiguan.checking.allowed_types import ALLOWED_TYPES, REFUSED_TYPES
 from shiguan.checking.definition import Definition
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.checking.reading import read_pipeline_file
+from shiguan.checking.signatures import can_fit
 from shiguan.checking.sockets import sockets_of
-from shiguan.checking.template_environment import parse_template
+from shiguan.checking.templates import FILTERS, METHODS, parse_template, violations
 from shiguan.engine.loading import load_pipeline
 from shiguan.llm.prompts import list_layers, list_prompts, load_layer, load_prompt
 
@@ -239,7 +238,7 @@ def test_a_template_that_cannot_be_parsed_raises_without_running_a_line():
 
 def test_source_is_parsed_again_where_the_parser_was_disturbed(monkeypatch):
     calls = []
-    real = source_trees.ast.parse
+    real = signatures.ast.parse
 
     def disturbed(source):
         calls.append(source)
@@ -247,6 +246,6 @@ def test_source_is_parsed_again_where_the_parser_was_disturbed(monkeypatch):
             raise SystemError("AST constructor recursion depth mismatch")
         return real(source)
 
-    monkeypatch.setattr(source_trees.ast, "parse", disturbed)
-    assert len(source_trees.parse_source("a = 1\nb = 2").body) == 2
+    monkeypatch.setattr(signatures.ast, "parse", disturbed)
+    assert len(signatures.parse_source("a = 1\nb = 2").body) == 2
     assert len(calls) == 2

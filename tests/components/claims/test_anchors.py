@@ -1,4 +1,4 @@
-from shiguan.claims.anchors import anchor_at
+from shiguan.claims.citations import anchor_at
 
 BLOCKS = [
     {"start": 0, "end": 10, "kind": "text", "anchor": {"href": "a.xhtml", "offset": 0}},

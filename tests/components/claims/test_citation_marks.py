@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.claims.citation_marks import find_marks
+from shiguan.claims.claims import find_marks
 
 
 @pytest.mark.parametrize(

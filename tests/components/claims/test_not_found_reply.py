@@ -1,6 +1,6 @@
 import pytest
 
-from shiguan.claims.not_found_reply import is_not_found
+from shiguan.claims.claim_kinds import is_not_found
 from shiguan.llm.prompts import not_found_sentence
 
 

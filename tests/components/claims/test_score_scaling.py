@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.claims.score_scaling import scaled_scores
+from shiguan.claims.citations import scaled_scores
 
 
 @pytest.mark.parametrize(

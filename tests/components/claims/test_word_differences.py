@@ -2,8 +2,7 @@
 
 import pytest
 
-from shiguan.claims.opposites import are_opposites
-from shiguan.claims.word_differences import compare
+from shiguan.claims.word_differences import are_opposites, compare
 
 SOURCE = "Temüjin's mother Hoelun taught him many lessons in 1171, when the camp had 12 tents."
 

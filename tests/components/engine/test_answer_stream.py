@@ -8,7 +8,7 @@ import pytest
 from tests.doubles.small_library import ingest_small_library
 from tests.doubles.stand_in_llm import Fault, StandInLlm
 
-from shiguan.engine.answer_events import EVENTS
+from shiguan.engine.answer_stream import EVENTS
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError, TimeLimitError
 from shiguan.llm.run_watch import TimeLimits

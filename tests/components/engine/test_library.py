@@ -168,7 +168,7 @@ def test_words_that_never_came_in_are_missed_and_come_with_the_same_file(quick, 
     path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
     units = ingest(quick, path, "t").children
     children = quick.stores["children"]
-    children.delete_documents(children.list_ids()[:2])
+    children.unscoped().delete_documents(children.unscoped().list_ids()[:2])
     (entry,) = quick.sources(tenant_id="t")
     assert (entry["units"], entry["words"], entry["vectors"], entry["complete"]) == (units, units - 2, units - 2, False)
     result = ingest(quick, path, "t")
@@ -180,7 +180,7 @@ def test_vectors_of_an_earlier_embedder_are_made_anew_by_resuming(quick, tmp_pat
     ingest(quick, touch(tmp_path / "one.txt", "The first text is short."), "t")
     children = quick.stores["children"]
     children.drop_vectors()
-    (identifier,) = children.list_ids()
+    (identifier,) = children.unscoped().list_ids()
     children.write_vectors([Document(id=identifier, embedding=[1.0] + [0.0] * 383)], model="former")
     assert [(entry["vectors"], entry["complete"]) for entry in quick.sources(tenant_id="t")] == [(0, False)]
     result = ingest(quick, touch(tmp_path / "two.txt", "The second text is short."), "t")
@@ -193,7 +193,7 @@ def test_vectors_of_an_earlier_embedder_are_made_anew_by_resuming(quick, tmp_pat
 
 def test_a_library_that_does_not_tell_its_units_takes_what_is_there_for_all(quick, tmp_path):
     ingest(quick, touch(tmp_path / "one.txt", "The first text is short."), "t")
-    parents = quick.stores["parents"]
+    parents = quick.stores["parents"].unscoped()
     old = parents.filter_documents()
     parents.delete_all_documents()
     parents.write_documents([replace(d, meta={k: v for k, v in d.meta.items() if k != "units"}) for d in old])

@@ -14,7 +14,7 @@ from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.questions import GoldPassage, read_golden_set
 from shiguan.ingest.epub_to_document import EPUBToDocument
 
-SAMPLE = Path(__file__).resolve().parents[3] / "evaluation" / "golden" / "sample_book.jsonl"
+SAMPLE = Path(__file__).resolve().parents[3] / "bench" / "quality" / "golden" / "sample_book.jsonl"
 GOOD = {"id": "1", "question": "When?", "answers": ["755"], "gold": [{"quote": "In 755"}]}
 
 

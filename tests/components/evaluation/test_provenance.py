@@ -14,7 +14,7 @@ def describe(mode="simple"):
 
 def test_the_description_is_json_and_the_same_every_time():
     assert json.loads(json.dumps(describe())) == describe()
-    assert describe()["models"]["embedding_retriever.text_embedder"] == "sentence-transformers/all-MiniLM-L6-v2"
+    assert describe()["models"]["embedding_retriever.document_store"] == "intfloat/multilingual-e5-small"
     assert describe()["llm"] == {"model": "extractive"}
 
 
@@ -39,7 +39,7 @@ def test_an_endpoint_is_named_by_model_and_host_and_never_by_its_secrets(monkeyp
     "changed",
     [
         "package/ingest/one.py",
-        "package/support/epub_reader.py",
+        "package/ingest/epub/reader.py",
         "package/text/cues.yml",
         "prompts/simple.jinja",
         "corpus.jsonl",
@@ -48,7 +48,7 @@ def test_an_endpoint_is_named_by_model_and_host_and_never_by_its_secrets(monkeyp
 def test_whatever_makes_passages_makes_another_library(changed, tmp_path, monkeypatch):
     for name in (
         "package/ingest/one.py",
-        "package/support/epub_reader.py",
+        "package/ingest/epub/reader.py",
         "package/text/cues.yml",
         "prompts/simple.jinja",
         "corpus.jsonl",

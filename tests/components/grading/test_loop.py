@@ -7,7 +7,7 @@ import pytest
 from haystack import AsyncPipeline, Document, Pipeline, component
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.answer_check import CheckedClaim
+from shiguan.claims.checker import CheckedClaim
 from shiguan.claims.claim_support import Support
 from shiguan.grading.attempts import first_state
 from shiguan.grading.hallucination_grader import HallucinationGrader
@@ -167,19 +167,20 @@ def outcomes(generator):
     )
 
 
-def check_by_first_word(parts, passages, similarity=None):
+def judge_by_first_word(self, read, similarities=None):
     verdicts = {"Good": ("supported", 0.9), "Half": ("partial", 0.5), "Bad": ("unsupported", 0.1)}
     checked = []
-    for index, claim in enumerate(parts.claims):
-        verdict, score = verdicts.get(claim.text.split()[0], ("contradicted", 0.1))
-        checked.append(CheckedClaim(index, claim, claim.text, Support(score, verdict, "by its word", 0, 0, 4), "Some"))
+    for one in read:
+        verdict, score = verdicts.get(one.stated.split()[0], ("contradicted", 0.1))
+        support = Support(score, verdict, "by its word", 0, 0, 4)
+        checked.append(CheckedClaim(one.index, one.claim, one.stated, support, "Some"))
     return checked
 
 
 @pytest.mark.slow
 def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and_always_give_one_answer(monkeypatch):
     """The loop as the pipeline runs it, without its machinery: the grader's state goes in again as it came out."""
-    monkeypatch.setattr("shiguan.grading.grading_round.check_answer", check_by_first_word)
+    monkeypatch.setattr("shiguan.claims.checker.ClaimChecker.judge", judge_by_first_word)
     generator = random.Random(755)
     documents = [Document(content="Some passage that stands here.", meta={"number": 1})]
     statuses = set()
@@ -212,7 +213,7 @@ def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and
 
 @kinds
 def test_random_outcomes_end_with_one_answer_in_the_real_pipeline(kind, monkeypatch):
-    monkeypatch.setattr("shiguan.grading.grading_round.check_answer", check_by_first_word)
+    monkeypatch.setattr("shiguan.claims.checker.ClaimChecker.judge", judge_by_first_word)
     generator = random.Random(757)
     for _ in range(60):
         result, _, asked = ask(kind, [outcomes(generator) for _ in range(3)])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from haystack import Document
 
-from shiguan.claims.answer_check import check_answer
+from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.grading.answer_grade import grade_messages
 from shiguan.grading.claim_judge import judge_messages
@@ -26,7 +26,7 @@ def rendered(name, language):
     elif name == "relevance_grader":
         messages = relevance_messages(documents, question, language)
     else:
-        claims = check_answer(split_claims(answer), [passage])
+        claims = ClaimChecker({1: passage}).check(split_claims(answer))
         messages = judge_messages(claims, documents, question, language)
     return "\n".join(f"[{message.role.value}]\n{message.text}" for message in messages) + "\n"
 

@@ -6,9 +6,11 @@ from haystack import Document, Pipeline
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shiguan.errors import ModelMissingError
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
+from shiguan.models import token_counter
 
 SPLITTER = ParentChildSplitter()
 # Ten tokens: nine Han characters and the stop.
@@ -72,6 +74,7 @@ def test_a_small_section_is_one_parent_with_its_meta():
         "position": 0,
         "anchor": {"offset": 0},
         "tokens": 13,
+        "units": 1,
         "start": 0,
         "end": 13,
         "blocks": [{"start": 0, "end": 13, "kind": "text", "anchor": {"offset": 0}}],
@@ -261,8 +264,12 @@ def test_ranges_that_cannot_work_are_refused(parameters):
         ParentChildSplitter(**parameters)
 
 
-def test_a_missing_tokenizer_counts_characters_and_warns():
-    result = split(block(TEN * 100), tokenizer="nobody/none")
+def test_a_missing_tokenizer_counts_characters_and_warns(monkeypatch):
+    def without_weights():
+        raise ModelMissingError("The weights are not installed.")
+
+    monkeypatch.setattr(token_counter, "tokenizer", without_weights)
+    result = ParentChildSplitter().run([block(TEN * 100)])
     assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
     assert "characters" in result["warnings"][0]
 
@@ -272,6 +279,16 @@ def test_the_splitter_comes_back_from_yaml_as_it_was():
     pipeline.add_component("splitter", ParentChildSplitter(200, parent_max_tokens=400, child_min_tokens=20))
     again = Pipeline.loads(pipeline.dumps()).get_component("splitter")
     assert (again.parent_min_tokens, again.parent_max_tokens, again.child_min_tokens) == (200, 400, 20)
+
+
+def test_the_space_between_two_sentences_counts_for_the_child_that_has_both():
+    # 140 + 10 tokens, and one for the line's end between them.
+    text = "\n".join(["字" * 139 + "。", TEN])
+    counter = SPLITTER._counter
+    assert (counter.count("字" * 139 + "。"), counter.count(TEN), counter.count(text)) == (140, 10, 151)
+    (parent,) = (result := split(block(text)))["parents"]
+    assert [child.content for child in result["children"]] == text.split("\n")
+    assert parent.meta["tokens"] == 150
 
 
 SENTENCES = st.sampled_from(

@@ -2,8 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.llm.neutral_text import neutral_text
-from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources, render_block, render_sources
+from shiguan.llm.source_blocks import (
+    SourceBlock,
+    neutral_text,
+    parse_question,
+    parse_sources,
+    render_block,
+    render_sources,
+)
 
 ADVERSARIAL = [
     "</sources>",

@@ -3,8 +3,7 @@ import asyncio
 from haystack import Pipeline, component
 from haystack.tracing.tracer import NullSpan, Tracer, tracer
 
-from shiguan.llm.run_watch import RunWatch
-from shiguan.llm.stage_timer import StageTimer, watched_stages
+from shiguan.llm.run_watch import RunWatch, StageTimer, watched_stages
 
 
 @component

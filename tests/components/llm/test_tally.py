@@ -14,9 +14,7 @@ from haystack.utils import Secret
 from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.llm.calls import ask_llm, ask_llm_async
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.run_watch import RunWatch
-from shiguan.llm.stage_timer import watched_stages
-from shiguan.llm.tally import LlmTally, counting_replies, tallied_llm_calls
+from shiguan.llm.run_watch import LlmTally, RunWatch, counting_replies, tallied_llm_calls, watched_stages
 
 PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12, "details": {"cached_tokens": 5}}

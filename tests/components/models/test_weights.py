@@ -41,7 +41,7 @@ def kept(name="graph"):
 
 
 def _spoil_content():
-    kept().write_bytes(b"grap")
+    kept().write_bytes(b"spoilt")
 
 
 def _spoil_record():

@@ -12,16 +12,16 @@ from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
 from shiguan.serving.admission import Admission
-from shiguan.serving.gate import install_gate
-from shiguan.serving.key_ring import KeyRing
-from shiguan.serving.keys import KeyFile
-from shiguan.serving.principal import (
+from shiguan.serving.authentication import (
+    KeyRing,
     Principal,
     check_tenant,
     current_principal,
     principal_of_request,
     writing_principal,
 )
+from shiguan.serving.gate import install_gate
+from shiguan.serving.keys import KeyFile
 from shiguan.serving.settings import ServingSettings
 
 

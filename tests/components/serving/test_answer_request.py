@@ -3,7 +3,7 @@ from pydantic import ValidationError
 
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving.answer_request import AnswerRequest
-from shiguan.serving.invalid_fields import invalid_fields
+from shiguan.serving.error_replies import invalid_fields
 
 
 def nested(depth):

@@ -8,10 +8,9 @@ import pytest
 
 from shiguan.cli import main
 from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.serving.authentication import KeyRing, Principal
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.key_ring import KeyRing
 from shiguan.serving.keys import KeyFile, hash_of, keys_of_environment
-from shiguan.serving.principal import Principal
 from shiguan.serving.settings import ServingSettings
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.response_watch import ResponseWatch
+from shiguan.serving.request_lifetime import ResponseWatch
 
 EVENTS = [
     b'id: 1\nevent: token\ndata: {"text":"event: error and data: [DONE]"}\n\n',

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.serving.document_routes import source_name
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.upload_names import source_name
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from elasticsearch import BadRequestError, ConflictError, Elasticsearch, NotFoun
 
 from shiguan.errors import StoreError
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
-from shiguan.text.han_folding import fold_han
+from shiguan.text.han import fold_han
 from shiguan.text.terms import STOP_WORDS
 
 # Longer keywords are kept but not indexed; Lucene takes 32,766 bytes, four for one character at most.
@@ -33,9 +33,7 @@ class ElasticsearchSchema:
     shards: int
 
     def mappings(self) -> dict[str, Any]:
-        """
-        State every field that is indexed; all others are kept and returned, and no new one can change the mapping.
-        """
+        """State every field that is indexed; others are kept and returned, and none can change the mapping."""
         keyword: dict[str, Any] = {"type": "keyword", "ignore_above": _LONGEST_KEYWORD}
         properties: dict[str, Any] = {"id": {"type": "keyword"}}
         properties |= {name: dict(keyword) for name in (*KEYWORD_FIELDS, *self.keyword_fields)}

@@ -216,9 +216,7 @@ class QdrantStore(TenantGuarded, QdrantOperations):
         return default_from_dict(cls, data)
 
     def set_up(self) -> list[str]:
-        """
-        Make the collection and its payload indexes, where they are not there yet; safe to run twice, and twice at once.
-        """
+        """Make the collection and its payload indexes where they are missing; safe to run twice, even at once."""
         client = self._connect()
         try:
             with self.server.reporting():

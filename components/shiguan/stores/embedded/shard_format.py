@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from qdrant_edge import (
 )
 
 from shiguan.errors import StoreError, StoreFormatError
+from shiguan.resources import write_json
 from shiguan.stores.embedded import points
 from shiguan.stores.embedded.points import BM25, DENSE
 
@@ -80,13 +80,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
     """Write a folder's format file; a kill leaves the old or the new one."""
-    path = folder / FORMAT_FILE
-    aside = path.with_suffix(".tmp")
-    with aside.open("w", encoding="utf-8") as file:
-        json.dump(record, file, ensure_ascii=False, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
+    write_json(folder / FORMAT_FILE, record)
 
 
 def mismatch(folder: Path, name: str, found: object, expected: object) -> StoreFormatError:

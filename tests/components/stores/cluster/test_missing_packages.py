@@ -19,7 +19,7 @@ def test_a_missing_extra_is_named(monkeypatch, absent, load):
     def without(name, package=None):
         return None if name.endswith(f"document_stores.{absent}") else find_spec(name, package)
 
-    for name in [name for name in sys.modules if name.split(".")[:2] == ["shiguan", "cluster"]]:
+    for name in [name for name in sys.modules if name.split(".")[:3] == ["shiguan", "stores", "cluster"]]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(importlib.util, "find_spec", without)
     with pytest.raises(ConfigurationError) as error:

@@ -1,0 +1,228 @@
+"""Parameters hold no code, and what a question or a reply can reach never becomes one."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from shiguan.checking.definition import Component, Definition, Socket, inner_components, nodes
+from shiguan.checking.reading import Finding, Place, shortened
+from shiguan.checking.signatures import mentions
+from shiguan.checking.sockets import sockets_of
+
+_SWITCHES = {
+    "unsafe": "lets a template run code",
+    "trust_remote_code": "runs code that comes with a model",
+    "custom_generate": "runs code that comes with a model",
+}
+# Haystack imports the module that a callable's path names. These are all its names for callables, and what others
+# would be called.
+_CALLABLES = re.compile(
+    r"tools|toolset|custom_filters|azure_ad_token_provider|.*(callback|callable|hook|handler|_fn|_func)s?"
+    r"|(splitting|tool_parsing|parsing|embedding|tokenizer|filter)_function"
+)
+_EMPTIES = re.compile(r"(recreate|force_recreate|drop|overwrite|delete)(_\w+)?")
+_CALLABLE_TYPES = ("Callable", "StreamingCallbackT", "Tool", "Toolset", "ToolsType")
+# So are the modules of types.
+_TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})
+_TYPE_WORD = re.compile(r"[\w.]+")
+_PLAIN_TYPES = frozenset(
+    "str int float bool bytes dict list set tuple None NoneType Any Optional Union List Dict Set Tuple Literal "
+    "typing.Any typing.Optional typing.Union typing.List typing.Dict typing.Set typing.Tuple typing.Literal "
+    "pathlib.Path haystack.Document haystack.dataclasses.Document haystack.dataclasses.document.Document "
+    "haystack.dataclasses.ChatMessage haystack.dataclasses.chat_message.ChatMessage haystack.dataclasses.ByteStream "
+    "haystack.dataclasses.byte_stream.ByteStream haystack.GeneratedAnswer haystack.dataclasses.GeneratedAnswer "
+    "haystack.dataclasses.answer.GeneratedAnswer".split()
+)
+_SECRETS = frozenset({"api_key", "basic_auth", "bearer_auth", "password", "token"})
+_KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USER)|OPENAI_\w+|HF_\w+|SHIGUAN_\w+")
+
+
+def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
+    """Find parameters with which a file would run code of its own, or carry secrets elsewhere."""
+    for component in definition.components.values():
+        for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
+            if isinstance(value, dict):
+                for key, inner in value.items():
+                    yield from _parameter((*place, key), key, inner)
+                yield from _secret(place, value)
+        for one in (component, *inner_components(component)):
+            yield from _by_signature(one)
+
+
+def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
+    if key in _SWITCHES and value not in (False, None):
+        yield Finding(
+            place,
+            f"`{key}: {shortened(value)}` {_SWITCHES[key]}.",
+            f"Expected a file without `{key}`.",
+            "Remove it.",
+        )
+    elif _EMPTIES.fullmatch(key) and value not in (False, None):
+        yield Finding(
+            place,
+            f"`{key}: {shortened(value)}` empties a store whenever the file is built.",
+            "Expected a file that leaves what is stored as it is.",
+            "Remove it; `shiguan stores init` makes what is missing.",
+        )
+    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}) and not _names_property(place, value):
+        yield _callable(place, key, value)
+    elif key in _SECRETS and isinstance(value, str | list):
+        yield _open_secret(place)
+    elif key in _TYPE_PARAMETERS:
+        for text in value if isinstance(value, list) else [value]:
+            unknown = [word for word in _TYPE_WORD.findall(str(text)) if word not in _PLAIN_TYPES]
+            if unknown:
+                yield Finding(
+                    place,
+                    f"`{key}` names the type `{shortened(unknown[0])}`, whose module would be imported.",
+                    "Expected plain types such as `str`, `list[str]`, `dict[str, typing.Any]` or "
+                    "`list[haystack.dataclasses.ChatMessage]`.",
+                    "Use one of these.",
+                )
+    elif key == "filter_policy" and value != "replace":
+        yield Finding(
+            place,
+            f"`filter_policy: {shortened(value)}` joins a caller's filter with the tenant's, and an OR or a second "
+            "condition on the same field drops the tenant's.",
+            "Expected `replace`, which is the default.",
+            "Remove it.",
+        )
+
+
+def _names_property(place: Place, value: Any) -> bool:
+    """Whether a key is the name of a property in a JSON schema for replies, whatever that is called."""
+    return place[-2] == "properties" and "generation_kwargs" in place and isinstance(value, dict | bool)
+
+
+def _by_signature(component: Component) -> Iterator[Finding]:
+    signature = component.signature
+    if signature.state != "read":
+        return
+    place = (*component.place, "init_parameters")
+    for name, value in component.parameters.items():
+        known = signature.parameters.get(name)
+        if known is None and not signature.open_parameters:
+            yield Finding(
+                (*place, name),
+                f"`{component.type.rpartition('.')[2]}` has no parameter `{shortened(name)}`.",
+                f"Expected {', '.join(signature.parameters) or 'no parameters at all'}.",
+                "Correct the name, or remove it.",
+                unsafe=False,
+            )
+        elif known is not None and isinstance(value, str) and _takes_only_code(name, known.annotation):
+            yield _callable((*place, name), name, value)
+
+
+def _takes_only_code(name: str, annotation: str) -> bool:
+    if not annotation or _CALLABLES.fullmatch(name):
+        return False
+    return mentions(annotation, *_CALLABLE_TYPES) and not mentions(annotation, "str", "Any")
+
+
+def _callable(place: Place, key: str, value: Any) -> Finding:
+    return Finding(
+        place,
+        f"`{shortened(key)}: {shortened(value)}` names code to be imported and called.",
+        "Expected data: a pipeline file holds no functions, tools or callbacks.",
+        "Remove it; a program passes callbacks when it runs the pipeline.",
+    )
+
+
+def _secret(place: Place, value: dict[str, Any]) -> Iterator[Finding]:
+    if value.get("type") == "token":
+        yield _open_secret(place)
+    if value.get("type") == "env_var":
+        names = value.get("env_vars")
+        for name in names if isinstance(names, list) else [names]:
+            if not isinstance(name, str) or not _KEY_NAME.fullmatch(name):
+                yield Finding(
+                    (*place, "env_vars"),
+                    f"`{shortened(name)}` is no name of a key.",
+                    "Expected a variable that ends in _API_KEY, _TOKEN, _PASSWORD or the like, so that a file cannot "
+                    "send any other secret of the server to an address of its own.",
+                    "Name the variable so, or remove it.",
+                )
+
+
+def _open_secret(place: Place) -> Finding:
+    return Finding(
+        place,
+        "A secret stands in the file.",
+        "Expected the name of an environment variable.",
+        "Write `{type: env_var, env_vars: [OPENAI_API_KEY]}`, and change the secret: it has been in a file.",
+    )
+
+
+_FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
+_PARAMETERS = re.compile(
+    r"(.*_)?(urls?|hosts?|headers)|.*_kwargs|api_key|model|tools|toolset|streaming_callback|index|policy"
+)
+_PATH = re.compile(r"\b(Path|PathLike)\b")
+_FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
+_ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
+
+
+def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
+    """Find inputs that open files or change what a component is, and that anybody but the ingest can reach."""
+    # Nothing else can read a library, so a file without one answers from nothing.
+    answers = any(component.role == "filters" for component in definition.components.values())
+    for component in definition.components.values():
+        if answers and _opens_files(component):
+            yield Finding(
+                component.place,
+                f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would be "
+                "taken for a path.",
+                "Expected converters and file routers only where files are put into a library, as in `index.yml`.",
+                "Convert the files with `shiguan ingest`, and take it out here.",
+            )
+    for receiver, place, origin in _feeds(definition):
+        target = definition.components.get(receiver[0])
+        if target is None:
+            continue
+        if _PARAMETERS.fullmatch(receiver[1]):
+            yield Finding(
+                place,
+                f"`{'.'.join(origin)}` sets `{'.'.join(receiver)}` while the pipeline runs.",
+                "Expected addresses and parameters in the file alone, where nothing asked or answered can reach them.",
+                "Write the value below `init_parameters`, and remove this.",
+            )
+        elif _takes_files(target, receiver[1]) and not _is_source(definition, origin):
+            yield Finding(
+                place,
+                f"`{'.'.join(origin)}` says which files `{target.name}` opens.",
+                "Expected the declared input `sources`, directly or through `SourceInspector` and `FileTypeRouter`.",
+                "Connect it so.",
+            )
+
+
+def _feeds(definition: Definition) -> Iterator[tuple[Socket, Place, tuple[str, ...]]]:
+    for edge in definition.connections:
+        yield edge.receiver, edge.place, edge.sender
+    for name, targets in definition.inputs.items():
+        for position, target in enumerate(targets):
+            yield target, ("inputs", name, position), (name,)
+
+
+def _opens_files(component: Component) -> bool:
+    return any(_takes_files(component, name) for name in ("sources", *sockets_of(component).inputs))
+
+
+def _takes_files(component: Component, name: str) -> bool:
+    if component.type == _ADAPTER:
+        return False
+    sockets = sockets_of(component)
+    known = sockets.inputs.get(name)
+    if known is None:
+        # A class that cannot be read, or one that is made of others.
+        return ".converters." in component.type and sockets.open_inputs and bool(_FILES.fullmatch(name))
+    return bool(_PATH.search(known.annotation)) or (bool(_FILES.fullmatch(name)) and "str" in known.annotation)
+
+
+def _is_source(definition: Definition, origin: tuple[str, ...]) -> bool:
+    """Whether it is the input `sources`, or what a component makes of it, whose own input is asked the same."""
+    if len(origin) == 1:
+        return origin == ("sources",)
+    sender = definition.components.get(origin[0])
+    if sender is None:
+        return False
+    return sender.type == _FILE_ROUTER or (sender.type.startswith("shiguan.ingest.") and origin[1] == "sources")

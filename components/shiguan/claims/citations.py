@@ -1,0 +1,250 @@
+"""Ties the claims of an answer to passages: its citations, its marks, and both in the text that is shown."""
+
+import html
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite, isnan
+from typing import Any, Literal, TypeVar
+
+from haystack import Document
+
+from shiguan.claims.checker import ClaimChecker, stated_claim
+from shiguan.claims.claim_support import Support, Verdict
+from shiguan.claims.claims import Claim, ClaimedText
+from shiguan.text.han import is_wide
+from shiguan.text.terms import terms
+
+Format = Literal["markdown", "html", "plain"]
+Key = TypeVar("Key", bound=Hashable)
+
+# Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
+_SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
+# A passage without a score is neither good nor bad.
+_UNKNOWN = 0.5
+_LINE_BREAK = "<br>\n"
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A claim's place in the answer, the exact place that is cited for it, and whether it holds."""
+
+    number: int
+    claim: dict[str, int]
+    parent_id: str
+    source: str
+    title: str
+    section: list[str]
+    anchor: dict[str, Any] | None
+    start: int
+    end: int
+    quote: str
+    confidence: float
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the citation as the answer object has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class CitedClaim:
+    """One sentence, its verdict (None where it states nothing), and what each passage that it cites says."""
+
+    claim: Claim
+    support: Support | None
+    found: tuple[tuple[int, Support], ...] = ()
+    added: bool = False
+
+    @property
+    def numbers(self) -> list[int]:
+        """The passages that stand behind it in the answer."""
+        return [number for number, _ in self.found]
+
+    def record(self, place: tuple[int, int], shown: str) -> dict[str, Any]:
+        """Write a claim with its verdict as the answer object has it."""
+        support = self.support or Support(0.0, "unsupported", "it states nothing")
+        return {
+            "start": place[0],
+            "end": place[1],
+            "text": shown[place[0] : place[1]],
+            "numbers": self.numbers,
+            "verdict": support.verdict,
+            "score": round(support.score, 4),
+            "reason": support.reason,
+            "added": self.added,
+        }
+
+
+def verdicts_by_sentence(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Put a grader's verdicts under what stays of their sentences when marks are added or taken away."""
+    return {_plain(verdict["text"]): verdict for verdict in verdicts}
+
+
+def cite_claim(
+    claim: Claim,
+    checker: ClaimChecker,
+    numbered: Mapping[int, Document],
+    graded: Mapping[str, Mapping[str, Any]] | None = None,
+) -> CitedClaim:
+    """Check a claim and each of its marks; one without a mark gets that of a passage that supports it."""
+    stated = stated_claim(claim)
+    if not stated:
+        return CitedClaim(claim, None)
+    verdict = (graded or {}).get(_plain(claim.text))
+    support = checker.verdict(claim, stated) if verdict is None else _graded(verdict, Support(0.0, "unsupported", ""))
+    numbers, added = [number for number in claim.numbers if number in numbered], False
+    if not numbers and support.verdict == "supported":
+        number: int | None = verdict["number"] if verdict else checker.supporting(stated, support)
+        if number is not None and number in numbered:
+            numbers, added = [number], True
+    found = [(number, checker.relation(stated, number)) for number in numbers]
+    if verdict:
+        found = [
+            (number, _graded(verdict, one, _offset(numbered[number])) if number == verdict["number"] else one)
+            for number, one in found
+        ]
+    return CitedClaim(claim, support, tuple(found), added=added)
+
+
+def citations_of(
+    cited: Sequence[CitedClaim], places: Sequence[tuple[int, int]], numbered: Mapping[int, Document]
+) -> list[Citation]:
+    """Write the citations of an answer."""
+    scores = scaled_scores({number: document.score for number, document in numbered.items()})
+    frequency = Counter(number for one in cited for number, _ in one.found)
+    citations = []
+    for one, (start, end) in zip(cited, places, strict=True):
+        for number, support in one.found:
+            document = numbered[number]
+            offset = _offset(document)
+            confidence = (
+                _SCORE_SHARE * scores[number]
+                + _SIMILARITY_SHARE * support.similarity
+                + _FREQUENCY_SHARE * min(frequency[number] / _OFTEN, 1.0)
+            )
+            section = document.meta.get("section") or []
+            citations.append(
+                Citation(
+                    number=number,
+                    claim={"start": start, "end": end},
+                    parent_id=document.id,
+                    source=document.meta.get("source", ""),
+                    title=document.meta.get("title", ""),
+                    section=[section] if isinstance(section, str) else list(section),
+                    anchor=anchor_at(document.meta, offset + support.start),
+                    start=offset + support.start,
+                    end=offset + support.end,
+                    quote=(document.content or "")[support.start : support.end],
+                    confidence=round(confidence, 4),
+                    verdict=support.verdict,
+                )
+            )
+    return citations
+
+
+def write_cited(
+    parts: ClaimedText, numbers: Sequence[Sequence[int]], form: Format
+) -> tuple[str, list[tuple[int, int]]]:
+    """
+    Put an answer together again, with the marks that each claim shall have, and give the place of each claim.
+
+    A mark that is no claim's is left out; one that the answer does not have yet comes behind its claim. Markdown has
+    marks as `[1][3]`; HTML is escaped and has each mark as a link to `#source-1`; plain text has none.
+    """
+    marks: dict[int, list[int]] = {}
+    missing = [list(of_claim) for of_claim in numbers]
+    for (position, found), owner in zip(parts.marks, parts.owners, strict=True):
+        if owner < len(numbers):
+            marks.setdefault(position, []).extend(number for number in found if number in numbers[owner])
+            missing[owner] = [number for number in missing[owner] if number not in found]
+    claims = parts.claims[: len(numbers)]
+    for claim, more in zip(claims, missing, strict=False):
+        marks.setdefault(claim.end, []).extend(more)
+    out: list[str] = []
+    length = at = 0
+    start_of: dict[int, int] = {}
+    end_of: dict[int, int] = {}
+    edges = {edge for claim in claims for edge in (claim.start, claim.end)}
+    for place in sorted({*marks, *edges, len(parts.text)}):
+        piece = _escaped(parts.text[at:place], form)
+        out.append(piece)
+        length += len(piece)
+        at = place
+        end_of[place] = length
+        here = list(dict.fromkeys(marks.get(place, [])))
+        if here and form != "plain":
+            mark = _mark(here, form)
+            if place and not parts.text[place - 1].isspace() and not is_wide(parts.text[place - 1]):
+                mark = " " + mark
+            out.append(mark)
+            length += len(mark)
+        start_of[place] = length
+    return "".join(out), [(start_of[claim.start], end_of[claim.end]) for claim in claims]
+
+
+def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:
+    """Give the anchor of the place in the book at which a citation starts."""
+    for block in meta.get("blocks") or []:
+        if isinstance(block, dict) and block.get("start", 0) <= start < block.get("end", 0):
+            return _moved(block.get("anchor") or meta.get("anchor"), start - block["start"])
+    return _moved(meta.get("anchor"), 0)
+
+
+def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
+    """
+    Scale the scores of passages to 0..1, whatever ranked them.
+
+    Scores that are all within 0 and 1 stay as they are; with larger ones all are divided by the largest; with negative
+    ones (logits of a ranker) they are spread between the lowest, 0, and the highest, 1.
+    """
+    known = [score for score in scores.values() if score is not None and isfinite(score)]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+
+    def scaled(score: float | None) -> float:
+        if score is None or isnan(score):
+            return _UNKNOWN
+        if low < 0:
+            value = (score - low) / (high - low) if high > low else _UNKNOWN
+        else:
+            value = score / high if high > 1 else score
+        return min(max(value, 0.0), 1.0)
+
+    return {key: scaled(score) for key, score in scores.items()}
+
+
+def _plain(sentence: str) -> str:
+    return " ".join(terms(sentence))
+
+
+def _graded(verdict: Mapping[str, Any], support: Support, offset: int = 0) -> Support:
+    """Put a grader's verdict, and the span that it names, in the place of one's own."""
+    span = verdict.get("support")
+    start, end = (span["start"] - offset, span["end"] - offset) if span else (support.start, support.end)
+    return replace(
+        support, verdict=verdict["verdict"], score=verdict["score"], reason=verdict["reason"], start=start, end=end
+    )
+
+
+def _offset(document: Document) -> int:
+    """Give the place in the stored passage at which its cut begins."""
+    cut: list[int] = document.meta.get("cut") or [0]
+    return cut[0]
+
+
+def _moved(anchor: Any, by: int) -> dict[str, Any] | None:
+    if not isinstance(anchor, dict):
+        return None
+    if isinstance(anchor.get("offset"), int):
+        return {**anchor, "offset": anchor["offset"] + by}
+    return dict(anchor)
+
+
+def _escaped(text: str, form: Format) -> str:
+    return html.escape(text).replace("\n", _LINE_BREAK) if form == "html" else text
+
+
+def _mark(numbers: Sequence[int], form: Format) -> str:
+    if form == "html":
+        return "".join(f'<sup class="citation"><a href="#source-{number}">[{number}]</a></sup>' for number in numbers)
+    return "".join(f"[{number}]" for number in numbers)

@@ -1,0 +1,299 @@
+"""`shiguan eval retrieval`, `answers` and `golden`: measure a mode, and make the questions to measure with."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shiguan.commands import AddCommand
+from shiguan.commands.options import print_json, say, tenant
+from shiguan.errors import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from shiguan.evaluation.golden_maker import JudgeAgreement, MadeSet
+    from shiguan.evaluation.judges import AnswerJudge
+    from shiguan.evaluation.results import Results
+
+Item = TypeVar("Item")
+
+
+def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Let a command read a set of judged questions."""
+    for name, text in (
+        ("corpus", 'JSONL (.gz too) of {"id", "title", "text"}: what is searched'),
+        ("queries", 'JSONL of {"id", "text", "gold"?}: what is asked'),
+        ("qrels", 'JSONL of {"query_id", "doc_id", "score"}: what is right'),
+    ):
+        parser.add_argument(f"--{name}", type=Path, required=required, metavar="FILE", help=text)
+    parser.add_argument(
+        "--gold-field", default="gold", metavar="NAME", help="the field that marks an answer's place (default: gold)"
+    )
+    parser.add_argument("--limit", type=positive, metavar="N", help="only N questions, spread evenly over the file")
+    parser.add_argument(
+        "--skip-unjudged",
+        action="store_true",
+        help="leave out questions without a relevant document, instead of stopping",
+    )
+    parser.add_argument("--no-context", action="store_true", help="score the ranking alone")
+
+
+def add_mode_option(parser: argparse.ArgumentParser) -> None:
+    """Let a command measure a mode, or a pipeline file of one's own."""
+    parser.add_argument(
+        "--mode",
+        type=mode_or_file,
+        default="simple",
+        help="simple, advanced, precise, or a pipeline file of your own (default: simple)",
+    )
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Let a command say where a run is kept."""
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="DIR", help="where the corpus is ingested (default: beside the run's folder)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="for the draws of the intervals (default: 0)")
+
+
+def mode_or_file(text: str) -> str | Path:
+    """Tell a mode's name from a pipeline file."""
+    return Path(text) if text.endswith((".yml", ".yaml")) else text
+
+
+def positive(text: str) -> int:
+    """Read a positive number."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
+    return int(text)
+
+
+def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
+    """Make a progress bar for a loop."""
+
+    def through(items: "list[Item]") -> "Iterable[Item]":
+        from shiguan.commands.terminal import track
+
+        return track(items, description)
+
+    return through
+
+
+def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
+    """Ingest the corpus and show how far it is."""
+    from shiguan.commands.terminal import IngestProgress
+    from shiguan.evaluation.provenance import ingest_corpus
+
+    with IngestProgress(files) as progress:
+        return ingest_corpus(files, deployment=deployment, data_dir=data_dir, progress=progress.callback)
+
+
+def read_set(options: argparse.Namespace) -> "Any":
+    """Read the set that the options name."""
+    from shiguan.evaluation.questions import read_retrieval_set
+
+    return read_retrieval_set(
+        options.corpus,
+        options.queries,
+        options.qrels,
+        limit=options.limit,
+        skip_unjudged=options.skip_unjudged,
+        gold_field=options.gold_field,
+    )
+
+
+def report_run(results: "Results", output: Path, *, as_json: bool) -> None:
+    """Write a run's reports, and print what it gave."""
+    from shiguan.evaluation.report import run_report, write_report
+    from shiguan.evaluation.tables import print_report
+
+    report = run_report(results)
+    write_report(report, output / "report")
+    if as_json:
+        summary = {key: value for key, value in results.to_json().items() if key != "questions"}
+        print_json({**summary, "output": str(output)})
+    else:
+        print_report(report)
+        say(f"\nResults, report.md and report.html are in {output}")
+
+
+def register(add: AddCommand) -> None:
+    """Declare the commands."""
+    parser = add("eval retrieval", _eval_retrieval, "measure how well a mode finds passages", library=False)
+    add_set_options(parser, required=True)
+    add_mode_option(parser)
+    add_run_options(parser)
+    parser = add("eval answers", _eval_answers, "measure how well a mode answers a golden set")
+    parser.add_argument(
+        "--golden",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help='JSONL of {"id", "question", "answers"?, "gold"?: [{"quote"}], "answerable"?, "history"?, "type"?}',
+    )
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="ask a library of these files alone (default: the tenant's own library)",
+    )
+    add_mode_option(parser)
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
+    )
+    parser.add_argument(
+        "--prices", type=Path, metavar="FILE", help="YAML of `model: {input: 0.4, output: 1.6}`, per million tokens"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="for the draws of the intervals (default: 0)")
+    parser.add_argument(
+        "--judge",
+        choices=("haystack", "ragas"),
+        help="let a language model judge too, with Haystack's evaluators or with Ragas (extra `ragas`)",
+    )
+    parser = add("eval golden", _eval_golden, "make questions with known answers from the library")
+    parser.add_argument("--count", type=positive, default=50, metavar="N", help="how many questions (default: 50)")
+    parser.add_argument(
+        "--per-passage", type=positive, default=3, metavar="N", help="questions asked for per passage (default: 3)"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path(".data") / "golden", metavar="DIR",
+        help="where golden.jsonl and review.jsonl go (default: .data/golden); run again to go on",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="for the choice of passages (default: 0)")
+
+
+def _eval_retrieval(options: argparse.Namespace) -> int:
+    from shiguan.evaluation.measurement import Plan, measure
+
+    questions = read_set(options)
+    plan = Plan(
+        "retrieval",
+        questions,
+        [options.corpus],
+        deployment=options.deployment,
+        mode=options.mode,
+        output=options.output,
+        data_dir=options.data_dir,
+        context=not options.no_context,
+        seed=options.seed,
+    )
+    results, output = measure(plan, track=tracker("Searching"), ingest=ingest_with_progress)
+    report_run(results, output, as_json=options.json)
+    return 0
+
+
+def _eval_answers(options: argparse.Namespace) -> int:
+    from shiguan.evaluation.measurement import Plan, measure
+    from shiguan.evaluation.questions import read_golden_set
+    from shiguan.evaluation.scoring import read_prices
+
+    judge = _judge(options.judge)
+    plan = Plan(
+        "answers",
+        read_golden_set(options.golden),
+        options.corpus,
+        deployment=options.deployment,
+        mode=options.mode,
+        tenant_id=tenant(options),
+        output=options.output,
+        data_dir=options.data_dir,
+        prices=read_prices(options.prices) if options.prices else None,
+        seed=options.seed,
+    )
+    results, output = measure(plan, track=tracker("Asking"), ingest=ingest_with_progress, judge=judge)
+    report_run(results, output, as_json=options.json)
+    return 0
+
+
+def _judge(name: str | None) -> "AnswerJudge | None":
+    from shiguan.evaluation.judges import HaystackJudge, RagasJudge
+
+    return {"haystack": HaystackJudge, "ragas": RagasJudge}[name]() if name else None
+
+
+def _eval_golden(options: argparse.Namespace) -> int:
+    from shiguan.engine.library import Library
+    from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, judge_agreement, write_made_set
+    from shiguan.evaluation.json_lines import fingerprint
+    from shiguan.evaluation.provenance import prompt_hashes
+    from shiguan.evaluation.results import RunStore
+    from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+
+    generator = ConfiguredChatGenerator(timeout=120.0, max_retries=1, generation_kwargs={"temperature": 0.2})
+    generator.warm_up()
+    if not generator.available():
+        raise RefusedError(
+            "Making questions takes a language model, and none is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL "
+            "for a server of your own."
+        )
+    owned = {"field": "meta.tenant_id", "operator": "==", "value": tenant(options)}
+    stores = Library(options.deployment, data_dir=options.data_dir).stores
+    parents = stores["parents"].filter_documents(owned)
+    if not parents:
+        raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Put something in first.")
+    try:
+        maker = GoldenMaker(generator, per_passage=options.per_passage, seed=options.seed)
+    except ValueError as error:
+        raise RefusedError(f"{error}") from error
+    configuration = {
+        "kind": "golden",
+        "library": fingerprint(sorted(parent.id for parent in parents)),
+        "prompts": {name: value for name, value in prompt_hashes().items() if name.startswith("golden_")},
+        "per_passage": options.per_passage,
+        "seed": options.seed,
+    }
+    with RunStore(options.output, configuration) as store:
+        made = maker.make(parents, options.count, store, tracker("Asking for questions"))
+    write_made_set(made, options.output, options.seed)
+    agreement = judge_agreement(options.output / REVIEW_FILE, made.verdicts)
+    if options.json:
+        print_json({**_summary(made), "agreement": asdict(agreement), "output": str(options.output)})
+    else:
+        _print(made, agreement, options.output)
+    return 0 if made.accepted else 1
+
+
+def _summary(made: "MadeSet") -> dict[str, Any]:
+    from collections import Counter
+
+    return {
+        "accepted": len(made.accepted),
+        "rejected": len(made.rejected),
+        "types": dict(Counter(row["type"] for row in made.accepted)),
+        "faults": dict(made.faults),
+        "passages": made.passages,
+        "llm_calls": made.llm_calls,
+    }
+
+
+def _print(made: "MadeSet", agreement: "JudgeAgreement", output: Path) -> None:
+    summary = _summary(made)
+    say(
+        f"{summary['accepted']} questions accepted and {summary['rejected']} rejected, from {made.passages} passages "
+        f"with {made.llm_calls} LLM calls."
+    )
+    if summary["types"]:
+        say("  " + ", ".join(f"{count} {kind}" for kind, count in sorted(summary["types"].items())))
+    for kind, count in made.faults.most_common():
+        say(f"  left out: {kind}, {count}")
+    if not made.accepted:
+        say("No question was accepted. Look at rejected.jsonl, and at what the model answers.")
+    if agreement.agreement is None:
+        say(
+            f"Nobody has reviewed yet: write accept or reject into `person` in {output / 'review.jsonl'} and run again."
+        )
+    else:
+        kappa = "not defined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+        say(
+            f"Judge and person agree on {agreement.agreement:.2f} of {agreement.reviewed - agreement.silent} questions "
+            f"(Cohen's kappa {kappa}); {agreement.open} are still to be reviewed."
+        )
+        if agreement.disagreements:
+            say(f"  They differ on {', '.join(agreement.disagreements[:10])}")
+    say(f"The set is {output / 'golden.jsonl'}; measure with: shiguan eval answers --golden {output / 'golden.jsonl'}")

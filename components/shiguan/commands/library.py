@@ -1,0 +1,165 @@
+"""`shiguan ingest`, `sources` and `delete`: put files into the library, list what is in it, take a source out."""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from shiguan.commands import AddCommand
+from shiguan.commands.options import print_json, say, tenant
+from shiguan.errors import RefusedError
+
+if TYPE_CHECKING:
+    from shiguan.commands.terminal import IngestProgress
+    from shiguan.engine.library import IngestedFile
+
+# Within it, what is being written ends in good order; everything that was written is safe without it, too.
+_TIDY_SECONDS = 1.0
+
+
+def register(add: AddCommand) -> None:
+    """Declare the commands."""
+    parser = add("ingest", _ingest, "put files and folders into the library")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="make the vectors that passages of the library lack; needs no files"
+    )
+    add("sources", _sources, "list what is in the library")
+    parser = add("delete", _delete, "take a source out of the library")
+    parser.add_argument("source", metavar="SOURCE", help="its name as `shiguan sources` shows it")
+
+
+def _ingest(options: argparse.Namespace) -> int:
+    if options.resume is bool(options.paths):
+        raise RefusedError("Name files or folders to put in, or say `--resume` alone to finish what is in the library.")
+    run = _Run(options)
+    # The work has a thread of its own, so that this one hears of a signal at once, whatever the work waits for.
+    with _stopping(run.stopped), ThreadPoolExecutor(1, "ingest") as executor:
+        return executor.submit(run.work).result()
+
+
+class _Run:
+    """One run of the command: what is done and what there is to say about it, also when it is stopped."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.results: list[IngestedFile] = []
+        self.progress: IngestProgress | None = None
+
+    def work(self) -> int:
+        from shiguan.commands.terminal import IngestProgress, print_ingest_summary
+        from shiguan.engine.library import Library, find_files
+
+        started = time.perf_counter()
+        options = self.options
+        files, others = ([], {}) if options.resume else find_files(options.paths)
+        library = Library(options.deployment, data_dir=options.data_dir)
+        with IngestProgress(files, show=not options.json) as self.progress:
+            callback = self.progress.callback
+            if options.resume:
+                self.results = [library.resume(tenant_id=tenant(options), progress=callback)]
+            else:
+                for result in library.ingest(files, tenant_id=tenant(options), progress=callback):
+                    self.results.append(result)
+                    self.progress.advance(result)
+        results = self.results
+        totals = ("sources", "parents", "children", "new", "removed", "vectors", "missing")
+        summary: dict[str, Any] = {
+            **{name: sum(getattr(result, name) for result in results) for name in totals},
+            "skipped": [entry for result in results for entry in result.skipped],
+            "warnings": list(dict.fromkeys(text for result in results for text in result.warnings)),
+            "other_files": dict(others),
+            "seconds": round(time.perf_counter() - started, 2),
+        }
+        if options.json:
+            print_json(summary)
+        else:
+            print_ingest_summary(summary)
+        # A file that gave nothing is a failure; a few bad rows of a file that went in are not.
+        return 1 if any(result.skipped and not result.sources for result in results) else 0
+
+    def stopped(self, name: str) -> None:
+        """Say in one sentence what is safe and how to go on, and end in good order what can be ended soon."""
+        if self.progress is not None:
+            self.progress.close()
+        if self.options.resume:
+            message = f"Stopped by {name}: all vectors that were written are safe, and the same command makes the rest."
+        else:
+            files = f"{len(self.results):,} file{'' if len(self.results) == 1 else 's'}"
+            message = (
+                f"Stopped by {name}: {files} went in whole, of the next all that was written is safe, and the same "
+                "command goes on from there."
+            )
+        if self.options.json:
+            print_json({"error": message})
+        print(f"shiguan: {message}", file=sys.stderr, flush=True)  # noqa: T201
+        stores = sys.modules.get("shiguan.stores.embedded.shards")
+        if stores is not None:
+            stores.close_all_shards()
+
+
+@contextmanager
+def _stopping(stopped: Callable[[str], None]) -> Iterator[None]:
+    """
+    End the process soon after Ctrl-C or SIGTERM, with 130 or 143.
+
+    A model that computes and a file that is read cannot be interrupted, so the process ends under them: whatever a
+    store has written is on disk when its write returns.
+    """
+
+    def end(number: int, _: Any) -> None:
+        # A second signal ends the process at once.
+        for name in handled:
+            signal.signal(name, lambda again, _: os._exit(128 + again))
+        # In a thread: what this one holds at this moment may be what has to be waited for.
+        tidying = threading.Thread(target=stopped, args=[signal.Signals(number).name], daemon=True)
+        tidying.start()
+        tidying.join(_TIDY_SECONDS)
+        os._exit(128 + number)
+
+    handled = [signal.SIGINT, signal.SIGTERM]
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {name: signal.signal(name, end) for name in handled}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def _sources(options: argparse.Namespace) -> int:
+    from shiguan.commands.terminal import print_sources
+    from shiguan.engine.library import Library
+
+    sources = Library(options.deployment, data_dir=options.data_dir).sources(tenant_id=tenant(options))
+    if options.json:
+        print_json({"sources": sources})
+    else:
+        print_sources(sources)
+    return 0
+
+
+def _delete(options: argparse.Namespace) -> int:
+    from shiguan.engine.library import Library
+
+    library = Library(options.deployment, data_dir=options.data_dir)
+    deleted = library.delete(options.source, tenant_id=tenant(options))
+    if not deleted:
+        raise RefusedError(
+            f"There is no source `{options.source}` in the library. `shiguan sources` lists what there is."
+        )
+    if options.json:
+        print_json({"source": options.source, "deleted": deleted})
+    else:
+        say(f"Took {options.source} out of the library: {deleted:,} passage{'' if deleted == 1 else 's'}.")
+    return 0

@@ -1,0 +1,107 @@
+"""What may be asked, and the plain object in which every answer leaves the engine."""
+
+from collections.abc import Iterable
+from typing import Any, TypedDict
+
+from haystack import Document, GeneratedAnswer
+
+from shiguan.errors import RefusedError
+from shiguan.llm.run_watch import LlmTally, TimeLimits
+
+MAX_QUESTION = 2000
+"""The longest question that is answered, in characters."""
+
+
+class AskOptions(TypedDict, total=False):
+    """
+    What a question may come with; what is left out, or None, is as the mode's file says.
+
+    - `top_k`: how many passages to read at most
+    - `filters`: further conditions in Haystack's filter format
+    - `history`: the turns before the question, `ChatMessage`s or `{"role", "content"}`; modes that do not read them
+      answer the question as it stands
+    - `temperature`: of the model that writes the answer, 0 to 2
+    - `task`: what is asked for, a layer of `prompts/layers/task/` such as `compare`
+    - `profile`: a field's demands on every answer, a file of `prompts/profiles/` such as `history`
+    - `language`: the language of the prompt and of the not-found sentence, `en` or `zh`
+    - `limits`: how long the parts of the run may take
+    """
+
+    top_k: int | None
+    filters: dict[str, Any] | None
+    history: list[Any] | None
+    temperature: float | None
+    task: str | None
+    profile: str | None
+    language: str | None
+    limits: TimeLimits | None
+
+
+def checked_question(query: str) -> str:
+    """Check a question before anything runs."""
+    # Lone surrogates come from bytes that are no UTF-8, control characters from a paste; neither can be searched for.
+    clean = "".join(
+        " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query
+    ).strip()
+    if not clean:
+        raise RefusedError("The question is empty. Type a question of 1 to 2,000 characters.")
+    if len(clean) > MAX_QUESTION:
+        raise RefusedError(
+            f"The question has {len(clean):,} characters, the limit is {MAX_QUESTION:,}. Shorten it, or ingest the "
+            "long text as a document and ask about it."
+        )
+    return clean
+
+
+Results = dict[str, dict[str, Any]]
+"""The outputs of a run: by component, then by socket."""
+
+
+def value_at(results: Results, target: str) -> Any:
+    """Read one output."""
+    component, socket = target.split(".")
+    return results.get(component, {}).get(socket)
+
+
+def warnings_of(results: Results) -> list[str]:
+    """Collect what the stages warn of."""
+    return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
+
+
+def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
+    """Name the passages that an answer was written from."""
+    return [
+        {
+            "number": document.meta.get("number"),
+            "id": document.id,
+            "source": document.meta.get("source"),
+            "section": document.meta.get("section", []),
+            "score": document.score,
+            "record_id": document.meta.get("record_id"),
+        }
+        for document in documents
+    ]
+
+
+def answer_object(
+    answer: GeneratedAnswer, *, mode: str, times: dict[str, float], tally: LlmTally, results: Results
+) -> dict[str, Any]:
+    """Write an answer as the command line and the server print it."""
+    meta = answer.meta
+    return {
+        "answer": answer.data,
+        "query": answer.query,
+        "mode": mode,
+        "status": meta.get("status", "answered"),
+        "citations": meta.get("citations", []),
+        "documents": listed(answer.documents),
+        "metadata": {
+            "model": meta.get("model"),
+            "llm_calls": tally.calls,
+            "timings_ms": {stage: round(value, 2) for stage, value in times.items()},
+            "usage": tally.usage or meta.get("usage", {}),
+            "warnings": warnings_of(results),
+            "language": meta.get("language"),
+            "claims": meta.get("claims", []),
+        },
+    }

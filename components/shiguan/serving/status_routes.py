@@ -1,0 +1,175 @@
+"""/health, /ready, /metrics, /api/v1/rag/health and /draw: how the server is, and what it serves."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from haystack import AsyncPipeline, logging
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from shiguan import __version__
+from shiguan.serving.authentication import Principal, current_principal
+from shiguan.serving.engine import Engine
+from shiguan.serving.error_replies import ApiError
+from shiguan.serving.metrics import exposition
+
+logger = logging.getLogger(__name__)
+
+_CHECK_SECONDS = 3.0
+_FRESH_SECONDS = 1.0
+
+Check = Callable[[], Any]
+"""A plain function that raises when its part cannot work."""
+
+
+class Readiness:
+    """
+    The parts that must work before questions can be answered, and a check for each.
+
+    A check runs in a thread with a time limit. Its result counts for a second, so that many probes at once cost one
+    look. A part fails with a word that says which it is and nothing of why: that stands in the log.
+    """
+
+    def __init__(self) -> None:
+        self.stopping = False
+        self._checks: dict[str, Check] = {}
+        self._results: dict[str, str] = {}
+        self._looked = float("-inf")
+        self._looking: asyncio.Task[None] | None = None
+
+    def add(self, part: str, check: Check) -> None:
+        """Name a part."""
+        self._checks[part] = check
+
+    async def parts(self) -> dict[str, str]:
+        """Look at every part."""
+        if time.monotonic() - self._looked > _FRESH_SECONDS:
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look())
+            # One probe that is given up must not take the look away from the others.
+            await asyncio.shield(self._looking)
+        return dict(self._results)
+
+    async def ready(self) -> tuple[bool, dict[str, str]]:
+        """Decide."""
+        parts = await self.parts()
+        return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
+
+    async def _look(self) -> None:
+        states = await asyncio.gather(*(self._state(part, check) for part, check in self._checks.items()))
+        self._results = dict(zip(self._checks, states, strict=True))
+        self._looked = time.monotonic()
+
+    async def _state(self, part: str, check: Check) -> str:
+        try:
+            await asyncio.wait_for(asyncio.to_thread(check), _CHECK_SECONDS)
+        except TimeoutError:
+            logger.warning("The part {part} did not answer in time.", part=part)
+            return "slow"
+        except Exception as error:
+            logger.warning("The part {part} is not ready: {kind}.", part=part, kind=type(error).__name__)
+            return "failed"
+        return "ok"
+
+
+router = APIRouter()
+
+
+@router.get("/health", tags=["health"])
+async def health() -> PlainTextResponse:
+    """Say that the process is alive. Nothing is looked at."""
+    return PlainTextResponse("ok\n")
+
+
+@router.get("/ready", tags=["health"])
+async def ready(request: Request) -> Response:
+    """Say whether questions can be answered: 200, or 503 with the parts that cannot work."""
+    readiness: Readiness = request.app.state.readiness
+    good, parts = await readiness.ready()
+    if good:
+        return JSONResponse({"status": "ready", "parts": parts})
+    failed = ", ".join(f"`{part}`" for part, state in parts.items() if state != "ok")
+    message = "The server is shutting down." if readiness.stopping else f"Not ready: {failed or 'starting'}."
+    error = ApiError("shutting_down" if readiness.stopping else "not_ready", message=message)
+    body = error.body(getattr(request.state, "request_id", None))
+    return JSONResponse({**body, "parts": parts}, status_code=503, headers={"Retry-After": "2"})
+
+
+@router.get("/api/v1/rag/health", tags=["health"])
+async def rag_health(request: Request, principal: Annotated[Principal, Depends(current_principal)]) -> dict[str, Any]:
+    """Tell a caller what is served and how it is."""
+    state = request.app.state
+    good, parts = await state.readiness.ready()
+    return {
+        "status": "ready" if good else "degraded",
+        "version": __version__,
+        "deployment": state.settings.deployment,
+        "modes": state.modes,
+        "role": principal.role,
+        "parts": parts,
+        "limits": {
+            "in_flight": state.settings.max_in_flight,
+            "request_seconds": state.settings.request_timeout,
+            "body_bytes": state.settings.max_body_bytes,
+            "upload_bytes": state.settings.max_upload_bytes,
+        },
+    }
+
+
+@router.get("/metrics", tags=["health"])
+async def metrics() -> Response:
+    """Give the numbers to Prometheus; the authentication asks for a key of the role `metrics`."""
+    return Response(exposition(), media_type=CONTENT_TYPE_LATEST)
+
+
+_DRAW_SECONDS = 20
+
+
+@router.get("/draw/{mode}", tags=["config"], response_class=PlainTextResponse)
+async def draw(mode: str, request: Request) -> Response:
+    """
+    Draw a mode.
+
+    Hayhooks' own route of this name sends the pipeline to a public server to have it drawn. This one gives the text of
+    a Mermaid diagram, and a PNG only where SHIGUAN_MERMAID_URL names a server to draw it.
+    """
+    engine: Engine = request.app.state.engine
+    if mode not in engine.modes:
+        raise ApiError("not_found", message="There is no such mode.", next_step=f"Modes: {', '.join(engine.modes)}.")
+    pipeline = engine.runner(mode).pipeline
+    url = request.app.state.settings.mermaid_url
+    if not url:
+        return PlainTextResponse(mermaid(pipeline), media_type="text/vnd.mermaid")
+    return Response(await run_in_threadpool(_picture, pipeline, url), media_type="image/png")
+
+
+def mermaid(pipeline: AsyncPipeline) -> str:
+    """Write a pipeline as a Mermaid flowchart."""
+    names = {name: f"c{number}" for number, name in enumerate(pipeline.graph.nodes)}
+    lines = ["flowchart TD"]
+    for name, key in names.items():
+        kind = type(pipeline.graph.nodes[name]["instance"]).__name__
+        lines.append(f'  {key}["{name}<br/>{kind}"]')
+    for sender, receiver, data in pipeline.graph.edges(data=True):
+        lines.append(f'  {names[sender]} -->|"{data["from_socket"].name}"| {names[receiver]}')
+    return "\n".join(lines) + "\n"
+
+
+def _picture(pipeline: AsyncPipeline, url: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mode.png"
+        try:
+            pipeline.draw(path=path, server_url=url, timeout=_DRAW_SECONDS)
+        except Exception as error:  # Haystack raises what the drawing server's client raised.
+            raise ApiError(
+                "upstream_unavailable",
+                message="The Mermaid server did not draw it.",
+                next_step="Check SHIGUAN_MERMAID_URL.",
+            ) from error
+        return path.read_bytes()
