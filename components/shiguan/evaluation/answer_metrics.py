@@ -10,7 +10,7 @@ marks are no words.
 Whether the citations hold follows ALCE (Gao et al., "Enabling Large Language Models to Generate Text with Citations",
 2023, section 4.3). A claim is *recalled* if the passages that it cites support it, all of them together. A citation
 is *precise* if its claim is recalled, and the passage either supports the claim by itself or cannot be left out.
-Where ALCE asks a language model (TRUE) whether a passage entails a claim, the local check of `precise` decides here:
+Where ALCE asks a language model (TRUE) whether a passage entails a claim, the check of all modes decides here:
 its verdict must be `supported`. docs/quality.md tells how often it agrees with people. No language model is needed,
 so the numbers are free and the same every time. Two departures: headings, courtesies and sentences that admit a gap
 state nothing and are left out, where ALCE counts every sentence; and a claim in another language than its passages is
