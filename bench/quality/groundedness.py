@@ -247,7 +247,7 @@ def fit(folder: Path) -> "Weights":
     :param folder: The folder of the sets.
     :returns: Those of a grid with the highest sum of the three areas.
     """
-    from shiguan.claims.answer_check import read_claims, windows_of
+    from shiguan.claims.checker import ClaimChecker
     from shiguan.claims.claim_support import FITTED, Weights, judge
     from shiguan.claims.claims import split_claims
     from shiguan.grading.window_similarity import window_similarities
@@ -258,9 +258,10 @@ def fit(folder: Path) -> "Weights":
     def read_half(cases: list[Case]) -> list[tuple[Any, list[Any], list[float | None]]]:
         found = []
         for case in (case for case in cases if case.half == "A"):
-            readings = [one[-1] for one in read_claims(split_claims(case.answer), case.passages)]
-            pairs = windows_of(readings, case.passages)
-            found.append((case.label, readings, window_similarities(embedder, pairs)))
+            checker = ClaimChecker(dict(enumerate(case.passages, start=1)))
+            read = checker.read(split_claims(case.answer))
+            similarities = window_similarities(embedder, checker.windows(read))
+            found.append((case.label, [one.reading for one in read], similarities))
         return found
 
     wice, mtrag = read_half(wice_cases(folder)), read_half(mtrag_cases(folder))

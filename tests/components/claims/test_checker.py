@@ -67,6 +67,7 @@ TABLE = [
     ("史思明从其命。[3]", AGAINST, {3: AGAINST}),
     ("史思明肯降。[4]", AGAINST, {4: AGAINST}),
     ("史思明不肯降。[4]", YES, {4: YES}),
+    ("No, An Lushan rose in Fanyang in 755 [1].", YES, {1: YES}),
     # opposites
     ("Grain prices in the capital fell fourfold [1].", AGAINST, {1: AGAINST}),
     ("The court fled to Chengdu in the following winter [1].", AGAINST, {1: AGAINST}),
