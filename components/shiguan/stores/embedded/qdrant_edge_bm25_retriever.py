@@ -33,7 +33,7 @@ def search_each_language(
         languages = Counter(document.meta.get("language") for document in documents)
         if len(documents) < top_k or None in languages or len(known) == _MOST_LANGUAGES:
             return sorted(found.values(), key=lambda document: (-(document.score or 0.0), document.id))
-        known.append(max(languages, key=languages.__getitem__))
+        known.append(str(max(languages, key=languages.__getitem__)))
         others = {"field": "meta.language", "operator": "not in", "value": known}
         condition = {"operator": "AND", "conditions": [filters, others]}
 
