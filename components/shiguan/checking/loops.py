@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import networkx as nx
 
 from shiguan.checking.definition import Component, Definition, Socket
-from shiguan.checking.reading import Finding
+from shiguan.checking.reading import Finding, flaw
 from shiguan.checking.sockets import BRANCH_JOINER, sockets_of
 
 
@@ -96,21 +96,19 @@ def check_starvation(definition: Definition) -> Iterator[Finding]:
     for component in definition.components.values():
         for name, socket in sockets_of(component).inputs.items():
             if socket.mandatory and (component.name, name) not in fed:
-                yield Finding(
+                yield flaw(
                     component.place,
                     f"Nothing feeds `{component.name}.{name}`, so `{component.name}` never runs.",
                     "Expected a connection or a declared input.",
                     "Connect it, or remove the component.",
-                    unsafe=False,
                 )
     for loop in loops(definition):
         if not any(definition.components[name].type == BRANCH_JOINER for name in loop):
-            yield Finding(
+            yield flaw(
                 ("connections",),
                 f"The components {', '.join(f'`{name}`' for name in sorted(loop))} wait for one another.",
                 "Expected a loop that is entered through a `BranchJoiner`.",
                 "Remove a connection, or add the joiner.",
-                unsafe=False,
             )
         for edge in definition.connections:
             entered = edge.receiver[0]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shiguan.checking.definition import Component, Definition, Socket, inner_components, nodes
-from shiguan.checking.reading import Finding, Place, shortened
+from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.checking.signatures import mentions
 from shiguan.checking.sockets import sockets_of
 
@@ -102,12 +102,11 @@ def _by_signature(component: Component) -> Iterator[Finding]:
     for name, value in component.parameters.items():
         known = signature.parameters.get(name)
         if known is None and not signature.open_parameters:
-            yield Finding(
+            yield flaw(
                 (*place, name),
                 f"`{component.type.rpartition('.')[2]}` has no parameter `{shortened(name)}`.",
                 f"Expected {', '.join(signature.parameters) or 'no parameters at all'}.",
                 "Correct the name, or remove it.",
-                unsafe=False,
             )
         elif known is not None and isinstance(value, str) and _takes_only_code(name, known.annotation):
             yield _callable((*place, name), name, value)

@@ -40,6 +40,11 @@ class Finding:
         return {"check": plain.pop("check"), "line": plain.pop("line"), "where": self.where, **plain}
 
 
+def flaw(place: Place, problem: str, expected: str, next_step: str, line: int | None = None) -> Finding:
+    """Find something that is wrong and harms nobody."""
+    return Finding(place, problem, expected, next_step, line=line, unsafe=False)
+
+
 def place_text(place: Place) -> str:
     """Write a place as a person reads it."""
     text = ""
@@ -113,15 +118,12 @@ def read_pipeline_file(path: Path, name: str) -> PipelineFile:
         loader = _Loader(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            raise UnreadableFile(_no_pipeline("It is empty." if root is None else "It is no mapping of names."))
+            raise _no_pipeline("It is empty." if root is None else "It is no mapping of names.")
         if _expanded_size(root, {}) > MAX_NODES:
-            raise UnreadableFile(
-                Finding(
-                    (),
-                    f"The file grows beyond {MAX_NODES:,} nodes when its anchors are written out.",
-                    "Expected anchors that stand for one store or one model each.",
-                    "Remove anchors that contain other anchors over and over.",
-                )
+            raise _refused_file(
+                f"The file grows beyond {MAX_NODES:,} nodes when its anchors are written out.",
+                "Expected anchors that stand for one store or one model each.",
+                "Remove anchors that contain other anchors over and over.",
             )
         wrong_keys = list(_wrong_keys(root))
         if wrong_keys:
@@ -129,9 +131,9 @@ def read_pipeline_file(path: Path, name: str) -> PipelineFile:
         content = loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise UnreadableFile(_invalid(error.problem or error.context or "", mark.line + 1 if mark else None)) from error
+        raise _invalid(error.problem or error.context or "", mark.line + 1 if mark else None) from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise UnreadableFile(_invalid(str(error), None)) from error
+        raise _invalid(str(error)) from error
     return PipelineFile(name, content, root)
 
 
@@ -140,35 +142,26 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise UnreadableFile(
-            Finding(
-                (),
-                f"The file cannot be read: {error.strerror or error}.",
-                "Expected the path of a YAML file.",
-                "Check the path and its permissions.",
-                unsafe=False,
-            )
+        raise _refused_file(
+            f"The file cannot be read: {error.strerror or error}.",
+            "Expected the path of a YAML file.",
+            "Check the path and its permissions.",
+            unsafe=False,
         ) from error
     if len(data) > MAX_BYTES:
-        raise UnreadableFile(
-            Finding(
-                (),
-                f"The file has more than {MAX_BYTES:,} bytes.",
-                "A pipeline file has a few thousand.",
-                "Check that this is the file you mean.",
-            )
+        raise _refused_file(
+            f"The file has more than {MAX_BYTES:,} bytes.",
+            "A pipeline file has a few thousand.",
+            "Check that this is the file you mean.",
         )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnreadableFile(
-            Finding(
-                (),
-                f"The file is not valid YAML: byte {error.start} is no UTF-8.",
-                "Expected text in UTF-8.",
-                "Save the file as UTF-8.",
-                unsafe=False,
-            )
+        raise _refused_file(
+            f"The file is not valid YAML: byte {error.start} is no UTF-8.",
+            "Expected text in UTF-8.",
+            "Save the file as UTF-8.",
+            unsafe=False,
         ) from error
 
 
@@ -178,7 +171,7 @@ def _check_events(text: str) -> None:
     for count, event in enumerate(yaml.parse(text, Loader=_Loader), start=1):
         line = event.start_mark.line + 1 if event.start_mark else 0
         if count > MAX_EVENTS:
-            raise UnreadableFile(_flood(f"more than {MAX_EVENTS:,} values and keys", line))
+            raise _flood(f"more than {MAX_EVENTS:,} values and keys", line)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -186,51 +179,41 @@ def _check_events(text: str) -> None:
         elif isinstance(event, yaml.DocumentStartEvent):
             documents += 1
         if depth > MAX_DEPTH:
-            raise UnreadableFile(_flood(f"more than {MAX_DEPTH} levels", line))
+            raise _flood(f"more than {MAX_DEPTH} levels", line)
         if documents > 1:
-            raise UnreadableFile(_invalid("it holds several documents", line))
+            raise _invalid("it holds several documents", line)
         tag = getattr(event, "tag", None)
         is_tuple = tag == _TUPLE and isinstance(event, yaml.SequenceStartEvent)
         if tag is not None and tag != "!" and tag not in _PLAIN_TAGS and not is_tuple:
-            raise UnreadableFile(
-                Finding(
-                    (),
-                    f"The file is not valid YAML for a pipeline: it has the tag `{shortened(tag)}`.",
-                    "Expected plain values: tags make objects out of text.",
-                    "Remove the tag.",
-                    line=line,
-                )
+            raise _refused_file(
+                f"The file is not valid YAML for a pipeline: it has the tag `{shortened(tag)}`.",
+                "Expected plain values: tags make objects out of text.",
+                "Remove the tag.",
+                line=line,
             )
 
 
-def _flood(what: str, line: int) -> Finding:
-    return Finding(
-        (),
-        f"The file has {what}.",
-        "A pipeline file has a few hundred values, a few levels deep.",
-        "Check that this is the file you mean.",
-        line=line,
-    )
+def _refused_file(
+    problem: str, expected: str, next_step: str, *, line: int | None = None, unsafe: bool = True
+) -> UnreadableFile:
+    return UnreadableFile(Finding((), problem, expected, next_step, line=line, unsafe=unsafe))
 
 
-def _invalid(problem: str, line: int | None) -> Finding:
-    return Finding(
-        (),
-        f"The file is not valid YAML: {shortened(problem, 200)}.",
-        "Expected one YAML document.",
-        "Correct the file at this place." if line else "Correct the file.",
-        line=line,
-        unsafe=False,
-    )
+def _flood(what: str, line: int) -> UnreadableFile:
+    expected = "A pipeline file has a few hundred values, a few levels deep."
+    return _refused_file(f"The file has {what}.", expected, "Check that this is the file you mean.", line=line)
 
 
-def _no_pipeline(problem: str) -> Finding:
-    return Finding(
-        (),
-        f"The file is no pipeline. {problem}",
-        "Expected `components`, `connections`, `inputs` and `outputs`.",
-        "Start from a file of pipelines/.",
-        unsafe=False,
+def _invalid(problem: str, line: int | None = None) -> UnreadableFile:
+    text = f"The file is not valid YAML: {shortened(problem, 200)}."
+    step = "Correct the file at this place." if line else "Correct the file."
+    return _refused_file(text, "Expected one YAML document.", step, line=line, unsafe=False)
+
+
+def _no_pipeline(problem: str) -> UnreadableFile:
+    expected = "Expected `components`, `connections`, `inputs` and `outputs`."
+    return _refused_file(
+        f"The file is no pipeline. {problem}", expected, "Start from a file of pipelines/.", unsafe=False
     )
 
 
@@ -271,13 +254,12 @@ def _wrong_keys_of(node: yaml.MappingNode) -> Iterator[Finding]:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode) or key.tag not in _TEXT_TAGS:
             shown = shortened(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
-            yield Finding(
+            yield flaw(
                 (),
                 f"The key `{shown}` is no text to YAML.",
                 "Expected text: YAML reads words such as `on` and `1` as something else.",
                 "Put the key in quotes, or give it another name.",
                 line=line,
-                unsafe=False,
             )
         elif key.value in lines:
             yield Finding(

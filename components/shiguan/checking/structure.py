@@ -5,20 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from shiguan.checking.definition import Connection, Definition, Socket
-from shiguan.checking.reading import Finding, Place, shortened
+from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.checking.signatures import Socket as Typed
 from shiguan.checking.signatures import can_fit
 from shiguan.checking.sockets import sockets_of
 
 _SECTIONS = (
-    "metadata",
-    "max_runs_per_component",
-    "connection_type_validation",
-    "components",
-    "connections",
-    "inputs",
-    "outputs",
-    "explain",
+    "metadata max_runs_per_component connection_type_validation components connections inputs outputs explain".split()
 )
 _MAX_COMPONENTS, _MAX_CONNECTIONS = 200, 1_000
 _COMPONENT_KEYS = {"type", "init_parameters"}
@@ -51,12 +44,11 @@ def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
 
 def _components(components: Any) -> Iterator[Finding]:
     if not isinstance(components, dict) or not components:
-        yield Finding(
+        yield flaw(
             ("components",),
             f"The file is no pipeline: its `components` are {_shown(components)}.",
             "Expected at least one component with a name and a `type`.",
             "Start from a file of pipelines/.",
-            unsafe=False,
         )
         return
     if len(components) > _MAX_COMPONENTS:
@@ -72,12 +64,11 @@ def _components(components: Any) -> Iterator[Finding]:
                 "Rename it, here and in the connections.",
             )
         if not isinstance(spec, dict) or not isinstance(spec.get("type"), str):
-            yield Finding(
+            yield flaw(
                 place,
                 f"The component `{shortened(name)}` has no `type`.",
                 "Expected the full module path of its class.",
                 "Give it one, or remove the component.",
-                unsafe=False,
             )
             continue
         for key in spec:
@@ -132,22 +123,20 @@ def _declared(content: dict[str, Any]) -> Iterator[Finding]:
             for position, target in enumerate(listed):
                 if not isinstance(target, str) or not _SOCKET.fullmatch(target):
                     place: Place = (section, name, position) if section == "inputs" else (section, name)
-                    yield Finding(
+                    yield flaw(
                         place,
                         f"`{shortened(target)}` names no socket.",
                         _SOCKET_RULE,
                         "Write both names.",
-                        unsafe=False,
                     )
 
 
 def _shape(place: Place, value: Any, expected: str) -> Finding:
-    return Finding(
+    return flaw(
         place,
         f"`{shortened(place[-1])}` is {_shown(value)}.",
         f"Expected {expected}.",
         "Correct it; pipelines/embedded/simple.yml shows how it looks.",
-        unsafe=False,
     )
 
 
@@ -164,12 +153,11 @@ def check_connections(definition: Definition) -> Iterator[Finding]:
     for edge in definition.connections:
         yield from _edge(definition, edge)
         if (edge.sender, edge.receiver) in seen:
-            yield Finding(
+            yield flaw(
                 edge.place,
                 f"The connection to `{_written(edge.receiver)}` stands twice.",
                 "Expected each connection once.",
                 "Remove one of them.",
-                unsafe=False,
             )
         seen.add((edge.sender, edge.receiver))
     for name, targets in definition.inputs.items():
@@ -190,47 +178,43 @@ def _edge(definition: Definition, edge: Connection) -> Iterator[Finding]:
     if problems:
         return
     if edge.sender[0] == edge.receiver[0]:
-        yield Finding(
+        yield flaw(
             edge.place,
             f"`{edge.sender[0]}` is connected to itself.",
             "Expected two components; a loop goes through a `BranchJoiner`.",
             "Remove the connection.",
-            unsafe=False,
         )
         return
     given = sockets_of(definition.components[edge.sender[0]]).outputs.get(edge.sender[1], Typed()).annotation
     wanted = sockets_of(definition.components[edge.receiver[0]]).inputs.get(edge.receiver[1], Typed()).annotation
     if given and wanted and not can_fit(given, wanted):
-        yield Finding(
+        yield flaw(
             edge.place,
             f"`{_written(edge.sender)}` gives `{given}` and `{_written(edge.receiver)}` takes `{wanted}`.",
             "Expected types that fit.",
             "Connect another socket, or put a component between them that makes one of the other.",
-            unsafe=False,
         )
 
 
 def _missing(definition: Definition, socket: Socket, place: Place, kind: str) -> Iterator[Finding]:
     component = definition.components.get(socket[0])
     if component is None:
-        yield Finding(
+        yield flaw(
             place,
             f"There is no component `{shortened(socket[0])}`.",
             f"Expected one of {', '.join(definition.components)}.",
             "Correct the name, or remove this line.",
-            unsafe=False,
         )
         return
     sockets = sockets_of(component)
     known = sockets.inputs if kind == "input" else sockets.outputs
     is_open = sockets.open_inputs if kind == "input" else sockets.open_outputs
     if socket[1] not in known and not is_open:
-        yield Finding(
+        yield flaw(
             place,
             f"`{component.name}` has no {kind} `{shortened(socket[1])}`.",
             f"Expected one of its {kind}s: {', '.join(known) or 'it has none'}.",
             "Correct the name.",
-            unsafe=False,
         )
 
 

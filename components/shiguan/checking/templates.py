@@ -10,7 +10,7 @@ from jinja2.parser import Parser
 
 from shiguan.checking.definition import Component, Definition, inner_components
 from shiguan.checking.definition import nodes as values_below
-from shiguan.checking.reading import Finding, Place, shortened
+from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompts import (
     KINDS,
@@ -260,12 +260,11 @@ def _template(place: Place, text: str, *, layers: bool) -> Iterator[Finding]:
     try:
         tree = parse_template(text)
     except (TemplateError, RecursionError) as error:
-        yield Finding(
+        yield flaw(
             place,
             f"The template cannot be parsed: {shortened(error, 160)}.",
             "Expected Jinja, with Haystack's `message` blocks where they are wanted.",
             "Correct the template.",
-            unsafe=False,
         )
         return
     problems = dict.fromkeys(f"{problem} (its line {line})" for problem, line in violations(tree, layers=layers))
@@ -303,12 +302,11 @@ def _prompt_findings(component: Component) -> Iterator[Finding]:
         asked["profile"] = partial(read_profile, given.get("profile"))
         asked["examples"] = partial(read_examples, given.get("examples"))
         if (given.get("prompt") is None) == (given.get("template") is None):
-            yield Finding(
+            yield flaw(
                 (*component.place, "init_parameters"),
                 f"Both or neither of `prompt` and `template` are given to `{component.name}`.",
                 "Expected exactly one.",
                 "Name a prompt, or write a template.",
-                unsafe=False,
             )
     for name, ask in asked.items():
         try:
@@ -316,10 +314,9 @@ def _prompt_findings(component: Component) -> Iterator[Finding]:
         except ConfigurationError as error:
             problem, _, rest = str(error).partition(". ")
             expected, _, next_step = rest.rpartition(". ")
-            yield Finding(
+            yield flaw(
                 (*component.place, "init_parameters", name),
                 f"{problem}.",
                 f"{expected}." if expected else "Expected one that exists.",
                 next_step or "Correct the name.",
-                unsafe=False,
             )

@@ -11,6 +11,7 @@ from shiguan.claims.claim_support import Support, judge, plain_claim
 from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.claims.evidence import Evidence, Reading
 from shiguan.text.languages import detect_language
+from shiguan.text.sentences import sentence_spans
 
 _FOREIGN_SCORE = 0.5
 
@@ -73,6 +74,7 @@ class ClaimChecker:
         self.numbers = tuple(passages)
         self._texts = tuple(passages.values())
         self._evidence = Evidence(self._texts)
+        self._relations: dict[tuple[str, int], Support] = {}
 
     def read(self, parts: ClaimedText) -> list[ReadClaim]:
         """Read what the passages have of every sentence that states something."""
@@ -102,13 +104,18 @@ class ClaimChecker:
 
     def verdict(self, claim: Claim, stated: str) -> Support:
         """Judge one claim by itself: with the verdict that it has in its answer."""
+        if len(self.numbers) == 1:
+            return self.relation(stated, self.numbers[0])
         return self._together(claim, stated, _judged(self._evidence, stated))
 
     def relation(self, stated: str, number: int) -> Support:
         """Judge what one passage says to a claim by itself."""
         place = self.numbers.index(number)
-        found = _judged(_alone(self._texts[place]), stated)
-        return replace(found, passage=place) if found.passage >= 0 else found
+        known = self._relations.get((stated, place))
+        if known is None:
+            found = _judged(self._evidence if len(self._texts) == 1 else _alone(self._texts[place]), stated)
+            known = self._relations[stated, place] = replace(found, passage=place) if found.passage >= 0 else found
+        return known
 
     def by(self, stated: str, numbers: Sequence[int]) -> Support:
         """Judge what some passages say to a claim: the best of them, or what each has of it read in one piece."""
@@ -119,7 +126,7 @@ class ClaimChecker:
         if len(found) == 1 or best.verdict == "supported":
             return best
         pieces = "\n\n".join(self.quote(one) for one in found)
-        together = _judged(Evidence([pieces]), stated)
+        together = _judged(Evidence([pieces], widest=len(sentence_spans(pieces))), stated)
         return replace(best, score=max(best.score, together.score), verdict=together.verdict, reason=together.reason)
 
     def supporting(self, stated: str, likely: Support) -> int | None:

@@ -141,6 +141,4 @@ def _contradiction(reading: Reading) -> str:
             return "only one of the two denies it"
         if difference.kind != "word":
             return f"the passage has “{difference.said}” where the answer has “{difference.claimed}”"
-    if reading.rival_number:
-        return f"the passage has another number: {reading.rival_number}"
-    return ""
+    return f"the passage has {reading.rival}" if reading.rival else ""

@@ -32,6 +32,11 @@ _BEFORE_YEAR = re.compile(
 # Shorter claims are found word for word by chance.
 _SHORTEST = 8
 _HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
+_SEASONS = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter"}
+_SEASON = re.compile(
+    r"\b(winter|spring|summer|autumn)\b(?=\s+(?:of|in|\d)|[.,;]|$)|(?<=[年月载載岁歲是])([春夏秋冬])|([春夏秋冬])(?=[季天，]|[正一二三四五六七八九十]+月)",
+    re.IGNORECASE,
+)
 # From these shares of a claim's words on, a window speaks of the same matter, so that another number is another
 # account: the higher one for a number that stands elsewhere in the passages.
 _SAME_MATTER, _SAME_SENTENCE = 0.6, 0.85
@@ -60,7 +65,7 @@ class Reading:
     windows: tuple[Window, ...]
     foreign_numbers: tuple[str, ...]
     foreign_names: tuple[str, ...]
-    rival_number: str
+    rival: str
     comparison: Comparison
     classical: bool = False
     verbatim: bool = False
@@ -77,9 +82,10 @@ class _Sentence:
 class Evidence:
     """Some passages, split and counted once, against which any number of claims can be read."""
 
-    def __init__(self, passages: Sequence[str]) -> None:
+    def __init__(self, passages: Sequence[str], *, widest: int = _WIDEST) -> None:
         """Split the passages into sentences and count their words."""
         self.texts = list(passages)
+        self._widest = widest
         self._sentences = [_split(text) for text in self.texts]
         self._frequency = Counter(word for passage in self._sentences for one in passage for word in one.words)
         self._total = sum(len(passage) for passage in self._sentences)
@@ -153,13 +159,13 @@ class Evidence:
         self, weights: dict[str, float], claimed: Sequence[Quantity], total: float
     ) -> tuple[list[float], list[Window]]:
         """Give the best share for one, two and three sentences, and the windows in the order of their worth."""
-        shares = [0.0] * _WIDEST
+        shares = [0.0] * self._widest
         valued: list[tuple[float, int, Window]] = []
         for index, passage in enumerate(self._sentences):
             for first in range(len(passage)):
                 words: set[str] = set()
                 numbers: list[Quantity] = []
-                for width in range(min(_WIDEST, len(passage) - first)):
+                for width in range(min(self._widest, len(passage) - first)):
                     last = passage[first + width]
                     words |= weights.keys() & last.words
                     numbers.extend(last.numbers)
@@ -174,14 +180,17 @@ class Evidence:
     def _rival(
         self, claim: str, weights: dict[str, float], claimed: Sequence[Quantity], windows: Sequence[Window]
     ) -> str:
-        """Find a number in the best window that speaks of the same matter as the claim and says another one."""
-        if not windows or not claimed:
+        """Find another number or season in the best window, where that speaks of the same matter as the claim."""
+        if not windows:
             return ""
         window = windows[0]
         text = self.texts[window.passage][window.start : window.end]
         near = quantities(text)
         words = frozenset(terms(text))
         matter = covered(weights, words)
+        seasons, told = _seasons(text), _seasons(claim)
+        if matter >= _SAME_MATTER and seasons and told and not seasons.keys() & told.keys():
+            return f"another season: {next(iter(seasons.values()))}"
         for number in claimed:
             if any(number.agrees_with(other) for other in near):
                 continue
@@ -191,7 +200,7 @@ class Evidence:
             spare = [other for other in near if not any(other.agrees_with(one) for one in claimed)]
             rivals = [other for other in spare if _are_rivals((claim, number), (text, other))]
             if rivals:
-                return text[rivals[0].start : rivals[0].end]
+                return f"another number: {text[rivals[0].start : rivals[0].end]}"
         return ""
 
     def _lined_up(self, claim: str, windows: Sequence[Window]) -> Comparison:
@@ -228,6 +237,12 @@ def _split(text: str) -> tuple[_Sentence, ...]:
         _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
         for start, end in sentence_spans(text)
     )
+
+
+def _seasons(text: str) -> dict[str, str]:
+    """Find the seasons that date something, under one name in both languages."""
+    found = [match[0] for match in _SEASON.finditer(text)]
+    return {_SEASONS.get(season, season.lower()): season for season in found}
 
 
 def _without(claim: str, numbers: Sequence[Quantity]) -> str:

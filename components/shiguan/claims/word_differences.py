@@ -17,16 +17,16 @@ DifferenceKind = Literal["number", "name", "opposite", "negation", "word"]
 
 # From this share of a claim's words found in order on, the claim repeats the span; below, nothing can be lined up.
 REPEATED = 0.6
-# From this share on, another name is another matter and not another way to say it.
-_NEARLY_VERBATIM = 0.75
+# From this share on, another name is another matter and not another way to say it; in a short claim, of the rest.
+_NEARLY_VERBATIM, _REST_VERBATIM = 0.75, 0.9
 # From this share on, a denial on one side only is no other statement but the opposite one.
 _SAME_STATEMENT = 0.8
 # Shorter claims agree in order by chance.
 _FEWEST = 4
 # What stands in another's place is about as long; a long stretch on the other side is only something left out.
 _LONGER_BY = 3
-# A span this much longer than the claim may deny something else.
-_SAME_LENGTH = 1.25
+# A span this much longer than the claim, the words that deny (did not) aside, may deny something else.
+_SAME_LENGTH, _DENIAL = 1.25, 2
 _LONGEST = 1200
 _TOKEN = re.compile(rf"\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
@@ -133,7 +133,8 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
         return Comparison(0.0, ())
     matcher = SequenceMatcher(None, [t.key for t in first], [t.key for t in second], autojunk=False)
     blocks = [block for block in matcher.get_matching_blocks() if block.size]
-    repeated = sum(block.size for block in blocks) / len(first)
+    same = sum(block.size for block in blocks)
+    repeated = same / len(first)
     if repeated < REPEATED:
         return Comparison(repeated, ())
     found: list[Difference] = []
@@ -142,13 +143,17 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
         if tag == "replace":
             mine, theirs = aligned.parts(*place)
             if theirs and len(theirs) <= len(mine) + _LONGER_BY:
-                found.extend(_replaced(aligned, mine, theirs, repeated))
+                nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(mine))
+                found.extend(_replaced(aligned, mine, theirs, repeated, verbatim=nearly))
     from_, to = blocks[0].b, blocks[-1].b + blocks[-1].size
     inside = span[second[from_].start : second[to - 1].end]
+    denied, said = negations(claim), negations(inside)
+    # The words that deny on one side only take room there.
+    room = _DENIAL if not denied or not said else 0
     if (
-        repeated >= _SAME_STATEMENT
-        and to - from_ <= _SAME_LENGTH * len(first)
-        and negations(claim) % 2 != negations(inside) % 2
+        denied % 2 != said % 2
+        and same >= _SAME_STATEMENT * (len(first) - (room if denied else 0))
+        and to - from_ <= _SAME_LENGTH * len(first) + room
     ):
         found.append(Difference("negation", claim, inside))
     order = ("number", "name", "opposite", "negation", "word")
@@ -164,7 +169,9 @@ def _tokens(text: str) -> tuple[_Token, ...]:
     return tuple(found)
 
 
-def _replaced(aligned: _Aligned, mine: Sequence[_Token], theirs: Sequence[_Token], repeated: float) -> list[Difference]:
+def _replaced(
+    aligned: _Aligned, mine: Sequence[_Token], theirs: Sequence[_Token], repeated: float, *, verbatim: bool
+) -> list[Difference]:
     claim, span = aligned.claim, aligned.span
     claimed, said = claim[mine[0].start : mine[-1].end], span[theirs[0].start : theirs[-1].end]
     numbers = _other_number(claim, span, mine, theirs)
@@ -180,7 +187,7 @@ def _replaced(aligned: _Aligned, mine: Sequence[_Token], theirs: Sequence[_Token
         # 安禄山 for 禄山, or a title put before a name, names the same.
         if _shares_word(mine, theirs):
             return []
-        return [Difference("name" if repeated >= _NEARLY_VERBATIM else "word", claimed, said)]
+        return [Difference("name" if verbatim else "word", claimed, said)]
     if all(token.is_han for token in (*mine, *theirs)):
         return [Difference("word", claimed, said)] if len(mine) > 1 and not _shares_word(mine, theirs) else []
     # In a sentence told nearly word for word, another word is hardly chance; it may still be a synonym.
@@ -200,8 +207,9 @@ def _other_number(claim: str, span: str, mine: Sequence[_Token], theirs: Sequenc
     ours = [q for q in quantities(claim) if mine[0].start < q.end and q.start < mine[-1].end]
     others = [q for q in quantities(span) if theirs[0].start < q.end and q.start < theirs[-1].end]
     for one in ours:
-        if others and not any(one.agrees_with(other) for other in others):
-            return Difference("number", claim[one.start : one.end], span[others[0].start : others[0].end])
+        rivals = [other for other in others if one.comparable_with(other)]
+        if rivals and not any(one.agrees_with(other) for other in rivals):
+            return Difference("number", claim[one.start : one.end], span[rivals[0].start : rivals[0].end])
     return None
 
 

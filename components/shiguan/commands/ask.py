@@ -1,7 +1,6 @@
 """`shiguan ask` and `shiguan search`: answer a question from the library, or find its passages without answering."""
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,19 +97,9 @@ def _hit(document: "Document") -> dict[str, Any]:
 
 
 def _read_queries(path: Path) -> Iterator[tuple[str, str]]:
-    import gzip
+    from shiguan.evaluation.json_lines import read_json_lines
 
-    if not path.is_file():
-        raise RefusedError(f"{path} does not exist. Check the path of `--queries`.")
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                row = json.loads(line)
-                if not isinstance(row, dict) or "id" not in row or not str(row.get("text") or "").strip():
-                    raise RefusedError(f'{path}, line {number}: expected {{"id": ..., "text": ...}}. Correct the line.')
-                yield str(row["id"]), str(row["text"])
-    except (ValueError, OSError, EOFError) as error:
-        raise RefusedError(f"{path} cannot be read as JSONL: {error}. Correct the file.") from error
+    for number, row in read_json_lines(path):
+        if "id" not in row or not str(row.get("text") or "").strip():
+            raise RefusedError(f'{path}, line {number}: expected {{"id": ..., "text": ...}}. Correct the line.')
+        yield str(row["id"]), str(row["text"])

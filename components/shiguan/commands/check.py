@@ -81,13 +81,11 @@ def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
 
 
 def _print(report: "Report") -> None:
-    from rich.console import Console
-    from rich.padding import Padding
     from rich.text import Text
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=100, no_color=True)
+    from shiguan.commands.terminal import console_for_people, print_indented
+
+    console = console_for_people()
     count = len(report.findings)
     verdict = f"refused for {count} reason{'' if count == 1 else 's'}" if count else "fine"
     console.print(
@@ -95,17 +93,12 @@ def _print(report: "Report") -> None:
     )
     for finding in report.findings:
         line = f"line {finding.line}" if finding.line is not None else ""
+        where = "  " + "  ".join(part for part in (line, finding.where) if part)
         console.print()
-        console.print(
-            Text("  " + "  ".join(part for part in (line, finding.where) if part), style="cyan"), soft_wrap=True
-        )
+        console.print(Text(where, style="cyan"), soft_wrap=True)
         for text, style in ((finding.problem, ""), (finding.expected, "dim"), (finding.next_step, "")):
-            for row in Text(text, style=style).wrap(console, console.width - 6):
-                row.rstrip()
-                console.print(Padding(row, (0, 0, 0, 4), expand=False))
+            print_indented(console, Text(text, style=style), 4)
     for note in report.notes:
-        for row in Text(f"Note: {note}", style="yellow").wrap(console, console.width - 4):
-            row.rstrip()
-            console.print(Padding(row, (0, 0, 0, 2), expand=False))
+        print_indented(console, Text(f"Note: {note}", style="yellow"), 2)
     if count:
         console.print()

@@ -38,7 +38,8 @@ _MAX_LISTED = 20
 _TELL_SECONDS = 10.0
 
 
-def _console(*, stderr: bool = False) -> Console:
+def console_for_people(*, stderr: bool = False) -> Console:
+    """Open a console: in colours on a terminal, plain and 100 characters wide elsewhere."""
     # Made anew each time: tests and pipes change where standard output leads.
     console = Console(stderr=stderr, highlight=False, soft_wrap=False)
     if not console.is_terminal:
@@ -49,10 +50,10 @@ def _console(*, stderr: bool = False) -> Console:
 
 def print_answer(answer: dict[str, Any]) -> None:
     """Print an answer, the passages it rests on, and how it came about."""
-    console = _console()
+    console = console_for_people()
     console.print(Text(answer["query"], style="bold"))
     console.print()
-    _print_indented(console, Text(answer["answer"]), 2)
+    print_indented(console, Text(answer["answer"]), 2)
     console.print()
     cited: dict[int, list[dict[str, Any]]] = {}
     for citation in answer["citations"]:
@@ -65,7 +66,7 @@ def print_answer(answer: dict[str, Any]) -> None:
             style = _VERDICT_STYLES.get(citation["verdict"], "")
             verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
             line = Text.assemble(_quote(citation["quote"]), (verdict, style))
-            _print_indented(console, line, 6)
+            print_indented(console, line, 6)
     if cited:
         console.print()
     metadata = answer["metadata"]
@@ -84,7 +85,7 @@ def print_answer(answer: dict[str, Any]) -> None:
 
 def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:
     """Print what a search found."""
-    console = _console()
+    console = console_for_people()
     console.print(Text(query, style="bold"))
     console.print()
     if not documents:
@@ -96,13 +97,13 @@ def print_passages(query: str, documents: "list[Document]", warnings: list[str])
         console.print(heading, overflow="ellipsis", no_wrap=True)
         matches = document.meta.get("matches") or [{"start": 0, "end": _MAX_QUOTE}]
         text = (document.content or "")[matches[0]["start"] : matches[0]["end"]]
-        _print_indented(console, _quote(text), 6)
+        print_indented(console, _quote(text), 6)
     _print_warnings(console, warnings)
 
 
 def print_sources(sources: list[dict[str, Any]]) -> None:
     """Print what is in the library."""
-    console = _console()
+    console = console_for_people()
     if not sources:
         console.print("The library is empty. Put something in with: shiguan ingest PATH")
         return
@@ -130,11 +131,11 @@ def _share(done: int, total: int) -> str:
 
 def print_modes(modes: dict[str, dict[str, str]]) -> None:
     """Print deployments and modes with the comments that open their files."""
-    console = _console()
+    console = console_for_people()
     for deployment, descriptions in modes.items():
         console.print(Text(deployment, style="bold"))
         for description in descriptions.values():
-            _print_indented(console, Text(_reflowed(description)), 2)
+            print_indented(console, Text(_reflowed(description)), 2)
             console.print()
 
 
@@ -145,7 +146,7 @@ def _reflowed(comment: str) -> str:
 
 def print_ingest_summary(summary: dict[str, Any]) -> None:
     """Print what went in, what did not and why."""
-    console = _console()
+    console = console_for_people()
     _print_problems(console, summary["skipped"], summary["warnings"])
     if summary["other_files"]:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in summary["other_files"].items())
@@ -167,7 +168,7 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
 
 def track(items: list[Item], description: str) -> Iterator[Item]:
     """Show on a terminal how far a loop is."""
-    console = _console(stderr=True)
+    console = console_for_people(stderr=True)
     if not console.is_terminal:
         yield from items
         return
@@ -184,7 +185,7 @@ class IngestProgress:
 
     def __init__(self, files: list[Path], *, show: bool = True) -> None:
         self.files = files
-        self.console = _console(stderr=True)
+        self.console = console_for_people(stderr=True)
         self.show = show
         self._bar = _ingest_bar(self.console) if show and self.console.is_terminal else None
         self._file_task: TaskID | None = None
@@ -306,11 +307,11 @@ def _print_explained(console: Console, name: str, value: Any) -> None:
     console.print(Text(f"  {name}", style="bold magenta"))
     for entry in value if isinstance(value, list) else [value]:
         text = entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False, default=str)
-        _print_indented(console, Text(text), 6)
+        print_indented(console, Text(text), 6)
     console.print()
 
 
-def _print_indented(console: Console, text: Text, indent: int) -> None:
+def print_indented(console: Console, text: Text, indent: int) -> None:
     """Print wrapped text behind a margin, without the trailing blanks of a box: people copy from terminals."""
     for line in text.wrap(console, console.width - indent):
         line.rstrip()
@@ -348,16 +349,16 @@ def _short(name: str, width: int = 32) -> str:
 
 def _print_warnings(console: Console, warnings: Iterable[str]) -> None:
     for warning in warnings:
-        _print_indented(console, Text(f"note: {warning}", style="yellow"), 2)
+        print_indented(console, Text(f"note: {warning}", style="yellow"), 2)
 
 
 def _print_problems(console: Console, skipped: list[dict[str, str]], warnings: list[str]) -> None:
     for entry in skipped[:_MAX_LISTED]:
         text = f"skipped {entry['source']}: {entry['cause']}. {entry['next_step']}."
-        _print_indented(console, Text(text, style="red"), 0)
+        print_indented(console, Text(text, style="red"), 0)
     if len(skipped) > _MAX_LISTED:
         console.print(f"... and {len(skipped) - _MAX_LISTED:,} more; --json lists all.", style="red")
     for warning in warnings[:_MAX_LISTED]:
-        _print_indented(console, Text(f"note: {warning}", style="yellow"), 0)
+        print_indented(console, Text(f"note: {warning}", style="yellow"), 0)
     if len(warnings) > _MAX_LISTED:
         console.print(f"... and {len(warnings) - _MAX_LISTED:,} more notes; --json lists all.", style="yellow")

@@ -57,14 +57,12 @@ def _place(parent: Any) -> dict[str, Any]:
 
 
 def _print(question: str, found: "Attribution", expected: "ExpectedPassage", asked: list[str]) -> None:
-    from rich.console import Console
     from rich.text import Text
 
+    from shiguan.commands.terminal import console_for_people
     from shiguan.evaluation.attribution import LABELS
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=100, no_color=True)
+    console = console_for_people()
     console.print(Text(question, style="bold"))
     for query in asked:
         if query != question:

@@ -4,12 +4,14 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from haystack.tracing.tracer import NullSpan, Span, Tracer, enable_tracing, tracer
+
+Held = TypeVar("Held")
 
 _GRACE = 1.0
 """Seconds that a stopped run waits for its tasks to end."""
@@ -144,13 +146,17 @@ def current_watch() -> RunWatch | None:
 
 
 @contextmanager
-def watched(watch: RunWatch) -> Iterator[RunWatch]:
-    """Put everything inside the block, and the tasks and threads that it starts, under a watch."""
-    token = _watch.set(watch)
+def _holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
+    token = variable.set(value)
     try:
-        yield watch
+        yield value
     finally:
-        _watch.reset(token)
+        variable.reset(token)
+
+
+def watched(watch: RunWatch) -> AbstractContextManager[RunWatch]:
+    """Put everything inside the block, and the tasks and threads that it starts, under a watch."""
+    return _holding(_watch, watch)
 
 
 @contextmanager
@@ -216,26 +222,14 @@ _tally: ContextVar[LlmTally | None] = ContextVar("shiguan_llm_tally", default=No
 _place: ContextVar[ReplyCounter | None] = ContextVar("shiguan_replies_come_out", default=None)
 
 
-@contextmanager
-def tallied_llm_calls() -> Iterator[LlmTally]:
+def tallied_llm_calls() -> AbstractContextManager[LlmTally]:
     """Count the calls that are made inside the block, in whatever thread or task it starts; runs do not mix."""
-    tally = LlmTally()
-    token = _tally.set(tally)
-    try:
-        yield tally
-    finally:
-        _tally.reset(token)
+    return _holding(_tally, LlmTally())
 
 
-@contextmanager
-def counting_replies() -> Iterator[ReplyCounter]:
+def counting_replies() -> AbstractContextManager[ReplyCounter]:
     """Mark a place where replies come out."""
-    counter = ReplyCounter(_place.get())
-    token = _place.set(counter)
-    try:
-        yield counter
-    finally:
-        _place.reset(token)
+    return _holding(_place, ReplyCounter(_place.get()))
 
 
 _PROMPTS = frozenset({"messages", "prompt"})

@@ -1,6 +1,6 @@
 """States in one sentence what the person is after, to stand last in the prompt."""
 
-import re
+from dataclasses import dataclass
 from typing import Any
 
 from haystack import component
@@ -14,9 +14,9 @@ from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.history import LAST_TURNS, clean_history
 from shiguan.query.rewritten_questions import cleaned_question, fault_of_goal
 from shiguan.text.languages import detect_language
+from shiguan.text.sentences import sentence_spans
 
 _NO_LLM = "No LLM is configured: the goal is the question itself."
-_SENTENCE_END = re.compile(r"[。！？]|[.!?](?=\s|$)")
 _LONGEST_RAW_REPLY = 400
 
 
@@ -63,13 +63,9 @@ class GoalRestater:
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
         :returns: `goal`, one sentence or the question; `warnings`; `llm_calls`, 0 or 1.
         """
-        turns, warnings = clean_history(history, max_turns=LAST_TURNS)
-        if not turns or not query.strip() or self.chat_generator is None:
-            return {"goal": query, "warnings": warnings, "llm_calls": 0}
-        if not is_available(self.chat_generator):
-            return {"goal": query, "warnings": [*warnings, _NO_LLM], "llm_calls": 0}
-        reply = ask_llm(self.chat_generator, _prompt(query, turns), raise_on_failure=self.raise_on_failure)
-        return _read(reply, query, turns, warnings)
+        asked = self._asked(query, history)
+        reply = ask_llm(*asked.request, raise_on_failure=self.raise_on_failure) if asked.request else None
+        return _read(reply, query, asked)
 
     @component.output_types(goal=str, warnings=list[str], llm_calls=int)
     async def run_async(self, query: str, history: list[Any] | None = None) -> dict[str, Any]:
@@ -80,13 +76,26 @@ class GoalRestater:
         :param history: The turns before it.
         :returns: As `run`.
         """
+        asked = self._asked(query, history)
+        reply = await ask_llm_async(*asked.request, raise_on_failure=self.raise_on_failure) if asked.request else None
+        return _read(reply, query, asked)
+
+    def _asked(self, query: str, history: list[Any] | None) -> "_Asked":
         turns, warnings = clean_history(history, max_turns=LAST_TURNS)
         if not turns or not query.strip() or self.chat_generator is None:
-            return {"goal": query, "warnings": warnings, "llm_calls": 0}
+            return _Asked(turns, warnings)
         if not is_available(self.chat_generator):
-            return {"goal": query, "warnings": [*warnings, _NO_LLM], "llm_calls": 0}
-        reply = await ask_llm_async(self.chat_generator, _prompt(query, turns), raise_on_failure=self.raise_on_failure)
-        return _read(reply, query, turns, warnings)
+            return _Asked(turns, [*warnings, _NO_LLM])
+        return _Asked(turns, warnings, (self.chat_generator, _prompt(query, turns)))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a goal is made of: the turns, and the model with its prompt, if there is anything to ask one."""
+
+    turns: list[ChatMessage]
+    warnings: list[str]
+    request: tuple[ChatGenerator, list[ChatMessage]] | None = None
 
 
 def _prompt(query: str, turns: list[ChatMessage]) -> list[ChatMessage]:
@@ -98,15 +107,17 @@ def _prompt(query: str, turns: list[ChatMessage]) -> list[ChatMessage]:
     )
 
 
-def _read(reply: LlmReply, query: str, turns: list[ChatMessage], warnings: list[str]) -> dict[str, Any]:
+def _read(reply: LlmReply | None, query: str, asked: _Asked) -> dict[str, Any]:
+    if reply is None:
+        return {"goal": query, "warnings": asked.warnings, "llm_calls": 0}
     goal, fault = "", reply.failure
     if not fault:
         goal = _goal_in(reply.text)
-        fault = fault_of_goal(goal, query, "\n".join(turn.text or "" for turn in turns))
+        fault = fault_of_goal(goal, query, "\n".join(turn.text or "" for turn in asked.turns))
     if fault:
         warning = f"The goal was not restated ({fault}): it is the question itself."
-        return {"goal": query, "warnings": [*warnings, warning], "llm_calls": 1}
-    return {"goal": goal, "warnings": warnings, "llm_calls": 1}
+        return {"goal": query, "warnings": [*asked.warnings, warning], "llm_calls": 1}
+    return {"goal": goal, "warnings": asked.warnings, "llm_calls": 1}
 
 
 def _goal_in(reply: str) -> str:
@@ -117,5 +128,6 @@ def _goal_in(reply: str) -> str:
     if not isinstance(text, str):
         return ""
     line = neutral_text(cleaned_question(text))
-    end = _SENTENCE_END.search(line)
-    return line[: end.end()] if end else line
+    # A semicolon ends a Chinese sentence for retrieval, but not a goal.
+    ends = (end for _, end in sentence_spans(line) if line[end - 1] not in "；;")
+    return line[: next(ends, len(line))]

@@ -179,7 +179,9 @@ class MultiQueryHybridRetriever:
 
     def _joined(self, found: Sequence[_Found]) -> dict[str, Any]:
         lists = [
-            self.joiner.run(documents=[_averaged(one.by_words), standardized(one.by_vectors)])["documents"]
+            self.joiner.run(documents=[_averaged(one.by_words), standardized(one.by_vectors, one_spread=True)])[
+                "documents"
+            ]
             for one in found
         ]
         documents = lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"]

@@ -11,6 +11,9 @@ from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
 
+_SECOND = 0.3
+"""What a parent's second match is worth to it, as a share of its score."""
+
 
 @component
 class ParentDocumentFetcher:
@@ -18,8 +21,9 @@ class ParentDocumentFetcher:
     Gives the answer whole passages where retrieval matched single sentences.
 
     Stands after the fusion. Children are small so that they match precisely; the LLM reads their parents, which hold
-    one complete thought each. Parents come in the order of their best child, each with the spans that matched, so
-    that later stages know which sentences brought it here. A parent is fetched under the caller's filters and checked
+    one complete thought each. A parent's score is its best child's and .3 of its second's: where two of its places
+    match, one of them is less likely to have matched by accident. It carries the spans that matched, so that later
+    stages know which sentences brought it here. A parent is fetched under the caller's filters and checked
     against its children's tenant once more: an id that leads into another tenant's library finds nothing.
 
     Documents without a `parent_id` (a flat library, written without `ParentChildSplitter`) stand for themselves.
@@ -48,7 +52,7 @@ class ParentDocumentFetcher:
         :param documents: Children, best first, with `meta.parent_id`, `meta.start` and `meta.end`.
         :param filters: The filters that the children were found under, from `TenantFilter`.
         :param top_k: How many parents to return at most, for this call.
-        :returns: `documents`: parents, each with its best child's score and `meta.matches`, a list of
+        :returns: `documents`: parents, best first, each with its score and `meta.matches`, a list of
             `{"child_id", "start", "end", "score"}` in code points of the parent's content, best first; `warnings`.
         """
         limit = self.top_k if top_k is None else top_k
@@ -97,12 +101,17 @@ class ParentDocumentFetcher:
 
 
 def _families(children: Iterable[Document]) -> dict[str, list[Document]]:
-    """Group children by parent, parents in the order of their best child and children by score."""
+    """Group children by parent, both by score."""
     families: dict[str, list[Document]] = {}
     # The sort is stable: children without a score, or with the same one, keep the order they came in.
     for child in sorted(children, key=lambda child: -(child.score or 0.0)):
         families.setdefault(child.meta.get("parent_id") or child.id, []).append(child)
-    return families
+    return dict(sorted(families.items(), key=lambda family: -(_score(family[1]) or 0.0)))
+
+
+def _score(children: list[Document]) -> float | None:
+    second = children[1].score if len(children) > 1 else None
+    return children[0].score if second is None else (children[0].score or 0.0) + _SECOND * second
 
 
 def _with_matches(parent: Document, children: list[Document]) -> Document:
@@ -112,5 +121,5 @@ def _with_matches(parent: Document, children: list[Document]) -> Document:
     ]
     # Whole passages go through several components; sharing their text spares a copy of it at each.
     return SharedDocument(
-        id=parent.id, content=parent.content, score=children[0].score, meta={**parent.meta, "matches": matches}
+        id=parent.id, content=parent.content, score=_score(children), meta={**parent.meta, "matches": matches}
     )

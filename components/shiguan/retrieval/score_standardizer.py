@@ -24,6 +24,10 @@ class ScoreStandardizer:
     Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (ACM TOIS 2023), section 4,
     https://arxiv.org/abs/2210.11934. Scale and zero of a retriever's scores then play no part.
 
+    Passages of different languages are standardised side by side, each language from its own lowest: BM25 scores of
+    two vocabularies do not compare, and vectors of different languages lie farther apart than their meanings. What
+    stands out in its own language counts, whichever language the question has.
+
     Where all scores are equal, or there is one hit alone, there is no deviation to divide by. Each of them gets 2,
     what the better one of any two hits gets, so that being found still counts.
 
@@ -34,6 +38,15 @@ class ScoreStandardizer:
     ```
     """
 
+    def __init__(self, *, one_spread: bool = False) -> None:
+        """
+        Say whether scores of different languages have the same spread.
+
+        :param one_spread: Divide by one deviation, that of all scores from the mean of their language: for vectors,
+            whose cosines differ between languages by a shift only. Otherwise each language has its own: for words.
+        """
+        self.one_spread = one_spread
+
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         """
@@ -42,20 +55,35 @@ class ScoreStandardizer:
         :param documents: What one retriever found; one without a score counts as the lowest.
         :returns: `documents`, copies in the same order with scores from 0.
         """
-        return {"documents": standardized(documents)}
+        return {"documents": standardized(documents, one_spread=self.one_spread)}
 
 
-def standardized(documents: Sequence[Document]) -> list[Document]:
-    """Copy documents with their scores standardised over the list and shifted so that the lowest is 0."""
-    known = [document.score for document in documents if document.score is not None]
-    lowest = min(known, default=0.0)
-    scores = [lowest if document.score is None else document.score for document in documents]
-    if not scores:
-        return []
-    mean = fmean(scores)
-    spread = math.sqrt(fmean((score - mean) ** 2 for score in scores))
-    if spread <= _NOISE * max(abs(score) for score in scores):
-        return [replace(document, score=_WITHOUT_SPREAD) for document in documents]
-    return [
-        replace(document, score=(score - lowest) / spread) for document, score in zip(documents, scores, strict=True)
+def standardized(documents: Sequence[Document], *, one_spread: bool = False) -> list[Document]:
+    """Copy documents with their scores standardised within each language, shifted so that its lowest is 0."""
+    languages = [str(document.meta.get("language")) for document in documents]
+    lowest: dict[str, float] = {}
+    for document, language in zip(documents, languages, strict=True):
+        if document.score is not None:
+            lowest[language] = min(document.score, lowest.get(language, document.score))
+    above = [
+        0.0 if document.score is None else document.score - lowest[language]
+        for document, language in zip(documents, languages, strict=True)
     ]
+    lists: dict[str, list[float]] = {language: [] for language in languages}
+    for value, language in zip(above, languages, strict=True):
+        lists[language].append(value)
+    noise = {language: _NOISE * (abs(lowest.get(language, 0.0)) + max(values)) for language, values in lists.items()}
+    if one_spread:
+        spreads = dict.fromkeys(lists, _spread(*lists.values()))
+    else:
+        spreads = {language: _spread(values) for language, values in lists.items()}
+    return [
+        replace(document, score=value / spreads[language] if spreads[language] > noise[language] else _WITHOUT_SPREAD)
+        for document, value, language in zip(documents, above, languages, strict=True)
+    ]
+
+
+def _spread(*lists: list[float]) -> float:
+    """Give the deviation of scores from the mean of their own list."""
+    deviations = [value - mean for values in lists for mean in [fmean(values)] for value in values]
+    return math.sqrt(fmean(deviation**2 for deviation in deviations)) if deviations else 0.0

@@ -41,12 +41,8 @@ class Engine:
     def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
         self.settings = settings
         self.deployment = settings.deployment
-        known = list_modes()
-        if self.deployment not in known:
-            raise ConfigurationError(
-                f"There is no deployment `{self.deployment}`. Known deployments: {', '.join(known)}. Name one of these."
-            )
-        names = known[self.deployment] if modes is None else modes
+        # An unknown deployment is refused when its first mode is loaded.
+        names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
         self._runners = {mode: Runner(self.deployment, mode, data_dir=settings.data_dir) for mode in names}
 
     @property
@@ -204,26 +200,12 @@ class WrappedMode:
         tenant_id: str | None = None,
     ) -> dict[str, Any]:
         """Answer a question from the caller's documents."""
+        given = {name: value for name, value in locals().items() if name != "self"}
         principal = principal_of_request.get()
         if principal is None:
             raise ApiError("unauthenticated")
         try:
-            request = AnswerRequest.model_validate(
-                {
-                    "mode": self.mode,
-                    "query": query,
-                    "top_k": top_k,
-                    "temperature": temperature,
-                    "filters": filters,
-                    "conversation_id": conversation_id,
-                    "history": history,
-                    "include_sources": include_sources,
-                    "task": task,
-                    "profile": profile,
-                    "language": language,
-                    "tenant_id": tenant_id,
-                }
-            )
+            request = AnswerRequest.model_validate({"mode": self.mode, **given})
             check_tenant(principal, request.tenant_id)
             return await current_engine().ask(request, principal.tenant_id)
         except ValidationError as error:

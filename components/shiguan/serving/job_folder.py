@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from shiguan.resources import write_json
-from shiguan.stores.free_space import check_free_space
+from shiguan.resources import check_free_space, write_json
 
 _ID = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
 _KEPT_FINISHED = 1000

@@ -7,7 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ class KeyFile:
             records = self.read()
             for position, record in enumerate(records):
                 if record.id == key_id and record.revoked is None:
-                    records[position] = KeyRecord(**{**asdict(record), "revoked": _now()})
+                    records[position] = replace(record, revoked=_now())
                     self._write(records)
                     return records[position]
         raise RefusedError(f"There is no valid key `{key_id}` in {self.path}. `shiguan keys list` shows the ids.")

@@ -40,15 +40,8 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
 }
 # What is left aside with a warning, because many programs send it whether it matters or not.
 _IGNORED = (
-    "top_p",
-    "max_tokens",
-    "max_completion_tokens",
-    "presence_penalty",
-    "frequency_penalty",
-    "stop",
-    "seed",
-    "reasoning_effort",
-    "verbosity",
+    *("top_p", "max_tokens", "max_completion_tokens", "presence_penalty", "frequency_penalty"),
+    *("stop", "seed", "reasoning_effort", "verbosity"),
 )
 _LONGEST_TURN = 20_000
 _MOST_TURNS = 100

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.sse import format_sse_event
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Send
 
@@ -24,8 +23,10 @@ DONE = b"data: [DONE]\n\n"
 
 def sse(data: Mapping[str, Any], *, event: str | None = None, id: int | None = None) -> bytes:  # noqa: A002
     """Write one event."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return format_sse_event(data_str=text, event=event, id=None if id is None else str(id))
+    lines = [] if id is None else [f"id: {id}"]
+    lines += [] if event is None else [f"event: {event}"]
+    lines.append(f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}")
+    return ("\n".join(lines) + "\n\n").encode()
 
 
 class EventStreamResponse(StreamingResponse):

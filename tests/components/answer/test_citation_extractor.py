@@ -104,28 +104,6 @@ def test_offsets_of_a_cut_passage_are_those_of_the_stored_parent():
     assert FIRST[citation["start"] : citation["end"]] == citation["quote"] == "Guo Ziyi did not join him."
 
 
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("He had 150,000 men [1].", "supported"),
-        ("He had 200,000 men [1].", "contradicted"),
-        ("An Lushan rose in Fanyang in 756 [1].", "contradicted"),
-        ("Guo Ziyi joined him [1].", "contradicted"),
-        ("Shi Siming did not join him [1].", "contradicted"),
-        ("Whales sing in the sea [1].", "unsupported"),
-        ("安禄山反于范阳，众十五万。[2]", "supported"),
-        ("安禄山反于范阳，众二十万。[2]", "contradicted"),
-        ("755年，安禄山反于范阳。[2]", "supported"),
-        ("756年，安禄山反于范阳。[2]", "contradicted"),
-        ("鲸鱼在海里唱歌。[2]", "unsupported"),
-    ],
-)
-def test_verdicts_in_both_languages(text, verdict):
-    found = answer(text)
-    assert [citation["verdict"] for citation in found.meta["citations"]] == [verdict]
-    assert [claim["verdict"] for claim in found.meta["claims"]] == [verdict]
-
-
 @pytest.mark.parametrize("mark", ["[1]", "【1】", "[Source 1]", "[来源1]", "[doc_1]", "［１］", "[1, 1]", "[^1]"])
 def test_all_spellings_of_marks_are_written_alike(mark):
     assert answer(f"He had 150,000 men {mark}.").data == "He had 150,000 men [1]."
@@ -277,19 +255,6 @@ def test_a_reply_cut_off_at_its_limit_is_reported():
     assert "cut off" in CitationExtractor().run(replies=[reply], documents=sources())["warnings"][0]
 
 
-def test_failed_extraction_leaves_the_answer(monkeypatch):
-    def broken(*_):
-        raise RuntimeError("boom")
-
-    monkeypatch.setattr("shiguan.answer.citation_extractor.split_claims", broken)
-    result = extract("He had 150,000 men [1].")
-    assert result["answers"][0].data == "He had 150,000 men [1]."
-    assert result["answers"][0].meta["citations"] == []
-    assert "boom" in result["warnings"][0]
-    with pytest.raises(RuntimeError, match="boom"):
-        extract("x", raise_on_failure=True)
-
-
 def test_inputs_are_not_changed():
     documents = sources()
     before = [document.to_dict() for document in documents]
@@ -324,7 +289,7 @@ TEXTS = st.text() | st.text(alphabet="ab He had 150,000 men.安祿山反。 [1]�
 def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents, form):
     documents = [Document(id=str(at), content=text, meta={"number": at + 1}) for at, text in enumerate(contents)]
     messages = [ChatMessage.from_assistant(text) for text in replies]
-    result = CitationExtractor(form, raise_on_failure=True).run(replies=messages, documents=documents, query="q")
+    result = CitationExtractor(form).run(replies=messages, documents=documents, query="q")
     assert len(result["answers"]) == max(1, len(replies))
     for found in result["answers"]:
         assert found.data
@@ -348,9 +313,9 @@ def test_unknown_format_is_refused():
 
 
 def test_round_trip_keeps_the_settings():
-    extractor = CitationExtractor("html", mode="precise", raise_on_failure=True)
+    extractor = CitationExtractor("html", mode="precise")
     again = component_from_dict(CitationExtractor, component_to_dict(extractor, "c"), "c")
-    assert (again.format, again.mode, again.raise_on_failure) == ("html", "precise", True)
+    assert (again.format, again.mode) == ("html", "precise")
     pipeline = Pipeline()
     pipeline.add_component("citations", again)
     result = Pipeline.loads(pipeline.dumps()).run({"citations": {"replies": [], "documents": []}})

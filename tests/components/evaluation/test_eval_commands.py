@@ -92,9 +92,9 @@ def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch
 def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place, capsys):
     simple = pipeline_path("embedded", "simple").read_text(encoding="utf-8")
     broken = place / "broken.yml"
-    # Whatever is asked, it reads the record whose name comes first: `census`, which answers one question of the six.
+    # Whatever is asked, it reads the passage whose id comes first, which answers one question of the six.
     ranker = "components:\n  by_name:\n    type: haystack.components.rankers.meta_field.MetaFieldRanker\n"
-    ranker += "    init_parameters: {meta_field: record_id, sort_order: ascending, top_k: 1}\n"
+    ranker += "    init_parameters: {meta_field: parent_id, sort_order: ascending, top_k: 1}\n"
     broken.write_text(simple.replace("components:\n", ranker, 1).replace(
         "{sender: joiner.documents, receiver: parent_fetcher.documents}",
         "{sender: joiner.documents, receiver: by_name.documents}\n"

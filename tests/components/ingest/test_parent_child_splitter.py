@@ -10,9 +10,9 @@ from shiguan.errors import ModelMissingError
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
-from shiguan.models import token_counter
 
-SPLITTER = ParentChildSplitter()
+SIZES = {"child_min_tokens": 50, "child_max_tokens": 150}
+SPLITTER = ParentChildSplitter(**SIZES)
 # Ten tokens: nine Han characters and the stop.
 TEN = "玄宗幸蜀郭子儀守朔。"
 
@@ -255,7 +255,7 @@ def test_a_block_without_a_stamp_is_refused(missing):
     [
         {"parent_min_tokens": 0},
         {"parent_min_tokens": 800},
-        {"child_min_tokens": 150},
+        {"child_min_tokens": 180},
         {"child_min_tokens": 100, "child_max_tokens": 900},
     ],
 )
@@ -265,11 +265,11 @@ def test_ranges_that_cannot_work_are_refused(parameters):
 
 
 def test_a_missing_tokenizer_counts_characters_and_warns(monkeypatch):
-    def without_weights():
-        raise ModelMissingError("The weights are not installed.")
+    def missing():
+        raise ModelMissingError("The weights are not here.")
 
-    monkeypatch.setattr(token_counter, "tokenizer", without_weights)
-    result = ParentChildSplitter().run([block(TEN * 100)])
+    monkeypatch.setattr("shiguan.models.token_counter.tokenizer", missing)
+    result = split(block(TEN * 100), **SIZES)
     assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
     assert "characters" in result["warnings"][0]
 

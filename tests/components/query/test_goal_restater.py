@@ -64,6 +64,10 @@ GOOD = {
     "no JSON": (GOAL, GOAL),
     "labelled": (f"Output: {GOAL}", GOAL),
     "a second sentence": (json.dumps({"goal": f"{GOAL} He was called An Lushan."}), GOAL),
+    "a title's full stop": (
+        json.dumps({"goal": "The person wants to know how the son of Mr. Li died. He was killed."}),
+        "The person wants to know how the son of Mr. Li died.",
+    ),
     "two lines": ('{"goal": "The person wants to know\\nabout his son."}', "The person wants to know about his son."),
     "marks of a prompt": (
         '{"goal": "The person wants </sources> his son [3]"}',
@@ -74,7 +78,7 @@ GOOD = {
 
 @pytest.mark.parametrize(("reply", "goal"), GOOD.values(), ids=GOOD)
 def test_a_usable_reply_is_mended(stand_in_llm, reply, goal):
-    history = [*HISTORY, ChatMessage.from_user("3 sons")]
+    history = [*HISTORY, ChatMessage.from_user("3 sons of Mr. Li")]
     result = restater(stand_in_llm, reply).run(query=QUESTION, history=history)
     assert (result["goal"], result["warnings"]) == (goal, [])
 

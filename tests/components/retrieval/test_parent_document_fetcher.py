@@ -32,13 +32,23 @@ def store():
 def test_parents_come_in_the_order_of_their_best_child(store):
     children = [child("c1", "p2", 0.9), child("c2", "p1", 0.8, 4, 7), child("c3", "p2", 0.7, 8, 9)]
     documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"))["documents"]
-    assert [(document.id, document.score) for document in documents] == [("p2", 0.9), ("p1", 0.8)]
+    assert [(document.id, document.score) for document in documents] == [
+        ("p2", pytest.approx(0.9 + 0.3 * 0.7)),
+        ("p1", 0.8),
+    ]
     assert documents[0].meta["matches"] == [
         {"child_id": "c1", "start": 0, "end": 3, "score": 0.9},
         {"child_id": "c3", "start": 8, "end": 9, "score": 0.7},
     ]
     assert documents[0].content == "The whole of p2."
     assert documents[0].meta["source"] == "p2.txt"
+
+
+def test_two_matches_outweigh_a_slightly_better_one(store):
+    children = [child("c1", "p2", 0.9), child("c2", "p1", 0.8, 4, 7), child("c3", "p1", 0.6, 8, 9)]
+    documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"), top_k=1)["documents"]
+    # .8 + .3 * .6 = .98; a third match adds nothing.
+    assert [(document.id, document.score) for document in documents] == [("p1", pytest.approx(0.98))]
 
 
 def test_children_are_ordered_by_score_even_if_they_come_unordered(store):

@@ -47,6 +47,26 @@ def test_a_single_hit_by_words_still_lifts_a_passage():
     assert max(joined({"b": 3.0}, vectors), key=joined({"b": 3.0}, vectors).get) == "b"
 
 
+def test_each_language_is_standardised_from_its_own_lowest():
+    found = [
+        ("a", 12.0, "en"),
+        ("x", 8.0, "zh"),
+        ("b", 6.0, "en"),
+        ("y", 6.0, "zh"),
+        ("c", 0.0, "en"),
+        ("z", 3.0, "fr"),
+    ]
+    documents = [Document(id=name, content="", score=score, meta={"language": of}) for name, score, of in found]
+    own = {document.id: document.score for document in ScoreStandardizer().run(documents=documents)["documents"]}
+    sd = math.sqrt(24)
+    assert own == pytest.approx({"a": 12 / sd, "x": 2.0, "b": 6 / sd, "y": 0.0, "c": 0.0, "z": 2.0})
+    # One deviation for all: squares 36 + 0 + 36, 1 + 1 and 0 over six scores.
+    one = ScoreStandardizer(one_spread=True).run(documents=documents)["documents"]
+    sd = math.sqrt(74 / 6)
+    expected = {"a": 12 / sd, "x": 2 / sd, "b": 6 / sd, "y": 0.0, "c": 0.0, "z": 0.0}
+    assert {document.id: document.score for document in one} == pytest.approx(expected)
+
+
 def test_nothing_found_is_nothing_standardised():
     assert ScoreStandardizer().run(documents=[]) == {"documents": []}
 

@@ -5,10 +5,10 @@ from collections import namedtuple
 import pytest
 from haystack import Document
 
+from shiguan import resources
 from shiguan.errors import StoreFullError
-from shiguan.stores import free_space
+from shiguan.resources import FOR_OPENING, FOR_WRITING, check_free_space
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.stores.free_space import FOR_OPENING, FOR_WRITING, check_free_space
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -18,7 +18,7 @@ def free(monkeypatch):
     """Say how many bytes are free."""
 
     def set_free(count):
-        monkeypatch.setattr(free_space.shutil, "disk_usage", lambda _: Usage(10**12, 0, count))
+        monkeypatch.setattr(resources.shutil, "disk_usage", lambda _: Usage(10**12, 0, count))
 
     return set_free
 

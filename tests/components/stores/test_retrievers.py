@@ -158,6 +158,25 @@ def test_a_malformed_filter_is_an_error_whatever_the_question(filled):
             QdrantEdgeBM25Retriever(filled).run(query, filters={"operator": "AND"})
 
 
+def test_every_language_has_a_list_of_its_own(store):
+    def write(id_, text, vector, language):
+        meta = {"tenant_id": "one", "language": language}
+        store.write_documents([Document(id=id_, content=text, embedding=vector, meta=meta)])
+
+    for number in range(5):
+        write(f"e{number}", "army", [1.0, 0.1 * number], "en")
+    write("z1", "安禄山", [0.0, 1.0], "zh")
+    write("z2", "安禄山之军", [0.1, 1.0], "zh")
+    words, vectors = QdrantEdgeBM25Retriever(store, top_k=2), QdrantEdgeEmbeddingRetriever(store, top_k=2)
+    by_words = words.run("army, army, army, army of An Lushan", tenant("one"))["documents"]
+    assert {d.id for d in by_words} == {"e0", "e1", "z1", "z2"}
+    by_vectors = vectors.run([1.0, 0.0], tenant("one"))["documents"]
+    assert [d.id for d in by_vectors] == ["e0", "e1", "z2", "z1"]
+    # What states no language is in the second list, and ends the search.
+    write("n", "army", [0.9, 1.0], None)
+    assert [d.id for d in vectors.run([1.0, 0.0], tenant("one"))["documents"]] == ["e0", "e1", "n", "z2"]
+
+
 def test_top_k_is_for_this_call(filled):
     retriever = QdrantEdgeBM25Retriever(filled, top_k=2)
     assert len(retriever.run("army 书", ALL)["documents"]) == 2

@@ -13,6 +13,7 @@ import numpy as np
 from haystack.dataclasses import Document, SparseEmbedding
 from qdrant_edge import SparseVector
 
+from shiguan.text.sounds import sounds_of_names, sounds_of_text
 from shiguan.text.terms import term_index, terms
 
 # The payload of a point. The names are short because every point repeats them.
@@ -135,13 +136,19 @@ def decode_embedding(text: str) -> list[float]:
 
 
 def bm25_document_vector(texts: Iterable[str], k1: float, b: float, average_length: float) -> SparseVector | None:
-    """Give the document's side of BM25: the weight of each of its terms, without the IDF, which the engine knows."""
+    """
+    Give the document's side of BM25: the weight of each of its terms, without the IDF, which the engine knows.
+
+    How its Han characters sound is searched too, and does not count as length.
+    """
+    texts = list(texts)
     counts = Counter(index for text in texts for index in map(term_index, terms(text)))
     norm = k1 * (1 - b + b * counts.total() / average_length)
+    counts.update(index for text in texts for index in map(term_index, sounds_of_text(text)))
     return SparseVector(list(counts), [tf * (k1 + 1) / (tf + norm) for tf in counts.values()]) if counts else None
 
 
 def bm25_query_vector(query: str) -> SparseVector | None:
-    """Give the question's side of BM25: how often it has each term."""
-    counts = Counter(map(term_index, terms(query)))
+    """Give the question's side of BM25: how often it has each term, and the sounds of its names."""
+    counts = Counter(map(term_index, [*terms(query), *sounds_of_names(query)]))
     return SparseVector(list(counts), [float(count) for count in counts.values()]) if counts else None

@@ -1,6 +1,8 @@
 """Find children by the words of a question."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from haystack import component
@@ -8,6 +10,32 @@ from haystack.dataclasses import Document
 
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import require_filters
+
+# So many languages have lists of their own; all others share the last one.
+_MOST_LANGUAGES = 7
+
+
+def search_each_language(
+    search: Callable[..., list[Document]], *, filters: dict[str, Any], top_k: int, **arguments: Any
+) -> list[Document]:
+    """
+    Find the best of every language of the library, which one list would not hold.
+
+    A question's words and its vector are nearest to passages in its own language, so these fill a list to its end
+    wherever there are enough of them. While a list is full, the next one is searched without its commonest language.
+    """
+    found: dict[str, Document] = {}
+    known: list[Any] = []
+    condition = filters
+    while True:
+        documents = search(filters=condition, top_k=top_k, **arguments)
+        found |= {document.id: document for document in documents}
+        languages = Counter(document.meta.get("language") for document in documents)
+        if len(documents) < top_k or None in languages or len(known) == _MOST_LANGUAGES:
+            return sorted(found.values(), key=lambda document: (-(document.score or 0.0), document.id))
+        known.append(max(languages, key=languages.__getitem__))
+        others = {"field": "meta.language", "operator": "not in", "value": known}
+        condition = {"operator": "AND", "conditions": [filters, others]}
 
 
 @component
@@ -29,7 +57,7 @@ class QdrantEdgeBM25Retriever:
         Describe the search.
 
         :param document_store: The store, with BM25.
-        :param top_k: How many documents at most.
+        :param top_k: How many documents at most, in each language of the library.
         :raises ValueError: If `top_k` is not positive or the store is another one.
         """
         if not isinstance(document_store, QdrantEdgeDocumentStore):
@@ -50,12 +78,13 @@ class QdrantEdgeBM25Retriever:
 
         :param query: The question; one without words, or of stop words only, finds nothing.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
-        :param top_k: How many documents at most, for this call.
+        :param top_k: How many documents of a language at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """
-        return {"documents": self.document_store.bm25_retrieval(**self._arguments(query, filters, top_k))}
+        arguments = self._arguments(query, filters, top_k)
+        return {"documents": search_each_language(self.document_store.bm25_retrieval, **arguments)}
 
     @component.output_types(documents=list[Document])
     async def run_async(
@@ -66,7 +95,7 @@ class QdrantEdgeBM25Retriever:
 
         :param query: The question; one without words, or of stop words only, finds nothing.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
-        :param top_k: How many documents at most, for this call.
+        :param top_k: How many documents of a language at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.

@@ -15,7 +15,7 @@ from shiguan.stores.embedded.shards import Shard, open_shard
 from shiguan.stores.embedded.store_operations import StoreOperations
 from shiguan.tenants import TenantGuarded
 
-KEYWORD_FIELDS = ["tenant_id", "source_id", "parent_id", "file_id"]
+KEYWORD_FIELDS = ["tenant_id", "source_id", "parent_id", "file_id", "language"]
 """Meta fields that are indexed by default."""
 
 
@@ -81,7 +81,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, StoreOperations):
             of four collections that found as much as the true mean or more.
         :param bm25_fields: Meta fields whose text is indexed with the content, such as `title`; texts or lists of them.
         :param keyword_fields: Meta fields that are filtered often, the tenant's first; by default `tenant_id`,
-            `source_id`, `parent_id` and `file_id`.
+            `source_id`, `parent_id`, `file_id` and `language`.
         :param return_embedding: Whether `filter_documents` returns embeddings.
         :raises ValueError: If a parameter is out of its range.
         """

@@ -6,6 +6,7 @@ from typing import Any
 from haystack import component
 from haystack.dataclasses import Document
 
+from shiguan.stores.embedded.qdrant_edge_bm25_retriever import search_each_language
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import require_filters
 
@@ -29,7 +30,7 @@ class QdrantEdgeEmbeddingRetriever:
         Describe the search.
 
         :param document_store: The store, with vectors.
-        :param top_k: How many documents at most.
+        :param top_k: How many documents at most, in each language of the library.
         :raises ValueError: If `top_k` is not positive or the store is another one.
         """
         if not isinstance(document_store, QdrantEdgeDocumentStore):
@@ -50,7 +51,7 @@ class QdrantEdgeEmbeddingRetriever:
 
         :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
-        :param top_k: How many documents at most, for this call.
+        :param top_k: How many documents of a language at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says;
             `warnings`: a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
@@ -59,7 +60,7 @@ class QdrantEdgeEmbeddingRetriever:
         if not query_embedding:
             return {"documents": [], "warnings": []}
         arguments = self._arguments(query_embedding, filters, top_k)
-        documents = self.document_store.embedding_retrieval(**arguments)
+        documents = search_each_language(self.document_store.embedding_retrieval, **arguments)
         return {"documents": documents, "warnings": self.document_store.vector_warnings(arguments["filters"])}
 
     @component.output_types(documents=list[Document], warnings=list[str])
@@ -71,7 +72,7 @@ class QdrantEdgeEmbeddingRetriever:
 
         :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
-        :param top_k: How many documents at most, for this call.
+        :param top_k: How many documents of a language at most, for this call.
         :returns: `documents`: the best first, equal scores by id. Scores are as the store's `similarity` says;
             `warnings`: a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.

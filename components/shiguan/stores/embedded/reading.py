@@ -24,8 +24,8 @@ from shiguan.stores.embedded.filters import matches, names_embedding, translate
 from shiguan.text.shared_document import SharedDocument
 
 _PAGE = 1000
-# What the fetcher of parents needs of a child; their contents are not read.
-_NEEDED = ("parent_id", "tenant_id", "source_id", "start", "end", "position")
+# What the fetcher of parents and the standardiser of scores need of a child; contents are not read.
+_NEEDED = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
 _LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, _NEEDED)])
 _NOTHING = Filter(must=[HasIdCondition(set())])
 # Among more documents than this with the same score, the engine chooses which ones come first.

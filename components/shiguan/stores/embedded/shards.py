@@ -16,6 +16,7 @@ from haystack import logging
 from qdrant_edge import EdgeShard, Filter, KeywordIndexParams, Point, PointVectors, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
+from shiguan.resources import FOR_OPENING, check_free_space
 from shiguan.stores.embedded.hnsw_builder import BUILDING, HnswBuilder
 from shiguan.stores.embedded.points import DENSE, EMBEDDING, meta_path
 from shiguan.stores.embedded.reading import count_vectors
@@ -30,7 +31,6 @@ from shiguan.stores.embedded.shard_format import (
     read_record,
     write_record,
 )
-from shiguan.stores.free_space import FOR_OPENING, check_free_space
 
 logger = logging.getLogger(__name__)
 

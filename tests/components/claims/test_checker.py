@@ -1,0 +1,213 @@
+"""The one checker: what it says of a claim and of each mark, and that every mode, the stream and the evaluation agree."""
+
+import gzip
+import json
+
+import pytest
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.claims import split_claims
+from shiguan.evaluation.answer_metrics import score_citations
+from shiguan.grading.hallucination_grader import HallucinationGrader
+
+EN = (
+    "In the winter of 755 An Lushan rose in Fanyang. He had 150,000 men under him. Guo Ziyi did not join the rising. "
+    "The court fled to Chengdu in the following summer. Grain prices in the capital rose fourfold."
+)
+SALT = "The Salt Commission was set up in 758. It sold salt to licensed merchants."
+HORSES = "The rising was financed by horse traders."
+ZH = "天寶十四載十一月，安祿山反於范陽，眾十五萬。郭子儀，華州鄭縣人也。玄宗幸蜀，次馬嵬驛。史思明不從其命。"
+SIEGE = "至德二載冬，張巡守睢陽，城中糧盡。史思明不肯降。"
+PASSAGES = {1: EN, 2: SALT, 3: ZH, 4: SIEGE, 5: HORSES}
+YES, PART, NO, AGAINST = "supported", "partial", "unsupported", "contradicted"
+
+# A claim with its marks, its verdict, and what the passage of each mark says to it. A claim without a mark that a
+# passage supports is given that passage's.
+TABLE = [
+    # word for word
+    ("In the winter of 755 An Lushan rose in Fanyang [1].", YES, {1: YES}),
+    ("Guo Ziyi did not join the rising [1].", YES, {1: YES}),
+    ("It sold salt to licensed merchants.", YES, {2: YES}),
+    ("天寶十四載十一月，安祿山反於范陽，眾十五萬。[3]", YES, {3: YES}),
+    ("郭子儀，華州鄭縣人也。", YES, {3: YES}),
+    # in other words, another order, another script
+    ("An Lushan rose in Fanyang in 755 [1].", YES, {1: YES}),
+    ("He had a hundred and fifty thousand men under him [1].", YES, {1: YES}),
+    ("Grain prices rose fourfold in the capital.", YES, {1: YES}),
+    ("天宝十四载十一月，安禄山反于范阳，众十五万。[3]", YES, {3: YES}),
+    ("郭子仪是华州郑县人。[3]", YES, {3: YES}),
+    ("755年，安禄山反于范阳。[3]", YES, {3: YES}),
+    # numbers
+    ("He had 200,000 men under him [1].", AGAINST, {1: AGAINST}),
+    ("天宝十四载十一月，安禄山反于范阳，众二十万。[3]", NO, {3: NO}),
+    # dates
+    ("An Lushan rose in Fanyang in 756 [1].", AGAINST, {1: AGAINST}),
+    ("The Salt Commission was set up in 768 [2].", AGAINST, {2: AGAINST}),
+    ("756年，安禄山反于范阳。[3]", AGAINST, {3: AGAINST}),
+    ("天宝十三载十一月，安禄山反于范阳，众十五万。[3]", AGAINST, {3: AGAINST}),
+    ("天宝十四载十二月，安禄山反于范阳。[3]", AGAINST, {3: AGAINST}),
+    # seasons
+    ("In the summer of 755 An Lushan rose in Fanyang [1].", AGAINST, {1: AGAINST}),
+    ("An Lushan rose in Fanyang in the summer of 755 [1].", AGAINST, {1: AGAINST}),
+    ("至德二载夏，张巡守睢阳，城中粮尽。[4]", AGAINST, {4: AGAINST}),
+    ("张巡守睢阳，至德二载夏，城中粮尽。[4]", AGAINST, {4: AGAINST}),
+    # names
+    ("Li Guangbi did not join the rising [1].", AGAINST, {1: AGAINST}),
+    ("The court fled to Luoyang in the following summer [1].", AGAINST, {1: AGAINST}),
+    ("李光弼，華州鄭縣人也。[3]", AGAINST, {3: AGAINST}),
+    # negation
+    ("Guo Ziyi joined the rising [1].", AGAINST, {1: AGAINST}),
+    ("He did not have 150,000 men under him [1].", AGAINST, {1: AGAINST}),
+    ("史思明从其命。[3]", AGAINST, {3: AGAINST}),
+    ("史思明肯降。[4]", AGAINST, {4: AGAINST}),
+    ("史思明不肯降。[4]", YES, {4: YES}),
+    # opposites
+    ("Grain prices in the capital fell fourfold [1].", AGAINST, {1: AGAINST}),
+    ("The court fled to Chengdu in the following winter [1].", AGAINST, {1: AGAINST}),
+    # other matters
+    ("Whales are mammals [1].", NO, {1: NO}),
+    ("The price of tea fell in the far south.", NO, {}),
+    ("鲸鱼是哺乳动物。[3]", NO, {3: NO}),
+    ("李白醉酒后落水身亡，葬在采石矶。", NO, {}),
+    # two passages that support it only together
+    ("An Lushan rose in Fanyang, and the rising was financed by horse traders [1][5].", YES, {1: PART, 5: NO}),
+    ("郭子仪是华州郑县人，史思明不肯降。[3][4]", YES, {3: PART, 4: NO}),
+    # wrong marks: the claim is true, the mark is not
+    ("The Salt Commission was set up in 758 [1].", YES, {1: NO}),
+    ("In the winter of 755 An Lushan rose in Fanyang [2].", YES, {2: NO}),
+    ("史思明不肯降。[3]", YES, {3: PART}),
+    ("He had 150,000 men under him [1][2].", YES, {1: YES, 2: NO}),
+]
+
+
+def documents(passages=None):
+    return [Document(content=text, meta={"number": at}) for at, text in (passages or PASSAGES).items()]
+
+
+def cited(answer, *, passages=None, **more):
+    (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], documents(passages), **more)["answers"]
+    return found.meta
+
+
+@pytest.mark.parametrize(("text", "verdict", "marks"), TABLE)
+def test_all_modes_agree_on_the_claim_and_on_each_mark(text, verdict, marks):
+    graded = HallucinationGrader(max_attempts=1, on_unsupported="mark").run(
+        [ChatMessage.from_assistant(text)], documents()
+    )["verdicts"]
+    simple, precise = cited(text), cited(text, verdicts=graded)
+    stream = ClaimStream(documents())
+    stream.add(text)
+    streamed = stream.finished(last=True)
+    checked = ClaimChecker(PASSAGES).check(split_claims(text))
+    verdicts = {
+        "checker": [one.support.verdict for one in checked],
+        "grader": [one["verdict"] for one in graded],
+        "simple": [one["verdict"] for one in simple["claims"]],
+        "precise": [one["verdict"] for one in precise["claims"]],
+        "stream": [one["verdict"] for one in streamed],
+    }
+    assert verdicts == {name: [verdict] for name in verdicts}
+    for name, found in (("simple", simple), ("stream", streamed[0])):
+        assert {one["number"]: one["verdict"] for one in found["citations"]} == marks, name
+    # Where the grader names this passage, its verdict is about all of them.
+    assert [one["number"] for one in precise["citations"]] == list(marks)
+    numbers = [number for claim in split_claims(text).claims for number in claim.numbers]
+    together = YES in marks.values() or (len(marks) > 1 and verdict == YES)
+    assert score_citations(text, PASSAGES).recalled == bool(numbers and together)
+
+
+@pytest.mark.parametrize(("text", "verdict", "marks"), TABLE[::3])
+def test_a_verdict_does_not_depend_on_the_rest_of_the_answer(text, verdict, marks):
+    answer = f"Whales sing in the sea at night. {text} The Salt Commission was set up in 758 [2]."
+    found = cited(answer)
+    assert found["claims"][1]["verdict"] == verdict
+    checked = ClaimChecker(PASSAGES).check(split_claims(answer))
+    assert [one.support.verdict for one in checked] == [one["verdict"] for one in found["claims"]]
+
+
+def test_a_graders_verdict_counts_and_a_mark_of_another_passage_keeps_its_own():
+    text = "The commander turned upon the dynasty [1][2]."
+    verdict = {
+        "text": "The commander turned upon the dynasty.",
+        "verdict": YES,
+        "score": 0.9,
+        "reason": "a judge said so",
+    }
+    verdict |= {"number": 1, "support": {"start": 0, "end": 47}}
+    found = cited(text, verdicts=[verdict])
+    assert [(one["verdict"], one["score"], one["reason"]) for one in found["claims"]] == [(YES, 0.9, "a judge said so")]
+    assert [(one["number"], one["verdict"]) for one in found["citations"]] == [(1, YES), (2, NO)]
+    assert found["citations"][0]["quote"] == "In the winter of 755 An Lushan rose in Fanyang."
+
+
+def test_a_graded_claim_without_a_mark_gets_that_of_its_passage():
+    verdict = {
+        "text": "The commander turned.",
+        "verdict": YES,
+        "score": 0.9,
+        "reason": "",
+        "number": 1,
+        "support": None,
+    }
+    assert [one["number"] for one in cited("The commander turned.", verdicts=[verdict])["citations"]] == [1]
+    unsupported = {**verdict, "verdict": NO}
+    assert cited("The commander turned.", verdicts=[unsupported])["citations"] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["I hope this helps! [1]", "The sources do not name his mother [1].", "Shall I go on? [1]"]
+)
+def test_what_states_nothing_has_no_verdict_and_no_mark(text):
+    answer = f"It sold salt to licensed merchants [2].\n\n{text}"
+    (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], documents())["answers"]
+    assert found.data == answer.replace(" [1]", "")
+    assert [one["text"] for one in found.meta["claims"]] == ["It sold salt to licensed merchants [2]."]
+    assert [one["number"] for one in found.meta["citations"]] == [2]
+
+
+def test_a_claim_in_another_language_is_compared_by_its_numbers():
+    assert [one["verdict"] for one in cited("安禄山的军队有十五万人。[1]", passages={1: EN})["claims"]] == [PART]
+    assert [one["verdict"] for one in cited("安禄山的军队有九十万人。[1]", passages={1: EN})["claims"]] == [NO]
+
+
+def test_the_span_is_the_whole_sentence_or_sentences():
+    (citation,) = cited("Grain prices rose fourfold [1].")["citations"]
+    assert citation["quote"] == "Grain prices in the capital rose fourfold."
+    (citation,) = cited("An Lushan rose in Fanyang with 150,000 men [1].")["citations"]
+    assert citation["quote"] == EN[: EN.index(" Guo")]
+
+
+@given(st.text(), st.text() | st.text(alphabet="ab cd.。史安祿山十一23 不not"))
+def test_any_claim_and_passage_give_a_valid_span(claim, passage):
+    found = ClaimChecker({1: passage}).relation(claim, 1)
+    assert 0 <= found.start <= found.end <= len(passage)
+    assert 0.0 <= found.score <= 1.0
+    assert 0.0 <= found.similarity <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data, language):
+    with gzip.open(public_data / "evidence_expmrc" / f"{language}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+
+    def is_supported(claim, source):
+        return all(one.support.verdict == YES for one in ClaimChecker({1: source}).check(split_claims(claim)))
+
+    alarms = [not is_supported(row["evidences"][0]["text"], row["source"]) for row in rows]
+    assert sum(alarms) <= 0.05 * len(rows)
+    changed = []
+    for row in rows:
+        claim = row["evidences"][0]["text"]
+        digits = [at for at, character in enumerate(claim) if character in "12345678"]
+        if digits:
+            at = digits[0]
+            other = claim[:at] + str(int(claim[at]) + 1) + claim[at + 1 :]
+            changed.append(not is_supported(other, row["source"]))
+    assert len(changed) > 50
+    assert sum(changed) >= 0.95 * len(changed)
