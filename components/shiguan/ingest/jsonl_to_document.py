@@ -13,6 +13,7 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
+from shiguan.ingest.archives import MAX_UNPACKED_BYTES
 from shiguan.text.shared_document import SharedDocument
 
 _FIELDS = frozenset({"id", "title", "text", "meta"})
@@ -23,6 +24,9 @@ RESERVED = frozenset(
 """Meta keys that are ours; a row's own value under such a name is kept as `user_<name>`."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LONGEST_ROW = 16 * 1024 * 1024
+# So many rows of a file are named in `skipped` one by one, the rest as a number.
+_REPORTED = 100
 _CHUNK = 1 << 20
 _RATIO = 100
 # Below this size a high ratio is harmless.
@@ -35,8 +39,9 @@ class JSONLToDocument:
     Reads `.jsonl` and `.jsonl.gz` files with one object `{"id", "title", "text", "meta"}` a line.
 
     Every row is a source of its own: its id is kept as `meta.record_id`, its text unchanged, and what stands in its
-    `meta` under its own names, so that filters find it. A row that cannot be used is named with its line in `skipped`
-    and the others go in; a compressed file that is damaged or unpacks beyond the limits is refused as a whole.
+    `meta` under its own names, so that filters find it. A row that cannot be used, or is longer than 16 MiB, is named
+    with its line in `skipped`, a hundred of a file at most, and the others go in; a compressed file that is damaged or
+    unpacks beyond 512 MiB or a hundredfold is refused as a whole.
 
     Example:
     ```python
@@ -44,32 +49,6 @@ class JSONLToDocument:
     JSONLToDocument().run([source])["documents"][0].meta["record_id"]   # "7"
     ```
     """
-
-    def __init__(
-        self,
-        max_row_bytes: int = 16 * 1024 * 1024,
-        *,
-        max_unpacked_bytes: int = 512 * 1024 * 1024,
-        max_reported: int = 100,
-    ) -> None:
-        """
-        Keep the limits.
-
-        :param max_row_bytes: Longer rows are left out.
-        :param max_unpacked_bytes: Compressed files that unpack to more are refused.
-        :param max_reported: So many rows of a file are named in `skipped` one by one, the rest as a number.
-        :raises ValueError: If a limit is not positive.
-        """
-        for name, value in (
-            ("max_row_bytes", max_row_bytes),
-            ("max_unpacked_bytes", max_unpacked_bytes),
-            ("max_reported", max_reported),
-        ):
-            if value < 1:
-                raise ValueError(f"`{name}` must be positive, got {value}.")
-        self.max_row_bytes = max_row_bytes
-        self.max_unpacked_bytes = max_unpacked_bytes
-        self.max_reported = max_reported
 
     @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
     def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
@@ -97,7 +76,7 @@ class JSONLToDocument:
             if not rows and not faults:
                 faults = [("the file holds no rows", "Write one object a line")]
             documents += rows
-            skipped += _capped(faults, base["source"], self.max_reported)
+            skipped += _capped(faults, base["source"], _REPORTED)
             warnings += [
                 f"{base['source']}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as "
                 f"`user_{key}`."
@@ -112,7 +91,7 @@ class JSONLToDocument:
         lines_of: dict[str, int] = {}
         for number, line in enumerate(self._lines(data, base["source"]), start=1):
             try:
-                row = _parse(line, self.max_row_bytes)
+                row = _parse(line, _LONGEST_ROW)
                 if row is None:
                     continue
                 record = _record_id(row)
@@ -146,18 +125,18 @@ class JSONLToDocument:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
                 while chunk := file.read(_CHUNK):
                     total += len(chunk)
-                    if total > self.max_unpacked_bytes or (total > _RATIO_FLOOR and total > _RATIO * len(data)):
+                    if total > MAX_UNPACKED_BYTES or (total > _RATIO_FLOOR and total > _RATIO * len(data)):
                         raise SourceError(
                             source,
-                            f"it unpacks to more than {self.max_unpacked_bytes // 2**20} MiB or a hundredfold",
+                            f"it unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or a hundredfold",
                             "Split it into smaller files",
                         )
                     *lines, rest = (rest + chunk).split(b"\n")
                     yield from lines
-                    if len(rest) > self.max_row_bytes:
+                    if len(rest) > _LONGEST_ROW:
                         # One row without end would be copied again with every chunk.
                         raise SourceError(
-                            source, f"a row is longer than {self.max_row_bytes:,} bytes", "Split it into several rows"
+                            source, f"a row is longer than {_LONGEST_ROW:,} bytes", "Split it into several rows"
                         )
         except (OSError, EOFError, zlib.error) as error:
             raise SourceError(source, f"the gzip archive is damaged ({error})", "Copy or download it again") from error

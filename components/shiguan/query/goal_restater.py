@@ -11,7 +11,7 @@ from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, wa
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.history import clean_history
+from shiguan.query.history import LAST_TURNS, clean_history
 from shiguan.query.rewritten_questions import cleaned_question, fault_of_goal
 from shiguan.text.languages import detect_language
 from shiguan.text.sentences import sentence_spans
@@ -40,21 +40,14 @@ class GoalRestater:
     ```
     """
 
-    def __init__(
-        self, chat_generator: ChatGenerator | None = None, *, max_turns: int = 6, raise_on_failure: bool = False
-    ) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None, *, raise_on_failure: bool = False) -> None:
         """
-        Set how much of a conversation is read.
+        Set who is asked.
 
         :param chat_generator: The model; None for none.
-        :param max_turns: How many of the last turns count.
         :param raise_on_failure: Let an error of the model through.
-        :raises ValueError: If `max_turns` is not positive.
         """
-        if max_turns < 1:
-            raise ValueError(f"`max_turns` must be positive, got {max_turns}.")
         self.chat_generator = chat_generator
-        self.max_turns = max_turns
         self.raise_on_failure = raise_on_failure
 
     def warm_up(self) -> None:
@@ -88,7 +81,7 @@ class GoalRestater:
         return _read(reply, query, asked)
 
     def _asked(self, query: str, history: list[Any] | None) -> "_Asked":
-        turns, warnings = clean_history(history, max_turns=self.max_turns)
+        turns, warnings = clean_history(history, max_turns=LAST_TURNS)
         if not turns or not query.strip() or self.chat_generator is None:
             return _Asked(turns, warnings)
         if not is_available(self.chat_generator):

@@ -13,6 +13,9 @@ from shiguan.text.question_shapes import question_subject
 from shiguan.text.rarity import rarity
 from shiguan.text.terms import terms
 
+LAST_TURNS = 6
+"""A follow-up is read with so many of the last turns."""
+
 _SPEAKERS = ("user", "assistant")
 _LONGEST_TURN = 2_000
 _MOST_TURNS = 20

@@ -18,6 +18,8 @@ from shiguan.text.languages import detect_language
 
 _NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
 _MOST_PASSAGES = 8
+# A passage is cut to so many characters.
+_LONGEST_PASSAGE = 1200
 
 
 @component
@@ -60,7 +62,6 @@ class HyDEEmbedder:
         n_passages: int = 1,
         style: str = "",
         use_hyde: bool = True,
-        max_characters: int = 1200,
         generation_kwargs: dict[str, Any] | None = None,
         raise_on_failure: bool = False,
     ) -> None:
@@ -73,22 +74,18 @@ class HyDEEmbedder:
         :param n_passages: How many passages are imagined; a call each.
         :param style: How the library is written, in words, such as "classical Chinese, as in the dynastic histories".
         :param use_hyde: What `run` does when it is not told.
-        :param max_characters: A passage is cut to so many.
         :param generation_kwargs: For these calls, such as `{"temperature": 0.7}`.
         :param raise_on_failure: Let an error of the model through.
-        :raises ValueError: If a number is out of its range.
+        :raises ValueError: If `n_passages` is out of its range.
         """
         if not 1 <= n_passages <= _MOST_PASSAGES:
             raise ValueError(f"`n_passages` must lie between 1 and {_MOST_PASSAGES}, got {n_passages}.")
-        if max_characters < 1:
-            raise ValueError(f"`max_characters` must be positive, got {max_characters}.")
         self.text_embedder = text_embedder
         self.document_embedder = document_embedder
         self.chat_generator = chat_generator
         self.n_passages = n_passages
         self.style = style
         self.use_hyde = use_hyde
-        self.max_characters = max_characters
         self.generation_kwargs = generation_kwargs
         self.raise_on_failure = raise_on_failure
 
@@ -106,7 +103,6 @@ class HyDEEmbedder:
             n_passages=self.n_passages,
             style=self.style,
             use_hyde=self.use_hyde,
-            max_characters=self.max_characters,
             generation_kwargs=self.generation_kwargs,
             raise_on_failure=self.raise_on_failure,
         )
@@ -198,7 +194,7 @@ class HyDEEmbedder:
         )
 
     def _passages(self, replies: list[LlmReply]) -> tuple[list[str], list[str]]:
-        passages = [passage for reply in replies if (passage := cleaned_passage(reply.text, self.max_characters))]
+        passages = [passage for reply in replies if (passage := cleaned_passage(reply.text, _LONGEST_PASSAGE))]
         passages = list(dict.fromkeys(passages))
         if passages:
             return passages, []

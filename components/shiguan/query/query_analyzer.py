@@ -21,6 +21,8 @@ from shiguan.query.question_analysis import (
     with_model_reply,
 )
 
+# From this complexity on a hypothetical passage is worth its call.
+_HYDE_FROM = 6
 _NO_LLM = "No LLM is configured: the question was analysed by rules alone."
 
 
@@ -56,32 +58,15 @@ class QueryAnalyzer:
         self,
         chat_generator: ChatGenerator | None = None,
         *,
-        direct_until: int = 3,
-        hyde_from: int = 6,
-        decompose_from: int = 7,
         raise_on_failure: bool = False,
     ) -> None:
         """
-        Set the thresholds.
+        Set who is asked.
 
         :param chat_generator: A model to ask for its opinion; None for the rules alone.
-        :param direct_until: Up to this complexity a question is searched as it is.
-        :param hyde_from: From this complexity on a hypothetical passage is worth its call.
-        :param decompose_from: From this complexity on a question is taken apart.
         :param raise_on_failure: Let an error of the model through; otherwise the rules' analysis and a warning.
-        :raises ValueError: If a threshold is outside 0 to 11.
         """
-        for name, value in (
-            ("direct_until", direct_until),
-            ("hyde_from", hyde_from),
-            ("decompose_from", decompose_from),
-        ):
-            if not 0 <= value <= 11:
-                raise ValueError(f"`{name}` must lie between 0 (always) and 11 (never), got {value}.")
         self.chat_generator = chat_generator
-        self.direct_until = direct_until
-        self.hyde_from = hyde_from
-        self.decompose_from = decompose_from
         self.raise_on_failure = raise_on_failure
 
     def warm_up(self) -> None:
@@ -159,7 +144,7 @@ class QueryAnalyzer:
     def _result(
         self, analysis: QuestionAnalysis, query: str, turns: list[ChatMessage], warnings: list[str], calls: int
     ) -> dict[str, Any]:
-        use_hyde = analysis.imaginable and analysis.complexity >= self.hyde_from
+        use_hyde = analysis.imaginable and analysis.complexity >= _HYDE_FROM
         if needs_context(query, has_history=bool(turns)):
             method = "contextualize"
         else:
@@ -168,8 +153,6 @@ class QueryAnalyzer:
                 analysis.complexity,
                 task=analysis.task,
                 imaginable=analysis.imaginable,
-                direct_until=self.direct_until,
-                decompose_from=self.decompose_from,
             )
         fields = analysis.as_dict()
         reasons = fields.pop("reasons")

@@ -11,12 +11,13 @@ from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, wa
 from shiguan.llm.json_replies import json_object, json_strings
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.history import clean_history, salient_terms
+from shiguan.query.history import LAST_TURNS, clean_history, salient_terms
 from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of, needs_context
 from shiguan.query.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
 
 _ON_FAILURE = ("original", "join", "terms")
 _LONGEST_RAW_REPLY = 300
+_QUERIES = 3
 _STEP_BACK_QUERIES = 1
 _SUB_QUESTIONS = 4
 _EXPANSION_TERMS = 8
@@ -46,7 +47,7 @@ class QueryRewriter:
     among the queries; a follow-up that leans on the conversation is first made to stand alone, in the same call.
 
     - `none`: the question as it is
-    - `multi_query`: the question and `n_queries` others, from different angles (RAG-Fusion)
+    - `multi_query`: the question and three others, from different angles (RAG-Fusion)
     - `step_back`: and a more general question (Zheng et al. 2023, Take a Step Back, https://arxiv.org/abs/2310.06117)
     - `decompose`: and two to four sub-questions
     - `expand`: and the question with synonyms and aliases appended
@@ -75,9 +76,7 @@ class QueryRewriter:
         chat_generator: ChatGenerator | None = None,
         *,
         method: str = "auto",
-        n_queries: int = 3,
         persona: str = "",
-        max_turns: int = 6,
         on_failure: str = "original",
         raise_on_failure: bool = False,
     ) -> None:
@@ -86,10 +85,8 @@ class QueryRewriter:
 
         :param chat_generator: The model; None for none.
         :param method: One of the methods above for every question, or `auto`.
-        :param n_queries: How many queries `multi_query` adds.
         :param persona: A sentence on who writes the queries, such as "You are a scholar of Tang law."; empty for a
             librarian.
-        :param max_turns: How many of the last turns a follow-up is read with.
         :param on_failure: `original`, `join` or `terms`: what a follow-up that could not be reworded is searched with.
         :param raise_on_failure: Let an error of the model through.
         :raises ValueError: If a value is not one of those.
@@ -98,14 +95,9 @@ class QueryRewriter:
             raise ValueError(f"`method` must be auto or one of {', '.join(METHODS)}, got {method!r}.")
         if on_failure not in _ON_FAILURE:
             raise ValueError(f"`on_failure` must be one of {', '.join(_ON_FAILURE)}, got {on_failure!r}.")
-        for name, value in (("n_queries", n_queries), ("max_turns", max_turns)):
-            if value < 1:
-                raise ValueError(f"`{name}` must be positive, got {value}.")
         self.chat_generator = chat_generator
         self.method = method
-        self.n_queries = n_queries
         self.persona = persona
-        self.max_turns = max_turns
         self.on_failure = on_failure
         self.raise_on_failure = raise_on_failure
 
@@ -172,7 +164,7 @@ class QueryRewriter:
         wanted = self.method if method is None else method
         if wanted not in (*METHODS, "auto"):
             raise ValueError(f"`method` must be auto or one of {', '.join(METHODS)}, got {wanted!r}.")
-        turns, warnings = clean_history(history, max_turns=self.max_turns)
+        turns, warnings = clean_history(history, max_turns=LAST_TURNS)
         if not query.strip():
             return _Plan(query, "none", warnings=warnings)
         # Every method but a plain `none` reads a follow-up with its history: its words alone would find nothing.
@@ -191,7 +183,7 @@ class QueryRewriter:
             query=neutral_text(plan.query),
             language=analyse_question(plan.query).language,
             method=plan.method,
-            count=counts.get(plan.method, self.n_queries),
+            count=counts.get(plan.method, _QUERIES),
             persona=self.persona,
             history=[{"role": turn.role.value, "text": turn.text} for turn in plan.turns],
         )
@@ -210,7 +202,7 @@ class QueryRewriter:
         if plan.method == "expand":
             queries = _expanded(question, found)
         else:
-            most = {"step_back": _STEP_BACK_QUERIES, "decompose": _SUB_QUESTIONS}.get(plan.method, self.n_queries)
+            most = {"step_back": _STEP_BACK_QUERIES, "decompose": _SUB_QUESTIONS}.get(plan.method, _QUERIES)
             queries = usable_queries(found, question, most=most)
         if not queries:
             warnings.append("The LLM sent no usable queries: the question was searched as it is.")

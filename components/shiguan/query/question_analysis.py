@@ -162,6 +162,8 @@ def _complexity_of(text: str, table: str, type_: QuestionType, *, plain: bool, c
     return max(1, min(10, base + len(reasons))), reasons
 
 
+# Up to this complexity a question is searched as it is, and from that on it is taken apart.
+_DIRECT_UNTIL, _DECOMPOSE_FROM = 3, 7
 METHODS = ("none", "multi_query", "step_back", "decompose", "expand", "contextualize")
 
 
@@ -171,13 +173,11 @@ def choose_method(
     *,
     task: str = "qa",
     imaginable: bool = True,
-    direct_until: int = 3,
-    decompose_from: int = 7,
 ) -> str:
     """Choose the method for a question that stands alone."""
-    if complexity <= direct_until or task == "code" or (task == "summarize" and not imaginable):
+    if complexity <= _DIRECT_UNTIL or task == "code" or (task == "summarize" and not imaginable):
         return "none"
-    if type_ == "multi_hop" or complexity >= decompose_from:
+    if type_ == "multi_hop" or complexity >= _DECOMPOSE_FROM:
         return "decompose"
     if type_ in ("comparison", "aggregation", "open_ended"):
         return "multi_query"

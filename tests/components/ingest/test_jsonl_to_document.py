@@ -5,14 +5,15 @@ import pytest
 from haystack import Pipeline
 from haystack.dataclasses import ByteStream
 
+from shiguan.ingest import jsonl_to_document
 from shiguan.ingest.jsonl_to_document import JSONLToDocument
 
 GOOD = b'{"id": "good", "text": "In 755 he rebelled."}'
 
 
-def read(*lines, name="a.jsonl", **parameters):
+def read(*lines, name="a.jsonl"):
     data = b"\n".join(line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines)
-    return JSONLToDocument(**parameters).run([ByteStream(data, meta={"file_name": name})])
+    return JSONLToDocument().run([ByteStream(data, meta={"file_name": name})])
 
 
 def test_a_row_is_a_document_with_its_id_title_and_own_meta():
@@ -70,8 +71,9 @@ def test_a_bad_row_is_named_with_its_line_and_the_others_go_in(row, cause):
     assert [document.content for document in result["documents"]] == ["In 755 he rebelled.", "last"]
 
 
-def test_a_row_that_is_too_long_is_named():
-    result = read(GOOD, {"text": "x" * 200}, max_row_bytes=100)
+def test_a_row_that_is_too_long_is_named(monkeypatch):
+    monkeypatch.setattr(jsonl_to_document, "_LONGEST_ROW", 100)
+    result = read(GOOD, {"text": "x" * 200})
     assert "longer than 100 bytes" in result["skipped"][0]["cause"]
     assert len(result["documents"]) == 1
 
@@ -117,18 +119,17 @@ def test_a_bad_archive_is_refused_as_a_whole_and_the_others_go_in(data, cause):
     assert [document.meta["source"] for document in result["documents"]] == ["good.jsonl"]
 
 
-def test_a_row_without_end_is_refused_before_it_fills_the_memory():
+def test_a_row_without_end_is_refused_before_it_fills_the_memory(monkeypatch):
+    monkeypatch.setattr(jsonl_to_document, "_LONGEST_ROW", 1_000_000)
     data = gzip.compress(bytes(range(256)) * 40_000)
-    result = JSONLToDocument(max_row_bytes=1_000_000).run(
-        [ByteStream(data.replace(b"\n", b""), meta={"file_name": "a"})]
-    )
+    result = JSONLToDocument().run([ByteStream(data.replace(b"\n", b""), meta={"file_name": "a"})])
     assert result["documents"] == []
     assert len(result["skipped"]) == 1
 
 
 def test_many_bad_rows_are_counted_instead_of_listed():
-    result = read(*[b"broken"] * 12, max_reported=10)
-    assert len(result["skipped"]) == 11
+    result = read(*[b"broken"] * 102)
+    assert len(result["skipped"]) == 101
     assert result["skipped"][-1]["cause"] == "2 more rows could not be used"
 
 
@@ -144,14 +145,7 @@ def test_no_sources_give_no_documents():
     assert JSONLToDocument().run([]) == {"documents": [], "skipped": [], "warnings": []}
 
 
-@pytest.mark.parametrize("name", ["max_row_bytes", "max_unpacked_bytes", "max_reported"])
-def test_limits_that_are_not_positive_are_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be positive, got 0"):
-        JSONLToDocument(**{name: 0})
-
-
-def test_the_converter_comes_back_from_yaml_as_it_was():
+def test_the_converter_comes_back_from_yaml():
     pipeline = Pipeline()
-    pipeline.add_component("converter", JSONLToDocument(5, max_unpacked_bytes=6, max_reported=7))
-    again = Pipeline.loads(pipeline.dumps()).get_component("converter")
-    assert (again.max_row_bytes, again.max_unpacked_bytes, again.max_reported) == (5, 6, 7)
+    pipeline.add_component("converter", JSONLToDocument())
+    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("converter"), JSONLToDocument)

@@ -138,16 +138,11 @@ def test_async_twin_gives_the_same(stand_in_llm):
     assert asyncio.run(GoalRestater(UnavailableGenerator()).run_async(query=QUESTION, history=HISTORY))["warnings"]
 
 
-def test_max_turns_must_be_positive():
-    with pytest.raises(ValueError, match="`max_turns` must be positive, got 0"):
-        GoalRestater(max_turns=0)
-
-
 def test_round_trip():
     pipeline = Pipeline()
-    pipeline.add_component("goal", GoalRestater(ConfiguredChatGenerator("m"), max_turns=2, raise_on_failure=True))
+    pipeline.add_component("goal", GoalRestater(ConfiguredChatGenerator("m"), raise_on_failure=True))
     again = Pipeline.loads(pipeline.dumps()).get_component("goal")
-    assert (again.max_turns, again.raise_on_failure, again.chat_generator.model) == (2, True, "m")
+    assert (again.raise_on_failure, again.chat_generator.model) == (True, "m")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
