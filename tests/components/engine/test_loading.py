@@ -183,7 +183,9 @@ def test_unsafe_deserialization_of_haystack_is_refused(pipelines, monkeypatch):
 
 def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
     pipelines(
-        replaced(router={"type": "shiguan.query.query_analyzer.QueryAnalyzer", "init_parameters": {"hyde_from": 12}})
+        replaced(
+            router={"type": "shiguan.context.context_builder.ContextBuilder", "init_parameters": {"token_budget": -1}}
+        )
     )
     with pytest.raises(ConfigurationError, match=re.escape("`here/tiny` could not be built")):
         load_pipeline("here", "tiny")
