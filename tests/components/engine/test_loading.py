@@ -182,11 +182,12 @@ def test_unsafe_deserialization_of_haystack_is_refused(pipelines, monkeypatch):
 
 
 def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
-    pipelines(
-        replaced(
-            router={"type": "shiguan.context.context_builder.ContextBuilder", "init_parameters": {"token_budget": -1}}
-        )
-    )
+    llm = {
+        "type": "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator",
+        "init_parameters": {"max_retries": -1},
+    }
+    analyzer = {"type": "shiguan.query.query_analyzer.QueryAnalyzer", "init_parameters": {"chat_generator": llm}}
+    pipelines(replaced(router=analyzer))
     with pytest.raises(ConfigurationError, match=re.escape("`here/tiny` could not be built")):
         load_pipeline("here", "tiny")
 
