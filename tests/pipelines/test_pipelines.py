@@ -15,20 +15,28 @@ FILES = sorted(PIPELINES.glob("*/*.yml"))
 MODES = [path for path in FILES if path.stem != "index"]
 
 
+# The files of the servers name sentence-transformers models, whose components exist only with their extra.
+FOR_SERVERS = {"elasticsearch_qdrant": pytest.mark.transformers}
+
+
 def name(path):
     return f"{path.parent.name}/{path.stem}"
+
+
+def marked(paths):
+    return [pytest.param(path, id=name(path), marks=FOR_SERVERS.get(path.parent.name, ())) for path in paths]
 
 
 def definition(path):
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-@pytest.fixture(params=FILES, ids=name)
+@pytest.fixture(params=marked(FILES))
 def path(request):
     return request.param
 
 
-@pytest.fixture(params=MODES, ids=name)
+@pytest.fixture(params=marked(MODES))
 def mode(request):
     return request.param
 
@@ -178,7 +186,9 @@ WORDS = {"words": 30.0, "both": 29.0, "low": 1.0}
 VECTORS = {"both": 0.90, "vectors": 0.89, "far": 0.10}
 
 
-@pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
+@pytest.mark.parametrize(
+    "deployment", ["embedded", *(pytest.param(name, marks=mark) for name, mark in FOR_SERVERS.items())]
+)
 @pytest.mark.parametrize("join_mode", ["merge", "reciprocal_rank_fusion"])
 def test_rank_fusion_is_one_word_away_in_simple(deployment, join_mode, tmp_path):
     shipped = (PIPELINES / deployment / "simple.yml").read_text(encoding="utf-8")

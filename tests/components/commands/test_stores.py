@@ -110,6 +110,7 @@ def test_status_shows_counts_and_health(elasticsearch, qdrant, capsys):
     ]
 
 
+@pytest.mark.transformers  # the target names sentence-transformers models
 def test_a_copy_takes_every_tenant_and_embeds_anew(elasticsearch, qdrant, library, embedder, capsys):
     main(["stores", "init"])
     capsys.readouterr()
@@ -128,6 +129,7 @@ def test_a_copy_takes_every_tenant_and_embeds_anew(elasticsearch, qdrant, librar
     assert vectors[0].payload["content"] == "The 0. passage"
 
 
+@pytest.mark.transformers  # the target names sentence-transformers models
 def test_a_copy_that_was_interrupted_goes_on_where_it_was(elasticsearch, qdrant, library, embedder, capsys):
     main(["stores", "init"])
     bulks = []
@@ -155,6 +157,7 @@ def test_a_copy_that_was_interrupted_goes_on_where_it_was(elasticsearch, qdrant,
     assert len(embedder.embedded) == qdrant.local.count("shiguan-children").count == 600
 
 
+@pytest.mark.transformers  # the target names sentence-transformers models
 def test_a_copy_to_servers_that_were_not_prepared_says_so(elasticsearch, qdrant, library, embedder, capsys):
     assert main(["stores", "copy"]) == 1
     assert "Make it with `shiguan stores init`" in capsys.readouterr().err
@@ -165,6 +168,7 @@ def test_a_deployment_is_not_copied_to_itself():
         LibraryCopy("embedded", "embedded")
 
 
+@pytest.mark.transformers  # the target names sentence-transformers models
 def test_what_gets_lost_meanwhile_is_missing(elasticsearch, qdrant, library, embedder, capsys):
     main(["stores", "init"])
 
