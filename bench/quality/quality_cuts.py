@@ -35,16 +35,16 @@ def _sizes(parent: tuple[int, int], child: tuple[int, int]) -> dict[str, int]:
     }
 
 
-DEFAULT_CUT = Cut("parents 300-800, children 60-180", "default")
+DEFAULT_CUT = Cut("parents 300-800, children 50-150", "default")
 CUTS = (
     DEFAULT_CUT,
     # One size for what is matched and what is read: the plain chunks of most systems.
     Cut("chunks of 64-128", "chunks-128", _sizes((64, 128), (64, 128))),
     Cut("chunks of 192-256", "chunks-256", _sizes((192, 256), (192, 256))),
     Cut("chunks of 384-512", "chunks-512", _sizes((384, 512), (384, 512))),
-    Cut("parents 300-800, children 50-150", "small-children", _sizes((300, 800), (50, 150))),
+    Cut("parents 300-800, children 25-75", "small-children", _sizes((300, 800), (25, 75))),
     Cut("parents 300-800, children 100-250", "large-children", _sizes((300, 800), (100, 250))),
-    Cut("parents 150-400, children 60-180", "small-parents", _sizes((150, 400), (60, 180))),
+    Cut("parents 150-400, children 50-150", "small-parents", _sizes((150, 400), (50, 150))),
 )
 
 

@@ -64,8 +64,8 @@ class ParentChildSplitter:
         parent_min_tokens: int = 300,
         *,
         parent_max_tokens: int = 800,
-        child_min_tokens: int = 60,
-        child_max_tokens: int = 180,
+        child_min_tokens: int = 50,
+        child_max_tokens: int = 150,
     ) -> None:
         """
         Check and keep the sizes.

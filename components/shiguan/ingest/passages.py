@@ -42,7 +42,7 @@ class _Atom(NamedTuple):
 _PARAGRAPH, _LINE, _SENTENCE, _HEADING, _CLAUSE, _WORD, _TOKEN = range(7)
 _PARENT_COSTS = (0.0, 0.4, 1.0, 15.0, 60.0, 90.0, 150.0)
 _CHILD_COSTS = (0.0, 0.1, 0.2, 15.0, 60.0, 90.0, 150.0)
-# The size liked best, as a share of the way from the smallest to the largest: about 500 and 100 tokens by default.
+# The size liked best, as a share of the way from the smallest to the largest: about 500 and 85 tokens by default.
 _PARENT_TARGET = 0.4
 _CHILD_TARGET = 0.35
 
