@@ -59,7 +59,6 @@ def measured(tmp_path_factory):
         "fewer fused": variant(
             "fewer_fused",
             ("      top_k: 50\n\n  context_builder:", "      top_k: 45\n\n  context_builder:"),
-            ("ContextBuilder\n", "ContextBuilder\n    init_parameters: {order: stable}\n"),
         ),
     }
     with pytest.MonkeyPatch.context() as patch:
