@@ -10,6 +10,7 @@ from haystack import Document, GeneratedAnswer
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.questions import GoldPassage, Question
+from shiguan.retrieval.parent_document_fetcher import families_of
 from shiguan.text.han import fold_han
 
 
@@ -219,7 +220,7 @@ def _lost(
     if retrieved is not None:
         return retrieved
     if ranks["fetched"] is None:
-        families = list(dict.fromkeys(child.meta.get("parent_id") or child.id for child in trace.fused))
+        families = families_of(trace.fused)
         ranks_of = (rank for rank, family in enumerate(families, start=1) if family in expected.parent_ids)
         place = next(ranks_of, len(families) + 1)
         if place > sizes["fetched"]:

@@ -56,7 +56,7 @@ class ParentDocumentFetcher:
             `{"child_id", "start", "end", "score"}` in code points of the parent's content, best first; `warnings`.
         """
         limit = self.top_k if top_k is None else top_k
-        families = _families(documents)
+        families = families_of(documents)
         waiting = list(families)
         found: list[Document] = []
         asked = lost = foreign = 0
@@ -100,8 +100,8 @@ class ParentDocumentFetcher:
         return self.document_store.filter_documents({"operator": "AND", "conditions": [by_id, allowed]})
 
 
-def _families(children: Iterable[Document]) -> dict[str, list[Document]]:
-    """Group children by parent, both by score."""
+def families_of(children: Iterable[Document]) -> dict[str, list[Document]]:
+    """Group children by their parent, or by themselves where they have none; both in the order of their scores."""
     families: dict[str, list[Document]] = {}
     # The sort is stable: children without a score, or with the same one, keep the order they came in.
     for child in sorted(children, key=lambda child: -(child.score or 0.0)):

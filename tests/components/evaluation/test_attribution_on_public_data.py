@@ -2,8 +2,9 @@
 
 import gzip
 import json
+import math
 from collections import Counter
-from statistics import pstdev
+from statistics import fmean, pstdev
 
 import pytest
 
@@ -17,6 +18,8 @@ from shiguan.evaluation.traced_mode import TracedMode
 pytestmark = pytest.mark.slow
 READ = 2
 """Passages read of each question: few, since a retrieval that reads five misses next to nothing of these sets."""
+SECOND = 0.3
+"""What a passage's second match adds to it, as a share of its score."""
 
 
 def rows(path):
@@ -51,6 +54,21 @@ def english(data, folder):
     return paths
 
 
+def by_language(found, one_spread):
+    """Standardise a list within each language, above its lowest."""
+    groups = {}
+    for child in found:
+        groups.setdefault(child.meta["language"], []).append(child.score)
+    off = {language: [score - fmean(scores) for score in scores] for language, scores in groups.items()}
+    pooled = math.sqrt(fmean(gap * gap for gaps in off.values() for gap in gaps)) if found else 0.0
+    spreads = {language: pooled if one_spread else pstdev(scores) for language, scores in groups.items()}
+    lowest = {language: min(scores) for language, scores in groups.items()}
+    return [
+        (child.score - lowest[language]) / spreads[language] if spreads[language] else 2.0
+        for child, language in ((child, child.meta["language"]) for child in found)
+    ]
+
+
 def recomputed(runner, query, parents):
     """Name the stage from the two retrievers' lists, with the fusion and the families worked out anew."""
     part = runner.pipeline.get_component
@@ -63,16 +81,17 @@ def recomputed(runner, query, parents):
         return "not_found_by_either"
     scores = Counter()
     home = {}
-    for found in lists:
-        found_scores = [child.score for child in found]
-        spread = pstdev(found_scores)
-        for child in found:
-            scores[child.id] += (child.score - min(found_scores)) / spread if spread else 2.0
+    for found, one_spread in zip(lists, (False, True), strict=True):
+        for child, score in zip(found, by_language(found, one_spread), strict=True):
+            scores[child.id] += score / 2
             home[child.id] = child.meta["parent_id"]
-    fused = [home[name] for name, _ in scores.most_common(50)]
-    if not parents & set(fused):
+    family = {}
+    for name, score in scores.most_common(50):
+        family.setdefault(home[name], []).append(score)
+    if not parents & family.keys():
         return "fused_out"
-    if not parents & set(list(dict.fromkeys(fused))[:READ]):
+    worth = {parent: found[0] + SECOND * sum(found[1:2]) for parent, found in family.items()}
+    if not parents & set(sorted(worth, key=worth.__getitem__, reverse=True)[:READ]):
         return "ranked_out"
     return "read"
 
