@@ -179,7 +179,7 @@ class MultiQueryHybridRetriever:
 
     def _joined(self, found: Sequence[_Found]) -> dict[str, Any]:
         lists = [
-            self.joiner.run(documents=[_averaged(one.by_words), standardized(one.by_vectors, one_spread=True)])[
+            self.joiner.run(documents=[_averaged(one.by_words), standardized(one.by_vectors, compare_languages=True)])[
                 "documents"
             ]
             for one in found

@@ -1,9 +1,9 @@
 """Brings the scores of a retriever to a scale that all retrievers share."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
-from statistics import fmean
+from dataclasses import dataclass, replace
+from statistics import pstdev
+from typing import Self
 
 from haystack import Document, component
 
@@ -11,6 +11,8 @@ from haystack import Document, component
 _NOISE = 1e-6
 # What the better of two hits gets whatever their scores, for these lie one deviation each from their mean.
 _WITHOUT_SPREAD = 2.0
+# How steeply a language counts less whose best passage is farther from the question.
+_FALL = 4
 
 
 @component
@@ -38,14 +40,15 @@ class ScoreStandardizer:
     ```
     """
 
-    def __init__(self, *, one_spread: bool = False) -> None:
+    def __init__(self, *, compare_languages: bool = False) -> None:
         """
-        Say whether scores of different languages have the same spread.
+        Say whether scores of different languages compare.
 
-        :param one_spread: Divide by one deviation, that of all scores from the mean of their language: for vectors,
-            whose cosines differ between languages by a shift only. Otherwise each language has its own: for words.
+        :param compare_languages: Let a language whose best score is lower than another's count less, by the fourth
+            power of their ratio (docs/decisions/0012 has the numbers): for vectors, whose cosines compare. Otherwise
+            all count the same: for words, whose scores hang on the vocabulary.
         """
-        self.one_spread = one_spread
+        self.compare_languages = compare_languages
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
@@ -55,35 +58,42 @@ class ScoreStandardizer:
         :param documents: What one retriever found; one without a score counts as the lowest.
         :returns: `documents`, copies in the same order with scores from 0.
         """
-        return {"documents": standardized(documents, one_spread=self.one_spread)}
+        return {"documents": standardized(documents, compare_languages=self.compare_languages)}
 
 
-def standardized(documents: Sequence[Document], *, one_spread: bool = False) -> list[Document]:
+def standardized(documents: Sequence[Document], *, compare_languages: bool = False) -> list[Document]:
     """Copy documents with their scores standardised within each language, shifted so that its lowest is 0."""
     languages = [str(document.meta.get("language")) for document in documents]
-    lowest: dict[str, float] = {}
+    lists: dict[str, list[float | None]] = {language: [] for language in languages}
     for document, language in zip(documents, languages, strict=True):
-        if document.score is not None:
-            lowest[language] = min(document.score, lowest.get(language, document.score))
-    above = [
-        0.0 if document.score is None else document.score - lowest[language]
+        lists[language].append(document.score)
+    scales = {language: _Scale.of(scores) for language, scores in lists.items()}
+    nearest = max((scale.best for scale in scales.values()), default=0.0)
+    return [
+        replace(document, score=scales[language].standardized(document.score, nearest if compare_languages else None))
         for document, language in zip(documents, languages, strict=True)
     ]
-    lists: dict[str, list[float]] = {language: [] for language in languages}
-    for value, language in zip(above, languages, strict=True):
-        lists[language].append(value)
-    noise = {language: _NOISE * (abs(lowest.get(language, 0.0)) + max(values)) for language, values in lists.items()}
-    if one_spread:
-        spreads = dict.fromkeys(lists, _spread(*lists.values()))
-    else:
-        spreads = {language: _spread(values) for language, values in lists.items()}
-    return [
-        replace(document, score=value / spreads[language] if spreads[language] > noise[language] else _WITHOUT_SPREAD)
-        for document, value, language in zip(documents, above, languages, strict=True)
-    ]
 
 
-def _spread(*lists: list[float]) -> float:
-    """Give the deviation of scores from the mean of their own list."""
-    deviations = [value - mean for values in lists for mean in [fmean(values)] for value in values]
-    return math.sqrt(fmean(deviation**2 for deviation in deviations)) if deviations else 0.0
+@dataclass(frozen=True)
+class _Scale:
+    """What the scores of one language in one list are measured by."""
+
+    lowest: float
+    best: float
+    spread: float
+
+    @classmethod
+    def of(cls, scores: list[float | None]) -> Self:
+        """Measure scores, of which a missing one is as low as the lowest; a spread of noise is none."""
+        known = [score for score in scores if score is not None]
+        lowest, best = min(known, default=0.0), max(known, default=0.0)
+        spread = pstdev(lowest if score is None else score for score in scores)
+        return cls(lowest, best, spread if spread > _NOISE * max(abs(lowest), abs(best)) else 0.0)
+
+    def standardized(self, score: float | None, nearest: float | None) -> float:
+        """Give a score in deviations above the lowest, less where another language's best is nearer."""
+        above = self.lowest if score is None else score
+        value = (above - self.lowest) / self.spread if self.spread else _WITHOUT_SPREAD
+        far = nearest is not None and 0.0 < self.best < nearest
+        return value * (self.best / nearest) ** _FALL if far and nearest else value

@@ -2,9 +2,8 @@
 
 import gzip
 import json
-import math
 from collections import Counter
-from statistics import fmean, pstdev
+from statistics import pstdev
 
 import pytest
 
@@ -54,19 +53,18 @@ def english(data, folder):
     return paths
 
 
-def by_language(found, one_spread):
-    """Standardise a list within each language, above its lowest."""
+def by_language(found, comparing):
+    """Standardise a list within each language; where languages compare, one that is farther off counts less."""
     groups = {}
     for child in found:
         groups.setdefault(child.meta["language"], []).append(child.score)
-    off = {language: [score - fmean(scores) for score in scores] for language, scores in groups.items()}
-    pooled = math.sqrt(fmean(gap * gap for gaps in off.values() for gap in gaps)) if found else 0.0
-    spreads = {language: pooled if one_spread else pstdev(scores) for language, scores in groups.items()}
-    lowest = {language: min(scores) for language, scores in groups.items()}
-    return [
-        (child.score - lowest[language]) / spreads[language] if spreads[language] else 2.0
-        for child, language in ((child, child.meta["language"]) for child in found)
-    ]
+    nearest = max((max(scores) for scores in groups.values()), default=0.0)
+    standardised = []
+    for child in found:
+        scores = groups[child.meta["language"]]
+        value = (child.score - min(scores)) / pstdev(scores) if len(set(scores)) > 1 else 2.0
+        standardised.append(value * (max(scores) / nearest) ** 4 if comparing else value)
+    return standardised
 
 
 def recomputed(runner, query, parents):
@@ -81,8 +79,8 @@ def recomputed(runner, query, parents):
         return "not_found_by_either"
     scores = Counter()
     home = {}
-    for found, one_spread in zip(lists, (False, True), strict=True):
-        for child, score in zip(found, by_language(found, one_spread), strict=True):
+    for found, comparing in zip(lists, (False, True), strict=True):
+        for child, score in zip(found, by_language(found, comparing), strict=True):
             scores[child.id] += score / 2
             home[child.id] = child.meta["parent_id"]
     family = {}
