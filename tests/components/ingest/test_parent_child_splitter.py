@@ -6,6 +6,7 @@ from haystack import Document, Pipeline
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shiguan.errors import ModelMissingError
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
@@ -262,8 +263,12 @@ def test_ranges_that_cannot_work_are_refused(parameters):
         ParentChildSplitter(**parameters)
 
 
-def test_a_missing_tokenizer_counts_characters_and_warns():
-    result = split(block(TEN * 100), tokenizer="nobody/none")
+def test_a_missing_tokenizer_counts_characters_and_warns(monkeypatch):
+    def missing():
+        raise ModelMissingError("The weights are not here.")
+
+    monkeypatch.setattr("shiguan.models.token_counter.tokenizer", missing)
+    result = ParentChildSplitter().run([block(TEN * 100)])
     assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
     assert "characters" in result["warnings"][0]
 
