@@ -1,6 +1,6 @@
 """From the sentences that matched to the passages worth reading."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from haystack import Document, component, logging
@@ -12,7 +12,7 @@ from shiguan.text.shared_document import SharedDocument
 logger = logging.getLogger(__name__)
 
 _SECOND = 0.3
-"""What a parent's second match is worth to it, as a share of its score."""
+"""What a parent's second match is worth to it, as a share of what it has above the lowest score of the list."""
 
 
 @component
@@ -21,10 +21,11 @@ class ParentDocumentFetcher:
     Gives the answer whole passages where retrieval matched single sentences.
 
     Stands after the fusion. Children are small so that they match precisely; the LLM reads their parents, which hold
-    one complete thought each. A parent's score is its best child's and .3 of its second's: where two of its places
-    match, one of them is less likely to have matched by accident. It carries the spans that matched, so that later
-    stages know which sentences brought it here. A parent is fetched under the caller's filters and checked
-    against its children's tenant once more: an id that leads into another tenant's library finds nothing.
+    one complete thought each. A parent's score is its best child's and .3 of what its second has above the lowest score
+    of the list: where two of its places match, one of them is less likely to have matched by accident. It carries the
+    spans that matched, so that later stages know which sentences brought it here. A parent is fetched under the
+    caller's filters and checked against its children's tenant once more: an id that leads into another tenant's library
+    finds nothing.
 
     Documents without a `parent_id` (a flat library, written without `ParentChildSplitter`) stand for themselves.
     """
@@ -57,6 +58,7 @@ class ParentDocumentFetcher:
         """
         limit = self.top_k if top_k is None else top_k
         families = families_of(documents)
+        lowest = _lowest(documents)
         waiting = list(families)
         found: list[Document] = []
         asked = lost = foreign = 0
@@ -77,7 +79,7 @@ class ParentDocumentFetcher:
                 elif parent.meta.get("tenant_id") != children[0].meta.get("tenant_id"):
                     foreign += 1
                 else:
-                    found.append(_with_matches(parent, children))
+                    found.append(_with_matches(parent, children, lowest))
         warnings = []
         if lost:
             warnings.append(
@@ -100,26 +102,32 @@ class ParentDocumentFetcher:
         return self.document_store.filter_documents({"operator": "AND", "conditions": [by_id, allowed]})
 
 
-def families_of(children: Iterable[Document]) -> dict[str, list[Document]]:
+def families_of(children: Sequence[Document]) -> dict[str, list[Document]]:
     """Group children by their parent, or by themselves where they have none; both in the order of their scores."""
     families: dict[str, list[Document]] = {}
     # The sort is stable: children without a score, or with the same one, keep the order they came in.
     for child in sorted(children, key=lambda child: -(child.score or 0.0)):
         families.setdefault(child.meta.get("parent_id") or child.id, []).append(child)
-    return dict(sorted(families.items(), key=lambda family: -(_score(family[1]) or 0.0)))
+    lowest = _lowest(children)
+    return dict(sorted(families.items(), key=lambda family: -(_score(family[1], lowest) or 0.0)))
 
 
-def _score(children: list[Document]) -> float | None:
+def _lowest(children: Sequence[Document]) -> float:
+    """Give what a hit has for being in the list at all: cosines and ranks do not begin at 0."""
+    return min((child.score or 0.0 for child in children), default=0.0)
+
+
+def _score(children: list[Document], lowest: float) -> float | None:
     second = children[1].score if len(children) > 1 else None
-    return children[0].score if second is None else (children[0].score or 0.0) + _SECOND * second
+    return children[0].score if second is None else (children[0].score or 0.0) + _SECOND * (second - lowest)
 
 
-def _with_matches(parent: Document, children: list[Document]) -> Document:
+def _with_matches(parent: Document, children: list[Document], lowest: float) -> Document:
     matches = [
         {"child_id": child.id, "start": child.meta["start"], "end": child.meta["end"], "score": child.score}
         for child in children
     ]
     # Whole passages go through several components; sharing their text spares a copy of it at each.
     return SharedDocument(
-        id=parent.id, content=parent.content, score=_score(children), meta={**parent.meta, "matches": matches}
+        id=parent.id, content=parent.content, score=_score(children, lowest), meta={**parent.meta, "matches": matches}
     )

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 READ = 2
 """Passages read of each question: few, since a retrieval that reads five misses next to nothing of these sets."""
 SECOND = 0.3
-"""What a passage's second match adds to it, as a share of its score."""
+"""What a passage's second match adds to it, as a share of what it has above the lowest score."""
 
 
 def rows(path):
@@ -88,7 +88,10 @@ def recomputed(runner, query, parents):
         family.setdefault(home[name], []).append(score)
     if not parents & family.keys():
         return "fused_out"
-    worth = {parent: found[0] + SECOND * sum(found[1:2]) for parent, found in family.items()}
+    lowest = min(score for found in family.values() for score in found)
+    worth = {
+        parent: found[0] + SECOND * sum(second - lowest for second in found[1:2]) for parent, found in family.items()
+    }
     if not parents & set(sorted(worth, key=worth.__getitem__, reverse=True)[:READ]):
         return "ranked_out"
     return "read"

@@ -33,7 +33,7 @@ def test_parents_come_in_the_order_of_their_best_child(store):
     children = [child("c1", "p2", 0.9), child("c2", "p1", 0.8, 4, 7), child("c3", "p2", 0.7, 8, 9)]
     documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"))["documents"]
     assert [(document.id, document.score) for document in documents] == [
-        ("p2", pytest.approx(0.9 + 0.3 * 0.7)),
+        ("p2", 0.9),  # its second match is the lowest of the list, which is worth nothing
         ("p1", 0.8),
     ]
     assert documents[0].meta["matches"] == [
@@ -45,10 +45,18 @@ def test_parents_come_in_the_order_of_their_best_child(store):
 
 
 def test_two_matches_outweigh_a_slightly_better_one(store):
-    children = [child("c1", "p2", 0.9), child("c2", "p1", 0.8, 4, 7), child("c3", "p1", 0.6, 8, 9)]
+    scores = {"c1": ("p2", 0.9), "c2": ("p1", 0.8), "c3": ("p1", 0.6), "c4": ("p1", 0.5), "c5": ("p3", 0.1)}
+    children = [child(name, of, score) for name, (of, score) in scores.items()]
     documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"), top_k=1)["documents"]
-    # .8 + .3 * .6 = .98; a third match adds nothing.
-    assert [(document.id, document.score) for document in documents] == [("p1", pytest.approx(0.98))]
+    # .8 + .3 * (.6 - .1) = .95; a third match adds nothing.
+    assert [(document.id, document.score) for document in documents] == [("p1", pytest.approx(0.95))]
+
+
+def test_what_every_hit_has_gives_a_second_match_nothing(store):
+    # Cosines lie close together: .3 of .84 would put p1 before p2, whatever it says.
+    children = [child("c1", "p2", 0.87), child("c2", "p1", 0.85), child("c3", "p1", 0.84), child("c4", "p3", 0.83)]
+    documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"))["documents"]
+    assert [document.id for document in documents] == ["p2", "p1", "p3"]
 
 
 def test_children_are_ordered_by_score_even_if_they_come_unordered(store):
