@@ -177,6 +177,20 @@ def test_every_language_has_a_list_of_its_own(store):
     assert [d.id for d in vectors.run([1.0, 0.0], tenant("one"))["documents"]] == ["e0", "e1", "n", "z2"]
 
 
+def test_a_library_of_one_language_is_searched_once(store, monkeypatch):
+    for number in range(5):
+        meta = {"tenant_id": "one", "language": "en"}
+        store.write_documents([Document(id=f"e{number}", content="army", embedding=[1.0, 0.1 * number], meta=meta)])
+    searches = []
+    search = type(store).embedding_retrieval
+    monkeypatch.setattr(
+        type(store), "embedding_retrieval", lambda *given, **named: searches.append(1) or search(*given, **named)
+    )
+    found = QdrantEdgeEmbeddingRetriever(store, top_k=2).run([1.0, 0.0], tenant("one"))["documents"]
+    assert [d.id for d in found] == ["e0", "e1"]
+    assert searches == [1]
+
+
 def test_top_k_is_for_this_call(filled):
     retriever = QdrantEdgeBM25Retriever(filled, top_k=2)
     assert len(retriever.run("army 书", ALL)["documents"]) == 2

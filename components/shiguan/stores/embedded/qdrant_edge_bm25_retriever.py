@@ -16,13 +16,19 @@ _MOST_LANGUAGES = 7
 
 
 def search_each_language(
-    search: Callable[..., list[Document]], *, filters: dict[str, Any], top_k: int, **arguments: Any
+    search: Callable[..., list[Document]],
+    holds: Callable[[dict[str, Any]], bool],
+    *,
+    filters: dict[str, Any],
+    top_k: int,
+    **arguments: Any,
 ) -> list[Document]:
     """
     Find the best of every language of the library, which one list would not hold.
 
     A question's words and its vector are nearest to passages in its own language, so these fill a list to its end
-    wherever there are enough of them. While a list is full, the next one is searched without its commonest language.
+    wherever there are enough of them. While a list is full and the library holds more languages, the next one is searched
+    without its commonest language.
     """
     found: dict[str, Document] = {}
     known: list[Any] = []
@@ -32,10 +38,16 @@ def search_each_language(
         found |= {document.id: document for document in documents}
         languages = Counter(document.meta.get("language") for document in documents)
         if len(documents) < top_k or None in languages or len(known) == _MOST_LANGUAGES:
-            return sorted(found.values(), key=lambda document: (-(document.score or 0.0), document.id))
+            return _best_first(found)
         known.append(str(max(languages, key=languages.__getitem__)))
         others = {"field": "meta.language", "operator": "not in", "value": known}
         condition = {"operator": "AND", "conditions": [filters, others]}
+        if not holds(condition):
+            return _best_first(found)
+
+
+def _best_first(found: dict[str, Document]) -> list[Document]:
+    return sorted(found.values(), key=lambda document: (-(document.score or 0.0), document.id))
 
 
 @component
@@ -83,8 +95,8 @@ class QdrantEdgeBM25Retriever:
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """
-        arguments = self._arguments(query, filters, top_k)
-        return {"documents": search_each_language(self.document_store.bm25_retrieval, **arguments)}
+        arguments, store = self._arguments(query, filters, top_k), self.document_store
+        return {"documents": search_each_language(store.bm25_retrieval, store.holds, **arguments)}
 
     @component.output_types(documents=list[Document])
     async def run_async(

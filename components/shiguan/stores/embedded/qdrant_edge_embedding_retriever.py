@@ -59,9 +59,9 @@ class QdrantEdgeEmbeddingRetriever:
         """
         if not query_embedding:
             return {"documents": [], "warnings": []}
-        arguments = self._arguments(query_embedding, filters, top_k)
-        documents = search_each_language(self.document_store.embedding_retrieval, **arguments)
-        return {"documents": documents, "warnings": self.document_store.vector_warnings(arguments["filters"])}
+        arguments, store = self._arguments(query_embedding, filters, top_k), self.document_store
+        documents = search_each_language(store.embedding_retrieval, store.holds, **arguments)
+        return {"documents": documents, "warnings": store.vector_warnings(arguments["filters"])}
 
     @component.output_types(documents=list[Document], warnings=list[str])
     async def run_async(

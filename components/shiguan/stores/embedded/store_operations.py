@@ -111,6 +111,10 @@ class StoreOperations(ABC):
             "their words alone. `shiguan ingest --resume` makes the missing ones."
         ]
 
+    def holds(self, filters: dict[str, Any]) -> bool:
+        """Whether there is anything under the filters; counted once after each write."""
+        return bool(self._count("all", filters))
+
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
         """Count the documents of each file."""
         with self._shard.read() as edge:
