@@ -12,6 +12,7 @@ from haystack import Document
 from shiguan.query.query_rewriter import QueryRewriter
 
 OWN, ACROSS, FOLLOW_UPS = "own language", "across languages", "follow-ups"
+BOOK_FILES = ("moby-dick.epub", "childrens-literature.epub", "jiutangshu_dev.epub")
 _SPACE = re.compile(r"\s+")
 
 

@@ -9,7 +9,8 @@ interval (paired bootstrap) excludes zero. Sets are the public ones of `bench/qu
 
 1. sizes: passages cut in other ways, each in a library of its own. What counts is the share of the gold places that the
    context holds at 1,000 tokens, for a unit that is larger is found more easily and costs more to read.
-2. fusion: the 50 best children by words and by vectors, put into one list in other ways. nDCG@10 of the parents.
+2. fusion: the 50 best children by words and by vectors, put into one list in other ways. nDCG@10 of the parents; of the
+   questions on whole books the share that the first five passages answer.
 3. queries: one wording against several, with the recorded expansions of the golden set. Recall@5 and recall@1.
 4. context: what is read of the same ten passages, at 500 and 1,000 tokens.
 """
@@ -31,6 +32,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
+from bench.quality.book_questions import BOOK_FILES, read_book_questions
 from bench.quality.quality_cuts import CUTS, DEFAULT_CUT, library_of
 from bench.quality.quality_orders import Order, only, reciprocal_rank, weighted_sum
 from haystack import Document
@@ -113,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--json", type=Path, help="write the differences as JSON")
     options = parser.parse_args(arguments)
-    missing = [name for name in options.sets if not (options.data / name).is_dir()]
+    missing = [name for name in (*options.sets, "books_qa", "epub") if not (options.data / name).is_dir()]
     if missing:
         print(f"{options.data} lacks {', '.join(missing)}. Name the folder of the public sets with --data.")
         return 2
@@ -148,10 +150,18 @@ def measure(data: Path, sets: list[str], libraries: Path, limit: int) -> dict[st
                 else:
                     (fusion if row in ORDERS else reading)[row].setdefault(column, []).append(value)
             retrieval.close()
+    print("books: fusion", file=sys.stderr, flush=True)
+    retrieval = Retrieval(library_of([data / "epub" / name for name in BOOK_FILES], DEFAULT_CUT, libraries))
+    for asked in read_book_questions(data / "books_qa" / "questions.jsonl"):
+        lists = retrieval.lists(asked.query)
+        for row, order in ORDERS.items():
+            rank = asked.rank(retrieval.parents(order(lists))[:5])
+            fusion[row].setdefault(f"books, {asked.group}", []).append(float(rank is not None))
+    retrieval.close()
     print("golden: several queries", file=sys.stderr, flush=True)
     return {
         "sizes: gold places in a context of 1,000 tokens": sizes,
-        "fusion: nDCG@10": fusion,
+        "fusion: nDCG@10; books: recall@5": fusion,
         "queries: recall on the golden set": several_queries(libraries / "golden"),
         "context: gold places in what is read": reading,
     }

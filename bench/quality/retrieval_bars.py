@@ -32,7 +32,15 @@ os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # A second thread on one question only spins; it doubles the CPU time and gains nothing.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-from bench.quality.book_questions import ACROSS, FOLLOW_UPS, OWN, BookQuestion, read_book_questions, share_within
+from bench.quality.book_questions import (
+    ACROSS,
+    BOOK_FILES,
+    FOLLOW_UPS,
+    OWN,
+    BookQuestion,
+    read_book_questions,
+    share_within,
+)
 from haystack import Document
 
 from shiguan.engine.runner import Runner
@@ -50,7 +58,6 @@ R5, R10, NDCG = "recall@5", "recall@10", "ndcg@10"
 FUSED, BM25, VECTORS = "fused", "bm25", "vectors"
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 BOOKS = "books_qa"
-BOOK_FILES = ("moby-dick.epub", "childrens-literature.epub", "jiutangshu_dev.epub")
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ def search_each_language(
     Find the best of every language of the library, which one list would not hold.
 
     A question's words and its vector are nearest to passages in its own language, so these fill a list to its end
-    wherever there are enough of them. While a list is full and the library holds more languages, the next one is searched
-    without its commonest language.
+    wherever there are enough of them. While a list is full and the library holds more languages, the next one is
+    searched without its commonest language.
     """
     found: dict[str, Document] = {}
     known: list[Any] = []
