@@ -57,6 +57,8 @@ class Support:
     end: int = 0
     similarity: float = 0.0
     """The share of the claim's words that the span has, 0 to 1."""
+    foreign: bool = False
+    """Whether no passage is in the claim's language, so that its words could not be compared."""
 
 
 def plain_claim(sentence: str) -> str:

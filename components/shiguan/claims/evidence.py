@@ -219,7 +219,7 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
     wanted, _ = _bare(claim)
     if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
         return None
-    said, places = _bare(passage)
+    said, places = _bare_passage(passage)
     at = said.find(wanted)
     if at < 0:
         return None
@@ -290,6 +290,10 @@ def _bare(text: str) -> tuple[str, list[int]]:
         letters.pop()
         places.pop()
     return "".join(letters), places
+
+
+# Every claim of an answer is looked for in the same passages.
+_bare_passage = lru_cache(maxsize=64)(_bare)
 
 
 def _splits_word(text: str, at: int) -> bool:
