@@ -25,11 +25,11 @@ class CitationExtractor:
     Stands last in the flow. It does not depend on the language model's formatting: markup of prompts and lead-ins are
     taken off, marks in many spellings are read and written uniformly. A mark is true or it is not there: one whose
     passage does not support its sentence, or that does not exist, is replaced by one that is, else dropped; a sentence
-    without a mark gets that of a passage that supports it; one that nothing supports is shown with `⚠`. Each citation carries the exact span of the stored passage
-    (`parent.content[start:end] == quote`), a confidence from 0 to 1, and what this passage says to the claim; the claim
-    has the verdict of all passages. Both are judged by the check of `HallucinationGrader`, whose own verdicts count
-    where it stands before. What states nothing (a heading, a courtesy, an admitted gap) has no verdict and no mark, and
-    a not-found answer has no citations.
+    without a mark gets that of a passage that supports it; one that nothing supports is shown with `⚠`. Each citation
+    carries the exact span of the stored passage (`parent.content[start:end] == quote`), a confidence from 0 to 1, and
+    what this passage says to the claim; the claim has the verdict of all passages. Both are judged by the check of
+    `HallucinationGrader`, whose own verdicts count where it stands before. What states nothing (a heading, a courtesy,
+    an admitted gap) has no verdict and no mark, and a not-found answer has no citations.
 
     The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
 

@@ -232,6 +232,6 @@ def _across_languages(reading: Reading, evidence: Evidence, support: Support) ->
         return support
     if reading.foreign_numbers:
         missing = ", ".join(reading.foreign_numbers[:3])
-        return replace(support, verdict="unsupported", reason=f"no passage has {missing}", foreign=True)
+        return replace(support, verdict="unsupported", reason=f"no passage has {missing}", exact=True)
     reason = "the passages are in another language, so only its numbers could be compared"
     return replace(support, score=max(support.score, _FOREIGN_SCORE), verdict="partial", reason=reason, foreign=True)

@@ -75,7 +75,7 @@ class CitedClaim:
 
     @property
     def change(self) -> str:
-        """What was done to it: `marked` as unsupported, or its marks `added`, `replaced` or `dropped`; empty for nothing."""
+        """What was done to it: `marked` as unsupported, its marks `added`, `replaced` or `dropped`, or nothing."""
         was = list(self.claim.numbers)
         if self.is_unsupported:
             return "marked"
@@ -205,9 +205,7 @@ def citations_of(
     return citations
 
 
-def write_cited(
-    parts: ClaimedText, cited: Sequence[CitedClaim], form: Format
-) -> tuple[str, list[tuple[int, int]]]:
+def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim], form: Format) -> tuple[str, list[tuple[int, int]]]:
     """
     Put an answer together again, with the marks that its claims shall have, and give the place of each claim.
 

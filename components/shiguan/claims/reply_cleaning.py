@@ -7,7 +7,8 @@ from shiguan.llm.source_blocks import TAG_NAMES
 # Thinking aloud, also where the reply ends in the middle of it.
 _THOUGHT = re.compile(r"<(think|thinking|reasoning|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _MARKUP = re.compile(
-    rf"[ \t]*(?:</?\s{{0,4}}(?:{'|'.join(TAG_NAMES)})(?:\s[^<>\n]{{0,200}})?/?>|<\|[^<>\n]{{0,40}}?\|>|\[/?inst\]|<</?sys>>)[ \t]*",
+    rf"[ \t]*(?:</?\s{{0,4}}(?:{'|'.join(TAG_NAMES)})(?:\s[^<>\n]{{0,200}})?/?>"
+    r"|<\|[^<>\n]{0,40}?\|>|\[/?inst\]|<</?sys>>)[ \t]*",
     re.IGNORECASE,
 )
 # A model that plays on writes the next turn itself, or the question before its answer.
@@ -21,12 +22,14 @@ _LEAD_IN = re.compile(
     rf"^[ \t>*_]*(?:{_NUMBER})?[*_]{{0,3}}(?:"
     r"(?:the |my |a )?(?:correct |final |short |best |brief )?(?:answer|response|reply)"
     r"(?: to (?:the|this|your) (?:question|query))?(?: (?:is|would be|would therefore be))?(?: as follows)?"
-    r"|the (?:sources?|passages?|documents?|answer|information) (?:that )?you (?:requested|asked for|need)(?: (?:is|are))?"
+    r"|the (?:sources?|passages?|documents?|answer|information) (?:that )?you (?:requested|asked for|need)"
+    r"(?: (?:is|are))?"
     r"|(?:本|该|該|此|这个|這個|上述)?(?:问题|問題)?的?(?:最终|最終|正确|正確)?(?:答案|回答|答复|答覆)(?:是|为|為|如下)?|答"
     r")[ \t*_]{0,4}[:：][ \t*_]*",
     re.IGNORECASE | re.MULTILINE,
 )
-# A list begins with 1; what begins with another number goes on with the rules of the prompt. "12. November 1918" is a date.
+# A list begins with 1; what begins with another number goes on with the rules of the prompt, or is a date
+# ("12. November 1918").
 _STRAY_NUMBER = re.compile(r"\A[ \t*_]*(?!1[.)、])\d{1,2}[.)、][ \t]+(?=\D)(?!\S+[ \t]\d{3,4}\b)")
 _SPACES, _BLANK_LINES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)"), re.compile(r"\n(?:[ \t]*\n){2,}")
 

@@ -105,8 +105,8 @@ def no_answer_error(reply: ChatMessage) -> AnswerError:
     what = "asked for tools instead of answering" if reply.tool_calls else "replied without an answer"
     ended = f" (it ended with `{reason}`)" if reason else ""
     return AnswerError(
-        f"The stage `generator` failed: the model `{model}` {what}{ended}. Ask again, or in other words; if it goes on, "
-        "raise `max_tokens` or take another model.",
+        f"The stage `generator` failed: the model `{model}` {what}{ended}. Ask again, or in other words; if it goes "
+        "on, raise `max_tokens` or take another model.",
         stage="generator",
     )
 

@@ -167,10 +167,7 @@ def test_claims_are_placed_in_the_shown_text():
 
 def test_html_is_escaped():
     found = answer("He had 150,000 <> & men [1].", form="html")
-    assert found.data == (
-        "He had 150,000 &lt;&gt; &amp; men "
-        '<sup class="citation"><a href="#source-1">[1]</a></sup>.'
-    )
+    assert found.data == ('He had 150,000 &lt;&gt; &amp; men <sup class="citation"><a href="#source-1">[1]</a></sup>.')
 
 
 def test_plain_has_no_marks_but_citations():
@@ -197,7 +194,9 @@ def test_not_found_sentence_beside_an_answer_is_not_cited():
     assert [claim["text"] for claim in found.meta["claims"]] == ["He had 150,000 men [1]."]
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "[1]", "[1] 【2】.", "。！", "The source you requested: <source> </source>"])
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "[1]", "[1] 【2】.", "。！", "The source you requested: <source> </source>"]
+)
 def test_a_reply_without_an_answer_is_the_models_failure(text):
     with pytest.raises(AnswerError, match="the model `m` replied without an answer") as failure:
         extract(text)
@@ -207,7 +206,10 @@ def test_a_reply_without_an_answer_is_the_models_failure(text):
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (ChatMessage.from_assistant(None, reasoning="thinking", meta={"finish_reason": "length"}), "ended with `length`"),
+        (
+            ChatMessage.from_assistant(None, reasoning="thinking", meta={"finish_reason": "length"}),
+            "ended with `length`",
+        ),
         (ChatMessage.from_assistant(tool_calls=[ToolCall("search", {})]), "asked for tools instead of answering"),
     ],
 )
