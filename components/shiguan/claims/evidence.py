@@ -162,17 +162,23 @@ class Evidence:
         shares = [0.0] * self._widest
         valued: list[tuple[float, int, Window]] = []
         for index, passage in enumerate(self._sentences):
+            shared = [weights.keys() & one.words for one in passage]
+            agreeing = [
+                {at for at, number in enumerate(claimed) if any(number.agrees_with(other) for other in one.numbers)}
+                for one in passage
+            ]
             for first in range(len(passage)):
                 words: set[str] = set()
-                numbers: list[Quantity] = []
+                held: set[int] = set()
+                covered = 0.0
                 for width in range(min(self._widest, len(passage) - first)):
-                    last = passage[first + width]
-                    words |= weights.keys() & last.words
-                    numbers.extend(last.numbers)
-                    held = sum(any(number.agrees_with(other) for other in numbers) for number in claimed)
-                    covered = (sum(weights[word] for word in words) + _NUMBER_WEIGHT * held) / total
+                    place = first + width
+                    if not (shared[place] <= words and agreeing[place] <= held):
+                        words |= shared[place]
+                        held |= agreeing[place]
+                        covered = (sum(weights[word] for word in words) + _NUMBER_WEIGHT * len(held)) / total
                     shares[width] = max(shares[width], covered)
-                    window = Window(index, passage[first].start, last.end, covered)
+                    window = Window(index, passage[first].start, passage[place].end, covered)
                     valued.append((covered - _LENGTH_COST * width, -len(valued), window))
         valued.sort(key=lambda item: (item[0], item[1]), reverse=True)
         return shares, [window for _, _, window in valued]
