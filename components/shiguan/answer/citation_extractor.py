@@ -6,10 +6,11 @@ from typing import Any, get_args
 from haystack import Document, GeneratedAnswer, component
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import ClaimChecker, numbered_passages
+from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
 from shiguan.claims.citations import Citation, Format, citations_of, cite_claim, verdicts_by_sentence, write_cited
 from shiguan.claims.claim_kinds import is_not_found
-from shiguan.claims.claims import ClaimedText, split_claims
+from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, ClaimedText, split_claims
+from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 
@@ -21,13 +22,14 @@ class CitationExtractor:
     """
     Checks an answer sentence by sentence and says which passage stands behind each.
 
-    Stands last in the flow. It does not depend on the language model's formatting: marks in many spellings are read
-    and written uniformly, numbers that do not exist are removed and reported, a sentence without a mark is matched to
-    the passages and gets a citation if one supports it. Each citation carries the exact span of the stored passage
-    (`parent.content[start:end] == quote`), a confidence from 0 to 1, and what this passage says to the claim; the claim
-    has the verdict of all passages. Both are judged by the check of `HallucinationGrader`, whose own verdicts count
-    where it stands before. What states nothing (a heading, a courtesy, an admitted gap) has no verdict and no mark, and
-    a not-found answer has no citations.
+    Stands last in the flow. It does not depend on the language model's formatting: markup of prompts and lead-ins are
+    taken off, marks in many spellings are read and written uniformly. A mark is true or it is not there: one whose
+    passage does not support its sentence, or that does not exist, is replaced by one that is, else dropped; a sentence
+    without a mark gets that of a passage that supports it; one that nothing supports is shown with `⚠`. Each citation
+    carries the exact span of the stored passage (`parent.content[start:end] == quote`), a confidence from 0 to 1, and
+    what this passage says to the claim; the claim has the verdict of all passages. Both are judged by the check of
+    `HallucinationGrader`, whose own verdicts count where it stands before. What states nothing (a heading, a courtesy,
+    an admitted gap) has no verdict and no mark, and a not-found answer has no citations.
 
     The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
 
@@ -48,7 +50,7 @@ class CitationExtractor:
 
         :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
             marks; the citations still have the numbers).
-        :param mode: Whose not-found sentence stands for an empty reply: `simple`, `advanced` or `precise`.
+        :param mode: Whose not-found sentence stands where nobody replied: `simple`, `advanced` or `precise`.
         :raises ValueError: If the format is unknown.
         """
         if format not in get_args(Format):
@@ -77,12 +79,48 @@ class CitationExtractor:
         :param verdicts: What `HallucinationGrader` found, which an embedder or a judge may have had a part in; None to
             check here.
         :returns: `answers`, at least one. Their meta has `status` (`answered` or `not_found`), `language`,
-            `citations`, `claims`, `model` and `usage`. `warnings` says what was removed or could not be supported.
+            `citations`, `claims`, `changes` (what was done to sentences and marks), `model` and `usage`. `warnings`
+            says what was removed or could not be supported.
+        :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
         """
+        return self._checked(replies, documents, query, language, verdicts)
+
+    @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
+    async def run_async(
+        self,
+        replies: list[ChatMessage],
+        documents: list[Document] | None = None,
+        query: str = "",
+        language: str | None = None,
+        verdicts: list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """
+        Check the replies beside the event loop; a question that is cancelled meanwhile stops the check.
+
+        :param replies: What the generator said; each becomes an answer.
+        :param documents: The numbered passages that it read, in any order.
+        :param query: The question.
+        :param language: Its language; None to tell from the question.
+        :param verdicts: What `HallucinationGrader` found; None to check here.
+        :returns: What `run` returns.
+        :raises AnswerError: If a reply has no text.
+        """
+        return await check_in_thread(lambda: self._checked(replies, documents, query, language, verdicts))
+
+    def _checked(
+        self,
+        replies: list[ChatMessage],
+        documents: list[Document] | None,
+        query: str,
+        language: str | None,
+        verdicts: list[dict[str, Any]] | None,
+    ) -> dict[str, Any]:
         language = language or detect_language(query)
         numbered = numbered_passages(documents or [])
         graded = verdicts_by_sentence(verdicts or [])
-        replies = replies or [ChatMessage.from_assistant("")]
+        if not replies:
+            nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language))
+            return {"answers": [self._not_found(nobody, numbered, query, language)], "warnings": []}
         found = [self._answer(reply, numbered, graded, query, language) for reply in replies]
         warnings = [warning for _, more in found for warning in more]
         return {"answers": [answer for answer, _ in found], "warnings": list(dict.fromkeys(warnings))}
@@ -98,23 +136,25 @@ class CitationExtractor:
         warnings = []
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
-        text = (reply.text or "").strip()
-        parts = split_claims(text)
-        if not parts.claims or is_not_found(text):
-            if not parts.claims:
-                warnings.append("The generator's reply had no text, so the question counts as not answered.")
-            sentence = parts.text.strip() if parts.claims else not_found_sentence(self.mode, language)
-            shown, _ = write_cited(ClaimedText(sentence, (), (), ()), (), self.format)
-            return self._generated(shown, reply, numbered, status="not_found", query=query, language=language), warnings
+        parts = split_claims((reply.text or "").strip())
+        if not parts.claims:
+            raise no_answer_error(reply)
+        if parts.is_cut:
+            warnings.append(
+                f"The reply was too long; only its first {MOST_CLAIMS} sentences or {MOST_CHARACTERS:,} characters are "
+                "shown. Ask more narrowly, or lower the model's `max_tokens`."
+            )
+        if is_not_found(parts.text):
+            return self._not_found(reply, numbered, query, language), warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
             warnings.append(
                 f"The answer cited {', '.join(f'[{number}]' for number in unknown)}, but there are only "
                 f"{len(numbered)} sources; these marks were removed."
             )
-        checker = ClaimChecker({number: document.content or "" for number, document in numbered.items()})
+        checker = checker_of(numbered)
         cited = [cite_claim(claim, checker, numbered, graded) for claim in parts.claims]
-        shown, places = write_cited(parts, [one.numbers for one in cited], self.format)
+        shown, places = write_cited(parts, cited, self.format)
         verdicts = [one.support.verdict for one in cited if one.support]
         weak = sum(verdict in ("unsupported", "contradicted") for verdict in verdicts)
         if weak:
@@ -125,10 +165,18 @@ class CitationExtractor:
             numbered,
             citations=citations_of(cited, places, numbered),
             claims=[one.record(place, shown) for one, place in zip(cited, places, strict=True) if one.support],
+            changes=[change for one in cited for change in one.changes()],
             query=query,
             language=language,
         )
         return answer, warnings
+
+    def _not_found(
+        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str
+    ) -> GeneratedAnswer:
+        sentence = split_claims(reply.text or "").text.strip()
+        shown, _ = write_cited(ClaimedText(sentence, (), (), ()), (), self.format)
+        return self._generated(shown, reply, numbered, status="not_found", query=query, language=language)
 
     def _generated(
         self,
@@ -139,6 +187,7 @@ class CitationExtractor:
         status: str = "answered",
         citations: Sequence[Citation] = (),
         claims: Sequence[dict[str, Any]] = (),
+        changes: Sequence[dict[str, Any]] = (),
         query: str,
         language: str,
     ) -> GeneratedAnswer:
@@ -148,6 +197,7 @@ class CitationExtractor:
             "format": self.format,
             "citations": [citation.to_dict() for citation in citations],
             "claims": list(claims),
+            "changes": [*reply.meta.get("grounding", {}).get("removed", ()), *changes],
         }
         meta.update({name: reply.meta[name] for name in _COPIED if name in reply.meta})
         meta.setdefault("model", "")

@@ -1,8 +1,13 @@
 """The one check of all modes, the stream and the evaluation: what the passages say to the claims of an answer."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from threading import Event
+from typing import TypeVar
 
 from haystack import Document
 
@@ -13,7 +18,35 @@ from shiguan.claims.evidence import Evidence, Reading
 from shiguan.text.languages import detect_language
 from shiguan.text.sentences import sentence_spans
 
+Result = TypeVar("Result")
+
 _FOREIGN_SCORE = 0.5
+# More passages than this are not tried together for one claim.
+_MOST_TOGETHER = 4
+# Checks compute for up to two seconds; in a pool of their own they keep nothing else from running.
+_POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="claims")
+_stop: ContextVar[Event | None] = ContextVar("shiguan_claims_stop", default=None)
+
+
+class CheckStoppedError(Exception):
+    """Ends a check whose question was cancelled; nobody waits for it."""
+
+
+async def check_in_thread(check: Callable[[], Result]) -> Result:
+    """Run a check beside the event loop; if the one who waits is cancelled, it stops at its next claim."""
+    stop, context = Event(), copy_context()
+    context.run(_stop.set, stop)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_POOL, partial(context.run, check))
+    finally:
+        stop.set()
+
+
+def go_on() -> None:
+    """Go on with a check, unless its question was cancelled."""
+    stop = _stop.get()
+    if stop is not None and stop.is_set():
+        raise CheckStoppedError
 
 
 @dataclass(frozen=True)
@@ -40,6 +73,11 @@ class CheckedClaim:
     def is_grounded(self) -> bool:
         """Whether the passages support it at least in part."""
         return self.support.verdict in ("supported", "partial")
+
+
+def checker_of(numbered: Mapping[int, Document]) -> "ClaimChecker":
+    """Make the checker of some numbered passages."""
+    return ClaimChecker({number: document.content or "" for number, document in numbered.items()})
 
 
 def numbered_passages(documents: Sequence[Document]) -> dict[int, Document]:
@@ -79,7 +117,7 @@ class ClaimChecker:
     def read(self, parts: ClaimedText) -> list[ReadClaim]:
         """Read what the passages have of every sentence that states something."""
         stated = ((index, claim, stated_claim(claim)) for index, claim in enumerate(parts.claims))
-        return [ReadClaim(*one, self._evidence.read(one[-1])) for one in stated if one[-1]]
+        return [ReadClaim(*one, self._read(one[-1])) for one in stated if one[-1]]
 
     def windows(self, read: Sequence[ReadClaim]) -> list[tuple[str, list[str]]]:
         """Pair each claim with the texts of its windows, for an embedder to compare."""
@@ -94,7 +132,7 @@ class ClaimChecker:
         supports = judge([one.reading for one in read], similarities or [None] * len(read))
         checked = []
         for one, support in zip(read, supports, strict=True):
-            found = self._together(one.claim, one.stated, _across_languages(one.reading, self._evidence, support))
+            found = self._by_marks(one.claim, one.stated, _across_languages(one.reading, self._evidence, support))
             checked.append(CheckedClaim(one.index, one.claim, one.stated, found, self.quote(found)))
         return checked
 
@@ -104,9 +142,8 @@ class ClaimChecker:
 
     def verdict(self, claim: Claim, stated: str) -> Support:
         """Judge one claim by itself: with the verdict that it has in its answer."""
-        if len(self.numbers) == 1:
-            return self.relation(stated, self.numbers[0])
-        return self._together(claim, stated, _judged(self._evidence, stated))
+        go_on()
+        return self._by_marks(claim, stated, _judged(self._evidence, stated))
 
     def relation(self, stated: str, number: int) -> Support:
         """Judge what one passage says to a claim by itself."""
@@ -139,15 +176,44 @@ class ClaimChecker:
         """Give the words in which the support stands."""
         return self._texts[support.passage][support.start : support.end] if support.passage >= 0 else ""
 
-    def _together(self, claim: Claim, stated: str, support: Support) -> Support:
-        """Let passages support a claim that none of them supports alone, where it cites them all."""
+    def together(self, stated: str, numbers: Sequence[int]) -> list[int]:
+        """Find the passages, as few of some as will do, that support a claim only together."""
+        found = sorted(numbers, key=lambda number: -self.relation(stated, number).score)[:_MOST_TOGETHER]
+        if len(found) < 2 or self.by(stated, found).verdict != "supported":
+            return []
+        for number in reversed(found[1:]):
+            rest = [other for other in found if other != number]
+            if len(rest) > 1 and self.by(stated, rest).verdict == "supported":
+                found = rest
+        return [number for number in numbers if number in found]
+
+    def _read(self, stated: str) -> Reading:
+        go_on()
+        return self._evidence.read(stated)
+
+    def _by_marks(self, claim: Claim, stated: str, support: Support) -> Support:
+        """
+        Let what a claim cites count where all passages together do not tell.
+
+        One that it cites may support it alone among others that say something else, or several may together. Where the
+        words cannot be compared, a mark is all that ties a claim to a passage.
+        """
+        if support.verdict not in ("partial", "unsupported"):
+            return support
         cited = [number for number in claim.numbers if number in self.numbers]
-        if len(cited) < 2 or support.verdict not in ("partial", "unsupported"):
-            return support
-        found = self.by(stated, cited)
-        if found.verdict != "supported":
-            return support
-        return replace(support, score=max(support.score, found.score), verdict="supported", reason=found.reason)
+        found = [self.relation(stated, number) for number in cited]
+        whole = next((one for one in found if one.verdict == "supported" and len(self.numbers) > 1), None)
+        if whole is None and (several := self.together(stated, cited)):
+            whole = self.by(stated, several)
+        if whole is not None:
+            return replace(support, score=max(support.score, whole.score), verdict="supported", reason=whole.reason)
+        across = next((one for one in found if one.foreign and one.verdict == "partial"), None)
+        if across is not None and support.verdict == "unsupported" and not support.foreign:
+            return across
+        if across is None and support.foreign and support.verdict == "partial":
+            reason = "it cites none of the passages, which are in another language"
+            return replace(support, verdict="unsupported", reason=reason)
+        return support
 
 
 @lru_cache(maxsize=64)
@@ -166,6 +232,6 @@ def _across_languages(reading: Reading, evidence: Evidence, support: Support) ->
         return support
     if reading.foreign_numbers:
         missing = ", ".join(reading.foreign_numbers[:3])
-        return replace(support, verdict="unsupported", reason=f"no passage has {missing}")
+        return replace(support, verdict="unsupported", reason=f"no passage has {missing}", exact=True)
     reason = "the passages are in another language, so only its numbers could be compared"
-    return replace(support, score=max(support.score, _FOREIGN_SCORE), verdict="partial", reason=reason)
+    return replace(support, score=max(support.score, _FOREIGN_SCORE), verdict="partial", reason=reason, foreign=True)

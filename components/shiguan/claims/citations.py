@@ -1,6 +1,7 @@
 """Ties the claims of an answer to passages: its citations, its marks, and both in the text that is shown."""
 
 import html
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +24,8 @@ _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 # A passage without a score is neither good nor bad.
 _UNKNOWN = 0.5
 _LINE_BREAK = "<br>\n"
+_NOTHING_STATED = "it states nothing"
+_STOP = re.compile(r"[.!?。！？…\"”’」』)）*]*$")
 
 
 @dataclass(frozen=True)
@@ -47,23 +50,52 @@ class Citation:
         return asdict(self)
 
 
+UNSUPPORTED_MARK = "⚠"
+"""What stands in an answer at the end of a sentence that nothing supports."""
+
+
 @dataclass(frozen=True)
 class CitedClaim:
-    """One sentence, its verdict (None where it states nothing), and what each passage that it cites says."""
+    """One sentence, its verdict (None where it states nothing), and what each passage behind its marks says."""
 
     claim: Claim
     support: Support | None
     found: tuple[tuple[int, Support], ...] = ()
-    added: bool = False
+    dropped: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> list[int]:
         """The passages that stand behind it in the answer."""
         return [number for number, _ in self.found]
 
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether the passages do not say so, which the text shows."""
+        return self.support is not None and self.support.verdict in ("unsupported", "contradicted")
+
+    @property
+    def change(self) -> str:
+        """What was done to it: `marked` as unsupported, its marks `added`, `replaced` or `dropped`, or nothing."""
+        was = list(self.claim.numbers)
+        if self.is_unsupported:
+            return "marked"
+        if self.numbers == was:
+            return ""
+        if set(self.numbers) < set(was):
+            return "dropped"
+        return "replaced" if was else "added"
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Write what was done to it as the answer object has it."""
+        if not self.change:
+            return []
+        own = self.support is not None and self.change in ("marked", "added")
+        reason = self.support.reason if self.support and own else "; ".join(self.dropped)
+        return [change_record(self.claim, self.change, self.numbers, reason)]
+
     def record(self, place: tuple[int, int], shown: str) -> dict[str, Any]:
         """Write a claim with its verdict as the answer object has it."""
-        support = self.support or Support(0.0, "unsupported", "it states nothing")
+        support = self.support or Support(0.0, "unsupported", _NOTHING_STATED)
         return {
             "start": place[0],
             "end": place[1],
@@ -72,8 +104,13 @@ class CitedClaim:
             "verdict": support.verdict,
             "score": round(support.score, 4),
             "reason": support.reason,
-            "added": self.added,
+            "change": self.change,
         }
+
+
+def change_record(claim: Claim, kind: str, numbers: Sequence[int], reason: str) -> dict[str, Any]:
+    """Write what was done to a sentence: the marks that it had, and those that it has now."""
+    return {"claim": claim.text, "kind": kind, "was": list(claim.numbers), "numbers": list(numbers), "reason": reason}
 
 
 def verdicts_by_sentence(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -87,24 +124,49 @@ def cite_claim(
     numbered: Mapping[int, Document],
     graded: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> CitedClaim:
-    """Check a claim and each of its marks; one without a mark gets that of a passage that supports it."""
+    """
+    Check a claim and each of its marks: one whose passage does not support it gives way to one whose passage does.
+
+    Of a claim that only a part is supported of, the marks of passages with that part stay. Nothing stays of an
+    unsupported claim's marks; of a contradicted one's, those of passages that say so against the others.
+    """
     stated = stated_claim(claim)
     if not stated:
-        return CitedClaim(claim, None)
+        return CitedClaim(claim, None, dropped=(_NOTHING_STATED,))
     verdict = (graded or {}).get(_plain(claim.text))
     support = checker.verdict(claim, stated) if verdict is None else _graded(verdict, Support(0.0, "unsupported", ""))
-    numbers, added = [number for number in claim.numbers if number in numbered], False
-    if not numbers and support.verdict == "supported":
-        number: int | None = verdict["number"] if verdict else checker.supporting(stated, support)
-        if number is not None and number in numbered:
-            numbers, added = [number], True
-    found = [(number, checker.relation(stated, number)) for number in numbers]
-    if verdict:
-        found = [
-            (number, _graded(verdict, one, _offset(numbered[number])) if number == verdict["number"] else one)
-            for number, one in found
-        ]
-    return CitedClaim(claim, support, tuple(found), added=added)
+    named = verdict["number"] if verdict and verdict["number"] in numbered else None
+
+    def says(number: int) -> Support:
+        own = checker.relation(stated, number)
+        return _graded(verdict or {}, own, _offset(numbered[number])) if number == named else own
+
+    said = {number: says(number) for number in claim.numbers if number in numbered}
+    true = _true_marks(stated, support, said, checker)
+    if not true and support.verdict in ("supported", "partial"):
+        likely = checker.supporting(stated, support) if named is None else named
+        if likely is None and not support.foreign and support.passage >= 0:
+            likely = checker.numbers[support.passage]
+        if likely is not None and (best := says(likely)).verdict in ("supported", "partial"):
+            said[likely], true = best, [likely]
+    reasons = {number: said[number].reason if number in said else "there is no such source" for number in claim.numbers}
+    dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)
+    return CitedClaim(claim, support, tuple((number, said[number]) for number in true), dropped)
+
+
+def _true_marks(stated: str, support: Support, said: Mapping[int, Support], checker: ClaimChecker) -> list[int]:
+    """Choose from the marks of a claim those that are true: that support it, that do so together, or a part of it."""
+    if support.verdict == "unsupported":
+        return []
+    whole = [number for number, one in said.items() if one.verdict == "supported"]
+    if support.verdict == "contradicted":
+        return whole
+    if not any(checker.relation(stated, number).verdict == "supported" for number in said):
+        # What a grader says of all passages it says of one of them; the others may be needed.
+        whole = checker.together(stated, list(said)) or whole
+    if whole or checker.supporting(stated, support) is not None:
+        return whole
+    return [number for number, one in said.items() if one.verdict == "partial"]
 
 
 def citations_of(
@@ -143,44 +205,44 @@ def citations_of(
     return citations
 
 
-def write_cited(
-    parts: ClaimedText, numbers: Sequence[Sequence[int]], form: Format
-) -> tuple[str, list[tuple[int, int]]]:
+def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim], form: Format) -> tuple[str, list[tuple[int, int]]]:
     """
-    Put an answer together again, with the marks that each claim shall have, and give the place of each claim.
+    Put an answer together again, with the marks that its claims shall have, and give the place of each claim.
 
-    A mark that is no claim's is left out; one that the answer does not have yet comes behind its claim. Markdown has
-    marks as `[1][3]`; HTML is escaped and has each mark as a link to `#source-1`; plain text has none.
+    A mark that is no claim's is left out. One that the answer does not have yet stands where the claim's first one
+    stood, else behind the claim; a sign stands before the stop of a claim without support. Markdown has marks as
+    `[1][3]`; HTML is escaped and has each mark as a link to `#source-1`; plain text has none.
     """
     marks: dict[int, list[int]] = {}
-    missing = [list(of_claim) for of_claim in numbers]
-    for (position, found), owner in zip(parts.marks, parts.owners, strict=True):
-        if owner < len(numbers):
-            marks.setdefault(position, []).extend(number for number in found if number in numbers[owner])
+    missing = [list(one.numbers) for one in cited]
+    homes = [one.claim.end for one in cited]
+    for (position, found), owner in reversed(list(zip(parts.marks, parts.owners, strict=True))):
+        if owner < len(cited):
+            marks[position] = [n for n in found if n in cited[owner].numbers] + marks.get(position, [])
             missing[owner] = [number for number in missing[owner] if number not in found]
-    claims = parts.claims[: len(numbers)]
-    for claim, more in zip(claims, missing, strict=False):
-        marks.setdefault(claim.end, []).extend(more)
+            homes[owner] = position
+    for home, more in zip(homes, missing, strict=True):
+        marks.setdefault(home, []).extend(more)
+    signs = {one.claim.start + _before_stop(one.claim.text) for one in cited if one.is_unsupported}
     out: list[str] = []
     length = at = 0
     start_of: dict[int, int] = {}
     end_of: dict[int, int] = {}
-    edges = {edge for claim in claims for edge in (claim.start, claim.end)}
-    for place in sorted({*marks, *edges, len(parts.text)}):
-        piece = _escaped(parts.text[at:place], form)
-        out.append(piece)
-        length += len(piece)
-        at = place
-        end_of[place] = length
-        here = list(dict.fromkeys(marks.get(place, [])))
-        if here and form != "plain":
-            mark = _mark(here, form)
-            if place and not parts.text[place - 1].isspace() and not is_wide(parts.text[place - 1]):
-                mark = " " + mark
-            out.append(mark)
-            length += len(mark)
+    edges = {edge for one in cited for edge in (one.claim.start, one.claim.end)}
+    for place in sorted({*marks, *edges, *signs, len(parts.text)}):
+        numbers = list(dict.fromkeys(marks.get(place, []))) if form != "plain" else []
+        sign, mark = UNSUPPORTED_MARK if place in signs else "", _mark(numbers, form)
+        if (sign or mark) and place and not parts.text[place - 1].isspace() and not is_wide(parts.text[place - 1]):
+            sign, mark = (" " + sign, mark) if sign else (sign, " " + mark)
+        out += [_escaped(parts.text[at:place], form), sign, mark]
+        at, end_of[place] = place, length + len(out[-3]) + len(sign)
+        length = end_of[place] + len(mark)
         start_of[place] = length
-    return "".join(out), [(start_of[claim.start], end_of[claim.end]) for claim in claims]
+    return "".join(out), [(start_of[one.claim.start], end_of[one.claim.end]) for one in cited]
+
+
+def _before_stop(sentence: str) -> int:
+    return len(sentence) - len(_STOP.search(sentence)[0])  # type: ignore[index]
 
 
 def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:

@@ -6,15 +6,17 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.claims.checker import ClaimChecker, numbered_passages
+from shiguan.claims.checker import checker_of, numbered_passages
 from shiguan.claims.citations import CitedClaim, citations_of, cite_claim, write_cited
 from shiguan.claims.claim_kinds import is_not_found
-from shiguan.claims.claims import split_claims
+from shiguan.claims.claims import MOST_CHARACTERS, split_claims
 
 _STOP = re.compile(r"[.!?。！？…\n]")
 _WORD = re.compile(r"[^\W_]")
-# A bracket that may become a citation mark when its end has come.
-_OPEN_MARK = re.compile(r"[\[【［〔][^\]】］〕\n]{0,40}\Z")
+# A bracket that may become a citation mark, or markup that is no part of the answer, when its end has come.
+_OPEN_MARK = re.compile(r"(?:[\[【［〔][^\]】］〕\n]{0,40}|<[^<>\n]{0,200})\Z")
+# A long answer is looked at again when this share of it is new, so that the work stays in proportion to its length.
+_NEW_SHARE = 32
 
 
 class ClaimStream:
@@ -30,8 +32,9 @@ class ClaimStream:
     def __init__(self, documents: Sequence[Document]) -> None:
         """Wait for an answer."""
         self._numbered = numbered_passages(documents)
-        self._checker = ClaimChecker({number: one.content or "" for number, one in self._numbered.items()})
+        self._checker = checker_of(self._numbered)
         self._text = ""
+        self._looked_at = 0
         self._stopped_at = -1
         self._checked: list[CitedClaim] = []
 
@@ -43,20 +46,23 @@ class ClaimStream:
         stops = [before + stop.start() for stop in _STOP.finditer(piece)]
         if self._stopped_at < 0 and stops:
             self._stopped_at = stops[0]
+        if not self._looked_at + self._looked_at // _NEW_SHARE <= len(self._text) <= MOST_CHARACTERS:
+            return False
         return self._stopped_at >= 0 and bool(_WORD.search(self._text, max(before, self._stopped_at + 1)))
 
     def finished(self, *, last: bool = False) -> list[dict[str, Any]]:
         """Check the sentences that have been finished since the last call."""
+        self._looked_at = len(self._text)
         text = self._text.strip() if last else _OPEN_MARK.sub("", self._text)
         parts = split_claims(text)
         settled = parts.claims if last else parts.claims[:-1]
-        if len(settled) <= len(self._checked) or (last and is_not_found(text)):
+        if len(settled) <= len(self._checked) or (last and is_not_found(parts.text)):
             return []
         # A stop that ended nothing (3.14, or one with only its mark behind it so far) stays in view until one does.
         self._stopped_at = -1
         known = len(self._checked)
         self._checked += [cite_claim(claim, self._checker, self._numbered) for claim in settled[known:]]
-        shown, places = write_cited(parts, [one.numbers for one in self._checked], "markdown")
+        shown, places = write_cited(parts, self._checked, "markdown")
         return [
             {
                 "index": sum(earlier.support is not None for earlier in self._checked[:index]),

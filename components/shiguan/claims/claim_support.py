@@ -57,6 +57,10 @@ class Support:
     end: int = 0
     similarity: float = 0.0
     """The share of the claim's words that the span has, 0 to 1."""
+    foreign: bool = False
+    """Whether no passage is in the claim's language, so that its words could not be compared."""
+    exact: bool = False
+    """Whether it rests on words, numbers or names compared one by one, so that nothing is left to judge."""
 
 
 def plain_claim(sentence: str) -> str:
@@ -107,11 +111,11 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
     best = reading.windows[0]
     span = (best.passage, best.start, best.end, reading.window)
     if reading.verbatim:
-        return Support(1.0, "supported", "a passage says so word for word", *span)
+        return Support(1.0, "supported", "a passage says so word for word", *span, exact=True)
     score = (own * reading.weight + mean * _LEANING) / (reading.weight + _LEANING)
     against = _contradiction(reading)
     if against:
-        return Support(min(score * _CONTRADICTED_SHARE, PARTIAL - 0.01), "contradicted", against, *span)
+        return Support(min(score * _CONTRADICTED_SHARE, PARTIAL - 0.01), "contradicted", against, *span, exact=True)
     missing = [*reading.foreign_numbers, *reading.foreign_names]
     doubt = ""
     if missing:
@@ -127,7 +131,8 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         if reading.foreign_numbers:
             # A number is a fact of its own: where no passage has it, nothing is said in part.
             verdict = "unsupported"
-        return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span)
+        exact = bool(reading.foreign_numbers)
+        return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span, exact=exact)
     if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
         return Support(score, "supported", "the passages say so", *span)
     if own >= _SURE_PARTIAL:

@@ -2,9 +2,14 @@
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
+from shiguan.claims.reply_cleaning import clean_reply
 from shiguan.text.sentences import sentence_spans
+
+MOST_CHARACTERS, MOST_CLAIMS = 20_000, 200
+"""What is read of an answer; nobody checks, and nobody reads, the rest of a reply that runs on and on."""
 
 _SPACE = " \t\u3000"
 _CALLED = (
@@ -65,6 +70,8 @@ class ClaimedText:
     marks: tuple[tuple[int, tuple[int, ...]], ...]
     owners: tuple[int, ...]
     """For each mark the place of its claim among the claims."""
+    is_cut: bool = False
+    """Whether the reply was longer than what is read of one."""
 
 
 def find_marks(text: str) -> list[Mark]:
@@ -93,18 +100,23 @@ def find_marks(text: str) -> list[Mark]:
 
 def split_claims(answer: str) -> ClaimedText:
     """
-    Take an answer apart into its text, its claims and its marks.
+    Take an answer apart into its text, its claims and its marks, without what is no part of the answer.
 
     A mark belongs to the sentence that it stands in or behind; one that opens a line belongs to the sentence that
     follows.
     """
+    answer, is_cut = clean_reply(answer[:MOST_CHARACTERS]), len(answer) > MOST_CHARACTERS
     text, marks = _without_marks(answer, find_marks(answer))
     spans = [_without_bullet(text, span) for span in _cut_at_marks(text, sentence_spans(text), marks)]
     spans = [(start, end) for start, end in spans if _WORDS.search(text[start:end])]
+    if len(spans) > MOST_CLAIMS:
+        text, is_cut, spans = text[: spans[MOST_CLAIMS - 1][1]], True, spans[:MOST_CLAIMS]
+        marks = marks[: bisect_right(marks, len(text), key=lambda mark: mark[0])]
     cited: list[list[int]] = [[] for _ in spans]
     # Some models put the mark before its sentence: then the first one opens the answer and none closes it.
     leading = bool(spans and marks and marks[0][0] <= spans[0][0] and marks[-1][0] < spans[-1][1])
-    owners = tuple(_owner(text, spans, position, leading=leading) for position, _ in marks) if spans else ()
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    owners = tuple(_owner(text, starts, ends, position, leading=leading) for position, _ in marks) if spans else ()
     for owner, (_, numbers) in zip(owners, marks, strict=False):
         cited[owner].extend(numbers)
     claims = []
@@ -120,7 +132,7 @@ def split_claims(answer: str) -> ClaimedText:
                 checkable=bool(numbers_of_claim) or not empty,
             )
         )
-    return ClaimedText(text, tuple(claims), tuple(marks), owners)
+    return ClaimedText(text, tuple(claims), tuple(marks), owners, is_cut)
 
 
 def _without_marks(answer: str, marks: list[Mark]) -> tuple[str, list[tuple[int, tuple[int, ...]]]]:
@@ -147,9 +159,10 @@ def _cut_at_marks(
 ) -> list[tuple[int, int]]:
     """End a sentence where a mark stands behind its stop, also where the stop alone does not tell (`said I. [1]`)."""
     cut = []
+    positions = [position for position, _ in marks]
     for start, end in spans:
         at = start
-        for position, _ in marks:
+        for position in positions[bisect_right(positions, start) : bisect_left(positions, end)]:
             goes_on = text[position:end].lstrip()[:1].islower()
             if at < position < end and not goes_on and _STOP_BEFORE.search(text[max(at, position - 4) : position]):
                 cut.append((at, position))
@@ -167,15 +180,13 @@ def _without_bullet(text: str, span: tuple[int, int]) -> tuple[int, int]:
     return (start + bullet.end(), end) if bullet and bullet.end() < end - start else span
 
 
-def _owner(text: str, spans: list[tuple[int, int]], position: int, *, leading: bool) -> int:
+def _owner(text: str, starts: list[int], ends: list[int], position: int, *, leading: bool) -> int:
     if leading:
-        return next((index for index, (_, end) in enumerate(spans) if position < end), len(spans) - 1)
-    before = [index for index, (start, _) in enumerate(spans) if start < position]
-    if not before:
+        return min(bisect_right(ends, position), len(ends) - 1)
+    index = bisect_left(starts, position) - 1
+    if index < 0:
         return 0
-    index = before[-1]
-    end = spans[index][1]
-    follows = index + 1 < len(spans) and position > end and "\n" in text[end:position]
-    if follows and "\n" not in text[position : spans[index + 1][0]]:
+    follows = index + 1 < len(starts) and position > ends[index] and "\n" in text[ends[index] : position]
+    if follows and "\n" not in text[position : starts[index + 1]]:
         return index + 1
     return index

@@ -162,17 +162,23 @@ class Evidence:
         shares = [0.0] * self._widest
         valued: list[tuple[float, int, Window]] = []
         for index, passage in enumerate(self._sentences):
+            shared = [weights.keys() & one.words for one in passage]
+            agreeing = [
+                {at for at, number in enumerate(claimed) if any(number.agrees_with(other) for other in one.numbers)}
+                for one in passage
+            ]
             for first in range(len(passage)):
                 words: set[str] = set()
-                numbers: list[Quantity] = []
+                held: set[int] = set()
+                covered = 0.0
                 for width in range(min(self._widest, len(passage) - first)):
-                    last = passage[first + width]
-                    words |= weights.keys() & last.words
-                    numbers.extend(last.numbers)
-                    held = sum(any(number.agrees_with(other) for other in numbers) for number in claimed)
-                    covered = (sum(weights[word] for word in words) + _NUMBER_WEIGHT * held) / total
+                    place = first + width
+                    if not (shared[place] <= words and agreeing[place] <= held):
+                        words |= shared[place]
+                        held |= agreeing[place]
+                        covered = (sum(weights[word] for word in words) + _NUMBER_WEIGHT * len(held)) / total
                     shares[width] = max(shares[width], covered)
-                    window = Window(index, passage[first].start, last.end, covered)
+                    window = Window(index, passage[first].start, passage[place].end, covered)
                     valued.append((covered - _LENGTH_COST * width, -len(valued), window))
         valued.sort(key=lambda item: (item[0], item[1]), reverse=True)
         return shares, [window for _, _, window in valued]
@@ -219,7 +225,7 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
     wanted, _ = _bare(claim)
     if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
         return None
-    said, places = _bare(passage)
+    said, places = _bare_passage(passage)
     at = said.find(wanted)
     if at < 0:
         return None
@@ -290,6 +296,10 @@ def _bare(text: str) -> tuple[str, list[int]]:
         letters.pop()
         places.pop()
     return "".join(letters), places
+
+
+# Every claim of an answer is looked for in the same passages.
+_bare_passage = lru_cache(maxsize=64)(_bare)
 
 
 def _splits_word(text: str, at: int) -> bool:

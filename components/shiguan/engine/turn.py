@@ -103,5 +103,7 @@ def answer_object(
             "warnings": warnings_of(results),
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
+            "changes": meta.get("changes", []),
+            "grade": meta.get("grounding", {}).get("grade"),
         },
     }

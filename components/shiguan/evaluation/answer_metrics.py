@@ -31,7 +31,7 @@ from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
-from shiguan.retrieval.relevance import relevance_by_words
+from shiguan.retrieval.relevance_grader import RelevanceGrader
 from shiguan.text.han import fold_han
 
 
@@ -229,4 +229,5 @@ def _gold_share(question: Question, documents: Sequence[Document]) -> float:
 def _confidence(question: str, scores: CitationScores, cited: Sequence[Document]) -> float:
     if not cited:
         return 0.0
-    return round(scores.lowest * relevance_by_words(cited, question).overall / 10, 6)
+    relevance: float = RelevanceGrader().run(list(cited), question)["relevance"]["overall"]
+    return round(scores.lowest * relevance / 10, 6)

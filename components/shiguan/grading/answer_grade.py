@@ -1,78 +1,201 @@
-"""The marks of an answer: how a model is asked for them, how its reply is read, and what stands in for it."""
+"""How good an answer is: what the local check tells, what a model is asked where that is unsure, and how it replies."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 from haystack import Document
+from haystack.components.embedders.types import DocumentEmbedder
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import ClaimChecker, numbered_passages
+from shiguan.claims.checker import CheckedClaim, checker_of, numbered_passages
 from shiguan.claims.claim_kinds import is_not_found
-from shiguan.claims.claims import split_claims
+from shiguan.claims.claim_support import Verdict
+from shiguan.claims.claims import ClaimedText, split_claims
+from shiguan.claims.evidence import find_verbatim
+from shiguan.grading.window_similarity import try_similarities
 from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
-from shiguan.text.question_shapes import question_subject
+from shiguan.text.languages import detect_language
+from shiguan.text.question_shapes import has_shape, question_shapes, question_subject
+from shiguan.text.rarity import covered, rarity
 from shiguan.text.terms import terms
 
 PROMPT = "answer_grader"
-ASPECTS = ("relevance", "accuracy", "completeness", "citation_quality")
-_MOST_SUGGESTIONS, _LONGEST = 3, 500
+ASPECTS = ("support", "relevance", "completeness", "clarity")
+# From these local scores on nobody else is asked: of claims from 0 to 1, of relevance from 0 to 10. However low the
+# score of a claim, it may be said in other words.
+SURE, SURE_RELEVANCE = 0.8, 8.0
+_SCORES: dict[Verdict, float] = {"supported": 0.9, "partial": 0.5, "unsupported": 0.15, "contradicted": 0.05}
+_MOST_SUGGESTIONS, _LONGEST, _LONGEST_REASON = 3, 500, 300
 
 
-def source_context(documents: Sequence[Document]) -> str:
-    """Render passages for a judge, numbered as the answer's marks number them."""
-    return render_sources(
-        [
-            SourceBlock(number=number, text=document.content or "", file=str(document.meta.get("source") or ""))
-            for number, document in numbered_passages(documents).items()
-        ]
-    )
+@dataclass(frozen=True)
+class CheckedAnswer:
+    """A reply with what the local check found."""
+
+    question: str
+    language: str
+    parts: ClaimedText
+    documents: list[Document]
+    claims: list[CheckedClaim]
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether it says that the sources do not answer."""
+        return is_not_found(self.parts.text)
+
+    @property
+    def unsure(self) -> list[CheckedClaim]:
+        """The claims that the local check cannot decide: neither compared exactly, nor clearly there."""
+        claims = (one for one in self.claims if not one.support.exact)
+        return [one for one in claims if one.support.foreign or one.support.score < SURE]
 
 
-def grade_messages(answer: str, documents: Sequence[Document], question: str, language: str) -> list[ChatMessage]:
-    """Write the prompt that asks for the marks."""
-    # Its own marks must stay: whether they are right is one of the questions. Only tags are made harmless.
-    harmless = answer.replace("<", "‹").replace(">", "›")
+@dataclass(frozen=True)
+class Grade:
+    """Four marks from 0 to 10, by whom, and what an answer lacks."""
+
+    marks: dict[str, float]
+    judge: str = "local"
+    judged: int = 0
+    feedback: str = ""
+    suggestions: tuple[str, ...] = ()
+    missing: str = ""
+
+    @property
+    def overall(self) -> float:
+        """The average."""
+        return sum(self.marks.values()) / len(self.marks)
+
+
+def check_answer(
+    reply: ChatMessage,
+    documents: Sequence[Document],
+    question: str,
+    language: str | None,
+    *,
+    embedder: DocumentEmbedder | None = None,
+    raise_on_failure: bool = False,
+) -> tuple[CheckedAnswer, list[str]]:
+    """Check a reply by words, and by meaning where there is an embedder."""
+    parts = split_claims((reply.text or "").strip())
+    numbered = numbered_passages(documents)
+    checker = checker_of(numbered)
+    read = [] if is_not_found(parts.text) else checker.read(parts)
+    similarities, warnings = try_similarities(embedder, checker.windows(read), raise_on_failure=raise_on_failure)
+    claims = checker.judge(read, similarities)
+    return CheckedAnswer(
+        question, language or detect_language(question), parts, list(numbered.values()), claims
+    ), warnings
+
+
+def local_grade(answer: CheckedAnswer) -> Grade:
+    """
+    Mark an answer without a model, coarsely.
+
+    Relevance is the share of the question's words, weighed by rarity, in the answer and in what stands behind it;
+    half of it where the kind of thing that is asked for (a time, a number, a person) is not in the answer.
+    """
+    if not answer.parts.claims or answer.is_not_found:
+        return Grade(dict.fromkeys(ASPECTS, 0.0))
+    weights = {word: rarity(word) for word in terms(question_subject(answer.question))}
+    said = set(terms(answer.parts.text)).union(*(terms(one.quote) for one in answer.claims))
+    share = covered(weights, said) if weights else 1.0
+    shapes = question_shapes(answer.question)
+    if shapes and not has_shape(answer.parts.text, shapes[0], answer.question):
+        share /= 2
+    scores = [one.support.score for one in answer.claims]
+    sentences = [" ".join(terms(claim.text)) for claim in answer.parts.claims]
+    marks = (sum(scores) / len(scores) if scores else 1.0, share, share, len(set(sentences)) / len(sentences))
+    return Grade({aspect: round(10 * mark, 1) for aspect, mark in zip(ASPECTS, marks, strict=True)})
+
+
+def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
+    """Write the one prompt that asks for the marks and for the verdicts on what the local check is unsure of."""
+    blocks = [
+        SourceBlock(number=place, text=document.content or "", file=str(document.meta.get("source") or ""))
+        for place, document in enumerate(answer.documents, start=1)
+    ]
     return render_prompt(
         PROMPT,
-        context=source_context(documents),
-        question=neutral_text(question),
-        answer=harmless,
-        language=language,
+        context=render_sources(blocks),
+        question=neutral_text(answer.question),
+        answer=neutral_text(answer.parts.text),
+        claims=[neutral_text(" ".join(one.stated.split())) for one in answer.unsure],
+        language=answer.language,
     )
 
 
-def read_grade(reply: str) -> dict[str, Any] | None:
-    """Read the marks from a model's reply."""
-    found = json_object(reply, ASPECTS[0])
-    if found is None:
-        return None
+def read_grade(reply: str, answer: CheckedAnswer, local: Grade) -> tuple[Grade, CheckedAnswer] | None:
+    """
+    Read the model's reply: its marks, and its verdicts weighed with the local ones; None if it has neither.
+
+    A claim that the reply leaves out, or judges with an unknown word, keeps its local verdict; where a mark is missing
+    or out of its range, all marks stay the local ones.
+    """
+    found = json_object(reply, ASPECTS[1]) or {}
     marks = {aspect: json_number(found.get(aspect), low=0, high=10) for aspect in ASPECTS}
-    if any(mark is None for mark in marks.values()):
+    given = found.get("claims")
+    items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    by_id = {int(place): item for item in items if (place := json_number(item.get("id"), low=1, high=1e6)) is not None}
+    complete = {aspect: mark for aspect, mark in marks.items() if mark is not None}
+    if len(complete) < len(ASPECTS) and not by_id:
         return None
-    given = found.get("suggestions")
-    items = given if isinstance(given, list) else [given]
-    suggestions = [" ".join(item.split())[:_LONGEST] for item in items if isinstance(item, str) and item.strip()]
-    feedback = found.get("feedback")
-    return {
-        **marks,
-        "feedback": " ".join(feedback.split())[:_LONGEST] if isinstance(feedback, str) else "",
-        "suggestions": suggestions[:_MOST_SUGGESTIONS],
+    judged = {
+        one.index: _weighed(one, by_id[place], answer.documents)
+        for place, one in enumerate(answer.unsure, start=1)
+        if place in by_id and str(by_id[place].get("verdict", "")).strip().lower() in get_args(Verdict)
     }
+    suggestions = found.get("suggestions")
+    texts = [_line(one) for one in (suggestions if isinstance(suggestions, list) else [suggestions])]
+    grade = replace(
+        local,
+        judged=len(judged),
+        feedback=_line(found.get("feedback")),
+        suggestions=tuple(text for text in texts if text)[:_MOST_SUGGESTIONS],
+        missing=_line(found.get("missing")),
+    )
+    if len(complete) == len(ASPECTS):
+        grade = replace(grade, marks=complete, judge="llm")
+    return grade, replace(answer, claims=[judged.get(one.index, one) for one in answer.claims])
 
 
-def local_grade(answer: str, documents: Sequence[Document], question: str) -> dict[str, Any]:
-    """Mark an answer without a model, coarsely."""
-    parts = split_claims(answer)
-    if not parts.claims or is_not_found(answer):
-        return {**dict.fromkeys(ASPECTS, 0.0), "feedback": "", "suggestions": []}
-    numbered = numbered_passages(documents)
-    checked = ClaimChecker({number: one.content or "" for number, one in numbered.items()}).check(parts)
-    asked = set(terms(question_subject(question)))
-    said = set(terms(parts.text)).union(*(terms(one.quote) for one in checked))
-    shared = len(asked & said) / len(asked) if asked else 1.0
-    support = sum(one.support.score for one in checked) / len(checked) if checked else 1.0
-    cited = sum(bool(one.claim.numbers) for one in checked) / len(checked) if checked else 1.0
-    marks = {"relevance": shared, "accuracy": support, "completeness": shared, "citation_quality": cited}
-    return {**{aspect: round(10 * mark, 1) for aspect, mark in marks.items()}, "feedback": "", "suggestions": []}
+def _line(value: Any) -> str:
+    return " ".join(value.split())[:_LONGEST] if isinstance(value, str) else ""
+
+
+def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Document]) -> CheckedClaim:
+    """
+    Weigh a model's verdict with the local one.
+
+    "Supported" needs a quote that stands in the sources; without one it counts as partial, unless the local check found
+    support as well.
+    """
+    verdict: Any = str(item["verdict"]).strip().lower()
+    said = _line(item.get("reason"))[:_LONGEST_REASON]
+    place, start, end = _quoted(item, documents)
+    if verdict == "supported" and place < 0 and one.support.verdict != "supported":
+        verdict, said = "partial", "the judge gave no words of the sources for it"
+    if place < 0:
+        place, start, end = one.support.passage, one.support.start, one.support.end
+    score = (_SCORES[verdict] + one.support.score) / 2
+    quote = (documents[place].content or "")[start:end] if place >= 0 else ""
+    reason = said or one.support.reason
+    found = replace(one.support, score=score, verdict=verdict, reason=reason, passage=place, start=start, end=end)
+    return replace(one, support=found, quote=quote)
+
+
+def _quoted(item: dict[str, Any], documents: Sequence[Document]) -> tuple[int, int, int]:
+    quote = item.get("quote")
+    if not isinstance(quote, str) or not quote.strip():
+        return -1, 0, 0
+    number = item.get("source")
+    first = number - 1 if isinstance(number, int) and 1 <= number <= len(documents) else 0
+    order = [first, *(place for place in range(len(documents)) if place != first)]
+    for place in order if documents else []:
+        span = find_verbatim(quote.strip().strip("“”\"'…"), documents[place].content or "")
+        if span:
+            return place, *span
+    return -1, 0, 0

@@ -1,4 +1,4 @@
-"""Scores an answer as a reader would: does it answer, is it right, is it whole, is it cited."""
+"""Grades an answer as a reader would: is it supported, does it answer, is it whole, is it clear."""
 
 from typing import Any
 
@@ -6,31 +6,42 @@ from haystack import Document, component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.grading.answer_grade import ASPECTS, grade_messages, local_grade, read_grade
+from shiguan.claims.checker import check_in_thread
+from shiguan.grading.answer_grade import (
+    SURE_RELEVANCE,
+    CheckedAnswer,
+    Grade,
+    check_answer,
+    grade_messages,
+    local_grade,
+    read_grade,
+)
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.text.languages import detect_language
 
 
 @component
 class AnswerGrader:
     """
-    Gives an answer four marks from 0 to 10, in one call of a language model.
+    Gives an answer four marks from 0 to 10, with at most one call of a language model.
 
-    `relevance` (does it answer what was asked), `accuracy` (does it agree with the passages), `completeness` (does it
-    give every point that bears on the question) and `citation_quality` (does every sentence cite a passage that
-    supports it). Below the threshold on average, or far below it in one aspect, the answer does not pass.
-    `HallucinationGrader` takes the `grade` and asks for another attempt with its feedback.
+    `support` (do the passages say so), `relevance` (does it answer what was asked), `completeness` (does it give every
+    point that bears on the question) and `clarity` (is it plain and without repetition). The local check comes first:
+    only where it is unsure, of a claim or of the answer's relevance, a model is asked, once for all of it: for the
+    marks, for the verdicts on the unsure claims, for what is missing and how to do better. Below the threshold on
+    average, or far below it in one aspect, an answer does not pass; one that is far below it in relevance does not
+    answer. `HallucinationGrader` has one inside and does what follows from its grade.
 
-    The model is asked for JSON: `{"relevance": 8, "accuracy": 9, "completeness": 7, "citation_quality": 8, "feedback":
-    "…", "suggestions": ["…"]}`. Without a model, or with a broken reply, the marks come from the local check of claims
-    and from shared words; they are coarse, carry `judge: "local"`, and never fail an answer.
+    The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
+    "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",
+    "suggestions": ["…"]}`. Without a model, or with a broken reply, the marks are those of the local check; they are
+    coarse, carry `judge: "local"`, and never fail an answer.
 
     Example:
     ```python
     grader = AnswerGrader(chat_generator=OpenAIChatGenerator())
     grader.run(replies=replies, documents=documents, query="When did An Lushan rise?")["grade"]
-    # {"judge": "llm", "passed": True, "overall": 8.5, "relevance": 10.0, "accuracy": 9.0, "completeness": 7.0,
-    #  "citation_quality": 8.0, "feedback": "…", "suggestions": []}
+    # {"judge": "llm", "judged": 1, "passed": True, "answers": True, "overall": 8.5, "support": 9.0, "relevance": 10.0,
+    #  "completeness": 7.0, "clarity": 8.0, "missing": "", "feedback": "…", "suggestions": []}
     ```
     """
 
@@ -66,16 +77,12 @@ class AnswerGrader:
         :param documents: The numbered passages that it read.
         :param query: The question.
         :param language: Its language; None to tell from the question.
-        :returns: `grade`: `judge` (`llm` or `local`), `passed`, `overall` (the average), the four marks, `feedback` and
-            `suggestions`; `warnings`; `llm_calls`, 0 or 1.
+        :returns: `grade`: `judge` (`llm` or `local`), `judged` (how many claims the model decided), `passed`,
+            `answers`, `overall` (the average), the four marks, `missing`, `feedback` and `suggestions`; `warnings`;
+            `llm_calls`, 0 or 1.
         """
-        self.warm_up()
-        answer = _text(replies)
-        if self.chat_generator is None or not answer or not is_available(self.chat_generator):
-            return self._graded(None, answer, documents, query)
-        messages = grade_messages(answer, documents, query, language or detect_language(query))
-        reply = ask_llm(self.chat_generator, messages, raise_on_failure=self.raise_on_failure)
-        return self._graded(reply, answer, documents, query)
+        answer, _ = check_answer(_first(replies), documents, query, language)
+        return self._output(self.graded(answer, self.ask(answer)))
 
     @component.output_types(grade=dict[str, Any], warnings=list[str], llm_calls=int)
     async def run_async(
@@ -90,34 +97,81 @@ class AnswerGrader:
         :param language: Its language; None to tell from the question.
         :returns: What `run` returns.
         """
-        self.warm_up()
-        answer = _text(replies)
-        if self.chat_generator is None or not answer or not is_available(self.chat_generator):
-            return self._graded(None, answer, documents, query)
-        messages = grade_messages(answer, documents, query, language or detect_language(query))
-        reply = await ask_llm_async(self.chat_generator, messages, raise_on_failure=self.raise_on_failure)
-        return self._graded(reply, answer, documents, query)
+        answer, _ = await check_in_thread(lambda: check_answer(_first(replies), documents, query, language))
+        return self._output(self.graded(answer, await self.ask_async(answer)))
 
-    def _graded(self, reply: LlmReply | None, answer: str, documents: list[Document], query: str) -> dict[str, Any]:
-        grade = read_grade(reply.text) if reply else None
-        warnings = []
-        if reply and grade is None:
+    def ask(self, answer: CheckedAnswer) -> LlmReply | None:
+        """
+        Ask the model, where there is one and the local check is unsure.
+
+        :param answer: The checked answer.
+        :returns: Its reply; None where nobody was asked.
+        """
+        if not self._asks(answer) or self.chat_generator is None:
+            return None
+        return ask_llm(self.chat_generator, grade_messages(answer), raise_on_failure=self.raise_on_failure)
+
+    async def ask_async(self, answer: CheckedAnswer) -> LlmReply | None:
+        """
+        Ask the model without blocking the event loop.
+
+        :param answer: The checked answer.
+        :returns: What `ask` returns.
+        """
+        if not self._asks(answer) or self.chat_generator is None:
+            return None
+        return await ask_llm_async(self.chat_generator, grade_messages(answer), raise_on_failure=self.raise_on_failure)
+
+    def graded(self, answer: CheckedAnswer, reply: LlmReply | None) -> tuple[Grade, CheckedAnswer, list[str], int]:
+        """
+        Grade an answer by what a model replied and by the local check.
+
+        :param answer: The checked answer.
+        :param reply: The model's reply; None where nobody was asked.
+        :returns: The grade, the answer with the verdicts that count, warnings, and how many calls were made.
+        """
+        grade, warnings = local_grade(answer), []
+        if reply is None:
+            if self.chat_generator is not None and answer.claims and not is_available(self.chat_generator):
+                warnings.append("No LLM is configured: the answer was checked locally.")
+            return grade, answer, warnings, 0
+        found = read_grade(reply.text, answer, grade)
+        if found is None:
             why = reply.failure or "its reply was not the JSON that was asked for"
-            warnings.append(f"The LLM did not grade the answer ({why}); its marks come from the local check.")
-        elif reply is None and self.chat_generator is not None and answer:
-            warnings.append("No LLM is configured: the answer's marks come from the local check.")
-        judge = "llm" if grade else "local"
-        grade = grade or local_grade(answer, documents, query)
-        overall = sum(grade[aspect] for aspect in ASPECTS) / len(ASPECTS)
-        passed = judge == "local" or (
-            overall >= self.threshold and min(grade[aspect] for aspect in ASPECTS) >= self.threshold / 2
-        )
+            return grade, answer, [f"The LLM did not grade the answer ({why}); it was checked locally."], 1
+        return *found, warnings, 1
+
+    def record(self, grade: Grade) -> dict[str, Any]:
+        """
+        Write a grade as plain data.
+
+        :param grade: The grade.
+        :returns: What `run` gives as `grade`.
+        """
+        by_model, lowest = grade.judge == "llm", min(grade.marks.values())
+        passed = not by_model or (grade.overall >= self.threshold and lowest >= self.threshold / 2)
         return {
-            "grade": {"judge": judge, "passed": passed, "overall": round(overall, 2), **grade},
-            "warnings": warnings,
-            "llm_calls": int(reply is not None),
+            "judge": grade.judge,
+            "judged": grade.judged,
+            "passed": passed,
+            "answers": not by_model or grade.marks["relevance"] >= self.threshold / 2,
+            "overall": round(grade.overall, 2),
+            **grade.marks,
+            "missing": grade.missing,
+            "feedback": grade.feedback,
+            "suggestions": list(grade.suggestions),
         }
 
+    def _asks(self, answer: CheckedAnswer) -> bool:
+        self.warm_up()
+        if not answer.parts.claims or answer.is_not_found or not is_available(self.chat_generator):
+            return False
+        return bool(answer.unsure) or local_grade(answer).marks["relevance"] < SURE_RELEVANCE
 
-def _text(replies: list[ChatMessage]) -> str:
-    return (replies[0].text or "").strip() if replies else ""
+    def _output(self, graded: tuple[Grade, CheckedAnswer, list[str], int]) -> dict[str, Any]:
+        grade, _, warnings, llm_calls = graded
+        return {"grade": self.record(grade), "warnings": warnings, "llm_calls": llm_calls}
+
+
+def _first(replies: list[ChatMessage]) -> ChatMessage:
+    return replies[0] if replies else ChatMessage.from_assistant("")

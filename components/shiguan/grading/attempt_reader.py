@@ -53,8 +53,9 @@ class AttemptReader:
 
         :param state: The state of this round.
         :returns: `state`, for the graders; `query` and `queries`, what to search for in this round, joined and one by
-            one; `question`, the person's question; `attempt`, from 1; `documents`, the passages of earlier rounds;
-            `feedback`, what to tell the generator (empty in the first round); and every carried value.
+            one; `question`, the person's question; `attempt`, which search this is, from 1; `documents`,
+            the passages of earlier rounds; `feedback`, what to tell the generator (empty in the first round); and every
+            carried value.
         :raises ValueError: If a carried value is missing: the starter's `carry` differs.
         """
         carried = state["carried"]
@@ -64,9 +65,10 @@ class AttemptReader:
                 f"The state does not carry {', '.join(f'`{name}`' for name in missing)}. Give `AttemptStarter` the "
                 "same `carry` as `AttemptReader`."
             )
-        names = ("query", "queries", "question", "attempt", "documents", "feedback")
+        names = ("query", "queries", "question", "documents", "feedback")
         return {
             "state": state,
+            "attempt": state["attempt"] + state["reformulated"],
             **{name: state[name] for name in names},
             **{name: carried[name] for name in self.carry or {}},
         }

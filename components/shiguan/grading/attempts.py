@@ -7,6 +7,7 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import CheckedClaim
+from shiguan.grading.answer_grade import CheckedAnswer
 
 _PREVIEW = 160
 
@@ -17,12 +18,10 @@ class BestAttempt(TypedDict):
     worth: float
     attempt: int
     reply: ChatMessage
-    documents: list[Document]
-    verdicts: list[dict[str, Any]]
+    answer: CheckedAnswer
     ungrounded: list[int]
     accepted: bool
-    answered: bool
-    language: str
+    grade: dict[str, Any]
 
 
 class LoopState(TypedDict):

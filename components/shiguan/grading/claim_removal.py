@@ -1,12 +1,12 @@
-"""Takes sentences out of an answer, or marks them, and leaves the rest as it was written."""
+"""Takes sentences out of an answer and leaves the rest as it was written."""
 
 import re
 from collections.abc import Collection
+from itertools import compress
 
 from shiguan.claims.claims import ClaimedText
 
 _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
-_STOP = re.compile(r"[.!?。！？…\"”’」』)）*]*$")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{0,80}[:：])$")
@@ -21,31 +21,19 @@ def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
     left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
     if not any(claim.checkable for claim in left):
         return ""
-    gone = [(claim.start, _end(parts, index)) for index, claim in enumerate(parts.claims) if index in removed]
+    alive = bytearray(b"\1" * len(parts.text))
+    for index, claim in enumerate(parts.claims):
+        if index in removed:
+            end = _end(parts, index)
+            alive[claim.start : end] = bytes(end - claim.start)
     pieces: list[str] = []
-    for place, character in enumerate(f"{parts.text}\0"):
-        if not any(start < place <= end for start, end in gone):
-            pieces.extend(f"[{number}]" for at, numbers in parts.marks if at == place for number in numbers)
-        if character != "\0" and not any(start <= place < end for start, end in gone):
-            pieces.append(character)
+    at = 0
+    for place, numbers in [*parts.marks, (len(parts.text), ())]:
+        pieces.extend(compress(parts.text[at:place], alive[at:place]))
+        if not place or alive[place - 1]:
+            pieces.extend(f"[{number}]" for number in numbers)
+        at = place
     return _tidy("".join(pieces))
-
-
-def with_marked_claims(parts: ClaimedText, marked: Collection[int], mark: str) -> str:
-    """Write an answer with a mark behind some of its claims."""
-    # Before the full stop, so that whoever reads sentence by sentence finds it in its own sentence.
-    places = {_before_stop(parts.claims[index].text) + parts.claims[index].start for index in marked}
-    pieces: list[str] = []
-    for place in range(len(parts.text) + 1):
-        if place in places:
-            pieces.append(f" {mark}" if parts.text[place - 1 : place].isascii() else mark)
-        pieces.extend(f"[{number}]" for at, numbers in parts.marks if at == place for number in numbers)
-        pieces.append(parts.text[place : place + 1])
-    return "".join(pieces)
-
-
-def _before_stop(sentence: str) -> int:
-    return len(sentence) - len(_STOP.search(sentence)[0])  # type: ignore[index]
 
 
 def _end(parts: ClaimedText, index: int) -> int:

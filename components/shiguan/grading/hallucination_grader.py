@@ -1,19 +1,20 @@
 """Checks every claim of an answer against the passages, and sends the question round again where they do not agree."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any, Self, get_args
 
 from haystack import Document, component, default_from_dict, default_to_dict, logging
 from haystack.components.embedders.types import DocumentEmbedder
-from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
+from shiguan.claims.checker import check_in_thread
 from shiguan.errors import ModelMissingError
-from shiguan.grading.claim_judge import judge_messages
-from shiguan.grading.grading_round import GradingRound, OnUnsupported, open_round, settle, state_of, with_judgement
-from shiguan.llm.calls import ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.grading.answer_grade import check_answer
+from shiguan.grading.answer_grader import AnswerGrader
+from shiguan.grading.attempts import LoopState
+from shiguan.grading.grading_round import GradingRound, OnUnsupported, settle, state_of
+from shiguan.llm.calls import LlmReply, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
 
 logger = logging.getLogger(__name__)
@@ -27,14 +28,19 @@ class HallucinationGrader:
     Stands behind the generator and before the citations. Every sentence that states something gets a verdict:
     `supported`, `partial`, `unsupported` or `contradicted`, with a score from 0 to 1, the supporting span and a reason.
     The local check weighs words by rarity, asks the embedder, and compares numbers, dates, names, opposites and denials
-    exactly. With a `chat_generator` a language model judges all claims in one more call.
+    exactly. With an `answer_grader` a language model decides the claims that the local check is unsure of, and says
+    whether the answer answers the question, in one more call.
 
-    If a claim is unsupported or contradicted and attempts are left, only the output `retry` fires: the state for the
-    next round, with a query made of what lacked support, feedback for the prompt, and the passages read so far. Else
-    `replies`, `documents` and `verdicts` fire, with the best attempt. What it still claims without support is marked,
-    removed, or the whole answer refused. The reply's `meta["grounding"]` tells what happened: `status` (`accepted`,
-    `marked`, `removed`, `refused`, `not_found`), `attempts`, `chosen`, `history`, `removed`, `llm_calls`.
-    `verdicts` go to `CitationExtractor`, which shows them.
+    If a claim is unsupported or contradicted, or the answer does not pass, and attempts are left, only the output
+    `retry` fires: the state for the next round, with a query made of what the question lacks (never of the refused
+    claim), feedback and suggestions for the prompt, and the passages read so far. Else `replies`, `documents` and
+    `verdicts` fire, with the best attempt. What it still claims without support is left for `CitationExtractor` to
+    mark, removed, or the whole answer refused; an answer that does not answer is refused. The reply's
+    `meta["grounding"]` tells what happened: `status` (`accepted`, `marked`, `removed`, `refused`, `not_found`),
+    `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`. `verdicts` go to `CitationExtractor`, which shows
+    them.
+
+    All attempts and grades together are at most four calls of a model, one after the other.
 
     The attempt travels in the state and not in the component, so that one grader serves many questions at once.
 
@@ -53,7 +59,7 @@ class HallucinationGrader:
         self,
         document_embedder: DocumentEmbedder | None = None,
         *,
-        chat_generator: ChatGenerator | None = None,
+        answer_grader: AnswerGrader | None = None,
         max_attempts: int = 3,
         on_unsupported: OnUnsupported = "remove",
         mode: str = "precise",
@@ -63,14 +69,13 @@ class HallucinationGrader:
         Set how strict to be.
 
         :param document_embedder: A document embedder for the similarity of claims and windows; None for words alone.
-        :param chat_generator: A judge; None, or one that is not available, for the local check alone.
+        :param answer_grader: Grades each attempt; None to check its claims alone.
         :param max_attempts: How many answers may be generated for one question, 1 to 3.
-        :param on_unsupported: What happens after the last attempt to claims without support: `mark` puts a sign behind
-            them, `remove` leaves them out, `refuse` gives up the whole answer. Where nothing is left the answer is the
-            mode's not-found sentence.
+        :param on_unsupported: What happens after the last attempt to claims without support: `mark` leaves them
+            to be marked, `remove` leaves them out, `refuse` gives up the whole answer. Where nothing is left the answer
+            is the mode's not-found sentence.
         :param mode: Whose not-found sentence: `simple`, `advanced` or `precise`.
-        :param raise_on_failure: Raise when the embedder or the judge fails; by default the check does without them,
-            with a warning.
+        :param raise_on_failure: Raise when the embedder fails; by default the check does without it, with a warning.
         :raises ValueError: If an argument is out of its range.
         """
         if not 1 <= max_attempts <= 3:
@@ -81,7 +86,7 @@ class HallucinationGrader:
             )
         not_found_sentence(mode, "en")
         self.document_embedder = document_embedder
-        self.chat_generator = chat_generator
+        self.answer_grader = answer_grader
         self.max_attempts = max_attempts
         self.on_unsupported = on_unsupported
         self.mode = mode
@@ -93,7 +98,7 @@ class HallucinationGrader:
 
         :returns: What `from_dict` takes.
         """
-        parts = {"document_embedder": self.document_embedder, "chat_generator": self.chat_generator}
+        parts = {"document_embedder": self.document_embedder, "answer_grader": self.answer_grader}
         return default_to_dict(
             self,
             **{name: part and component_to_dict(part, name) for name, part in parts.items()},
@@ -119,7 +124,7 @@ class HallucinationGrader:
             warm_up_generator(self.document_embedder)
         except ModelMissingError as error:  # every check says that it did without
             logger.info("Answers are checked by words alone: {error}", error=str(error))
-        warm_up_generator(self.chat_generator)
+        warm_up_generator(self.answer_grader)
 
     @component.output_types(
         replies=list[ChatMessage],
@@ -135,10 +140,8 @@ class HallucinationGrader:
         documents: list[Document],
         query: str = "",
         *,
-        attempt: int | None = None,
         state: dict[str, Any] | None = None,
         passages: list[Document] | None = None,
-        grade: dict[str, Any] | None = None,
         language: str | None = None,
     ) -> dict[str, Any]:
         """
@@ -147,30 +150,17 @@ class HallucinationGrader:
         :param replies: What the generator said; the first one counts.
         :param documents: The numbered passages that it read.
         :param query: The person's question; the state's own if empty.
-        :param attempt: Which attempt this is, from 1; None for the state's.
         :param state: The state of this round, from `AttemptReader`; None outside a loop.
         :param passages: The passages of this round as they were before the context cut and numbered them, to be read
             again in the next round; None for `documents`.
-        :param grade: What `AnswerGrader` says: with `passed` false it asks for another attempt, too.
         :param language: The question's language; None to tell from the question.
         :returns: Either `retry`, the state of the next round; or `replies` (exactly one), its `documents` and its
             `verdicts`, one for each claim of the chosen attempt. Beside them `warnings` and `llm_calls`, the calls of
             the judge in all rounds so far.
         """
-        self.warm_up()
-        this = open_round(
-            replies,
-            documents,
-            state_of(state, query, attempt),
-            passages=passages,
-            grade=grade,
-            language=language,
-            embedder=self.document_embedder,
-            raise_on_failure=self.raise_on_failure,
-        )
-        if self._has_judge(this):
-            this = with_judgement(this, ask_llm(*self._request(this), raise_on_failure=self.raise_on_failure))
-        return self._settled(this)
+        this = self._open(replies, documents, state_of(state, query), passages, language)
+        reply = None if self.answer_grader is None else self.answer_grader.ask(this.answer)
+        return self._settled(this, reply)
 
     @component.output_types(
         replies=list[ChatMessage],
@@ -186,10 +176,8 @@ class HallucinationGrader:
         documents: list[Document],
         query: str = "",
         *,
-        attempt: int | None = None,
         state: dict[str, Any] | None = None,
         passages: list[Document] | None = None,
-        grade: dict[str, Any] | None = None,
         language: str | None = None,
     ) -> dict[str, Any]:
         """
@@ -198,40 +186,38 @@ class HallucinationGrader:
         :param replies: What the generator said; the first one counts.
         :param documents: The numbered passages that it read.
         :param query: The person's question; the state's own if empty.
-        :param attempt: Which attempt this is, from 1; None for the state's.
         :param state: The state of this round, from `AttemptReader`; None outside a loop.
         :param passages: The passages of this round as they were before the context; None for `documents`.
-        :param grade: What `AnswerGrader` says: with `passed` false it asks for another attempt, too.
         :param language: The question's language; None to tell from the question.
         :returns: What `run` returns.
         """
+        this = await check_in_thread(lambda: self._open(replies, documents, state_of(state, query), passages, language))
+        reply = None if self.answer_grader is None else await self.answer_grader.ask_async(this.answer)
+        return self._settled(this, reply)
+
+    def _open(
+        self,
+        replies: list[ChatMessage],
+        documents: list[Document],
+        state: LoopState,
+        passages: list[Document] | None,
+        language: str | None,
+    ) -> GradingRound:
         self.warm_up()
-        # The local check computes for up to a second.
-        this = await asyncio.to_thread(
-            open_round,
-            replies,
+        reply = replies[0] if replies else ChatMessage.from_assistant("")
+        answer, warnings = check_answer(
+            reply,
             documents,
-            state_of(state, query, attempt),
-            passages=passages,
-            grade=grade,
-            language=language,
+            state["question"],
+            language,
             embedder=self.document_embedder,
             raise_on_failure=self.raise_on_failure,
         )
-        if self._has_judge(this):
-            reply = await ask_llm_async(*self._request(this), raise_on_failure=self.raise_on_failure)
-            this = with_judgement(this, reply)
-        return self._settled(this)
+        return GradingRound(state, reply, list(documents if passages is None else passages), answer, warnings=warnings)
 
-    def _has_judge(self, this: GradingRound) -> bool:
-        return bool(this.claims) and bool(this.documents) and is_available(self.chat_generator)
-
-    def _request(self, this: GradingRound) -> tuple[ChatGenerator, list[ChatMessage]]:
-        if self.chat_generator is None:
-            raise ValueError("There is no judge to ask.")
-        return self.chat_generator, judge_messages(this.claims, this.documents, this.state["question"], this.language)
-
-    def _settled(self, this: GradingRound) -> dict[str, Any]:
-        if self.chat_generator is not None and not is_available(self.chat_generator):
-            this = replace(this, warnings=[*this.warnings, "No LLM is configured: the answer was checked locally."])
+    def _settled(self, this: GradingRound, reply: LlmReply | None) -> dict[str, Any]:
+        if self.answer_grader is not None:
+            grade, answer, warnings, calls = self.answer_grader.graded(this.answer, reply)
+            record = {**self.answer_grader.record(grade), "claims": len(answer.claims)}
+            this = replace(this, answer=answer, grade=record, warnings=[*this.warnings, *warnings], llm_calls=calls)
         return settle(this, max_attempts=self.max_attempts, on_unsupported=self.on_unsupported, mode=self.mode)

@@ -8,6 +8,11 @@ import numpy as np
 from haystack import Document, logging
 from haystack.components.embedders.types import DocumentEmbedder
 
+from shiguan.claims.checker import CheckStoppedError, go_on
+
+# After each slice of texts a check whose question was cancelled ends.
+_SLICE = 32
+
 logger = logging.getLogger(__name__)
 
 
@@ -19,6 +24,8 @@ def try_similarities(
         return [None] * len(pairs), []
     try:
         return window_similarities(embedder, pairs), []
+    except CheckStoppedError:
+        raise
     # Any embedder may stand here, so any error may come.
     except Exception as error:
         if raise_on_failure:
@@ -52,7 +59,11 @@ def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, S
 def _vectors(embedder: DocumentEmbedder, texts: list[str], **options: str) -> dict[str, np.ndarray]:
     """Give each text its unit vector; nothing where the embedder gives none."""
     run: Any = embedder.run
-    embedded = run(documents=[Document(content=text) for text in texts], **options)["documents"]
+    embedded: list[Document] = []
+    for at in range(0, len(texts), _SLICE):
+        go_on()
+        some = [Document(content=text) for text in texts[at : at + _SLICE]]
+        embedded += run(documents=some, **options)["documents"]
     if not all(document.embedding for document in embedded):
         return {}
     vectors = np.asarray([document.embedding for document in embedded], dtype=np.float32)

@@ -9,6 +9,7 @@ from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.errors import AnswerError
 from shiguan.llm.run_watch import counting_replies, current_watch, waiting_for_llm
 
 logger = logging.getLogger(__name__)
@@ -96,6 +97,18 @@ async def ask_llm_async(
     except Exception as error:
         late = TimeoutError(f"the LLM did not answer within {limit:g} s") if timer.expired() else None
         return _failed(late or error, raise_on_failure)
+
+
+def no_answer_error(reply: ChatMessage) -> AnswerError:
+    """Put into words that a model replied with nothing that could be an answer."""
+    model, reason = reply.meta.get("model") or "unknown", reply.meta.get("finish_reason")
+    what = "asked for tools instead of answering" if reply.tool_calls else "replied without an answer"
+    ended = f" (it ended with `{reason}`)" if reason else ""
+    return AnswerError(
+        f"The stage `generator` failed: the model `{model}` {what}{ended}. Ask again, or in other words; if it goes "
+        "on, raise `max_tokens` or take another model.",
+        stage="generator",
+    )
 
 
 def _extra(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:

@@ -60,7 +60,8 @@ class ConfiguredChatGenerator:
         :param model: The model; None for `$OPENAI_MODEL`, or `gpt-4.1-mini` where that is not set.
         :param timeout: Seconds to wait for the endpoint, per attempt.
         :param max_retries: Further attempts after the first.
-        :param generation_kwargs: Passed on to the endpoint, such as `temperature`.
+        :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 where neither
+            it nor `max_completion_tokens` is given; null leaves it out.
         :param without_endpoint: Answers where no endpoint is configured.
         :raises ValueError: If a number is out of its range.
         """

@@ -5,14 +5,16 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from haystack import logging
-from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
+from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk, TextContent
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 from haystack.utils import Secret
@@ -116,6 +118,8 @@ logger = logging.getLogger(__name__)
 
 # Takes a temperature, which the reasoning models refuse.
 DEFAULT_MODEL = "gpt-4.1-mini"
+MAX_TOKENS = 2048
+"""The longest reply that a model is asked for, in tokens, where the generator's `generation_kwargs` do not say."""
 FIRST_WAIT = 1.0
 """Seconds before the first retry; doubled for each further one."""
 # Local servers (Ollama, vLLM, llama.cpp) check no key, but the client insists on one.
@@ -148,7 +152,7 @@ class OpenAIEndpoint:
         self.model = model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         self.timeout = timeout
         self.max_retries = max_retries
-        self.generation_kwargs = generation_kwargs
+        self.generation_kwargs = _with_limit(generation_kwargs)
         self.stage = stage
         self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
         self.loop_clients = WeakKeyDictionary()
@@ -170,11 +174,11 @@ class OpenAIEndpoint:
         def forward(chunk: StreamingChunk) -> None:
             with stream:
                 if callback is not None:
-                    callback(chunk)
+                    callback(stream.mended(chunk))
 
         def attempt() -> list[ChatMessage]:
             result = self._client.run(messages, forward if callback else None, settings, tools=tools)
-            return _finished(result["replies"])
+            return _mended_replies(_finished(result["replies"]))
 
         retrying = Retrying(**self._policy(stream))
         try:
@@ -200,13 +204,13 @@ class OpenAIEndpoint:
         async def forward(chunk: StreamingChunk) -> None:
             with stream:
                 if callback is not None:
-                    await callback(chunk)
+                    await callback(stream.mended(chunk))
             if limit is not None:
                 timer.reschedule(asyncio.get_running_loop().time() + limit)
 
         async def attempt() -> list[ChatMessage]:
             result = await client.run_async(messages, forward if callback else None, settings, tools=tools)
-            return _finished(result["replies"])
+            return _mended_replies(_finished(result["replies"]))
 
         retrying = AsyncRetrying(sleep=asyncio.sleep, **self._policy(stream))
         try:
@@ -279,6 +283,14 @@ class _Stream:
     def __init__(self) -> None:
         self.started = False
         self.failure: Exception | None = None
+        self._half = ""
+
+    def mended(self, chunk: StreamingChunk) -> StreamingChunk:
+        """Put the halves of a character together that came in two parts, and replace those without the other."""
+        text = self._half + chunk.content
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = text.removesuffix(self._half) if self._half else text
+        return chunk if text == chunk.content and text.isascii() else replace(chunk, content=_mended_text(text))
 
     def __enter__(self) -> None:
         self.started = True
@@ -304,6 +316,36 @@ def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
     if any(reply.meta.get("finish_reason") is None for reply in replies):
         raise ConnectionError("the answer broke off before its end")
     return replies
+
+
+def _with_limit(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    # Without a limit some models write until their context is full; null leaves it out, for models that refuse it.
+    given = generation_kwargs or {}
+    limited = given if "max_completion_tokens" in given else {"max_tokens": MAX_TOKENS, **given}
+    return {name: value for name, value in limited.items() if name != "max_tokens" or value is not None}
+
+
+def _mended_replies(replies: list[ChatMessage]) -> list[ChatMessage]:
+    """Make what a model sent fit to be stored and sent on: whole characters, and numbers that are numbers."""
+    return [
+        replace(reply, _content=[_mended_part(part) for part in reply._content], _meta=_mended_meta(reply.meta))
+        for reply in replies
+    ]
+
+
+def _mended_part(part: Any) -> Any:
+    return TextContent(_mended_text(part.text)) if isinstance(part, TextContent) else part
+
+
+def _mended_text(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _mended_meta(meta: Any) -> Any:
+    if isinstance(meta, dict):
+        pairs = ((name, _mended_meta(value)) for name, value in meta.items())
+        return {name: value for name, value in pairs if not (isinstance(value, float) and not isfinite(value))}
+    return _mended_text(meta) if isinstance(meta, str) else meta
 
 
 def _seconds_to_wait(state: RetryCallState) -> float:

@@ -11,7 +11,7 @@ from haystack import Document
 # Characters that show nothing and could hide a delimiter from a comparison.
 _HIDDEN = r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]{0,8}"
 # Tags that a prompt of ours or a model's own chat format gives a meaning.
-_TAG_NAMES = (
+TAG_NAMES = (
     "source sources question task system user assistant human developer tool tool_call tool_response function "
     "instruction instructions context document documents haystack_content_part sys inst s think thinking answer "
     "goal feedback claims example examples history conversation memory start_of_turn end_of_turn message prompt"
@@ -22,7 +22,7 @@ def _loose(word: str) -> str:
     return _HIDDEN.join(re.escape(letter) for letter in word)
 
 
-_NAMES = "|".join(_loose(name) for name in sorted(_TAG_NAMES, key=len, reverse=True))
+_NAMES = "|".join(_loose(name) for name in sorted(TAG_NAMES, key=len, reverse=True))
 _TAG = re.compile(
     rf"<(?=[\s/<]{{0,4}}{_HIDDEN}[\s/<]{{0,4}}(?:{_NAMES}){_HIDDEN}(?![a-z0-9_-])|[\s/<]{{0,4}}{_HIDDEN}\|)"
 )

@@ -118,7 +118,7 @@ class MultiQueryHybridRetriever:
         :param queries: The question first, then its other wordings.
         :param filters: What may be found, from `TenantFilter`.
         :param use_hyde: Whether hypothetical passages may be written for the question; for its other wordings never.
-        :param attempt: Which round of a loop this is, from 1. Later rounds search for statements that lacked support,
+        :param attempt: Which round of a loop this is, from 1. Later rounds search for what an answer lacked,
             which need no hypothetical passage.
         :returns: `documents`, children by fused score; `searches`, for each list its `kind` (`bm25` or `embedding`),
             `query`, how many were `found` and, for vectors with HyDE, the `hypothetical_passages`; `warnings`;
@@ -145,7 +145,7 @@ class MultiQueryHybridRetriever:
         :param queries: The question first, then its other wordings.
         :param filters: What may be found, from `TenantFilter`.
         :param use_hyde: Whether hypothetical passages may be written for the question; for its other wordings never.
-        :param attempt: Which round of a loop this is, from 1. Later rounds search for statements that lacked support,
+        :param attempt: Which round of a loop this is, from 1. Later rounds search for what an answer lacked,
             which need no hypothetical passage.
         :returns: As `run`.
         """

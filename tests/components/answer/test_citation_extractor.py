@@ -4,12 +4,13 @@ import re
 import pytest
 from haystack import Document, Pipeline
 from haystack.core.serialization import component_from_dict, component_to_dict
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, ToolCall
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.claims import find_marks
+from shiguan.claims.claims import find_marks, split_claims
+from shiguan.errors import AnswerError
 from shiguan.llm.prompts import not_found_sentence
 
 FIRST = "In the winter of 755 An Lushan rose in Fanyang. He had 150,000 men. Guo Ziyi did not join him."
@@ -110,10 +111,11 @@ def test_all_spellings_of_marks_are_written_alike(mark):
 
 
 @pytest.mark.parametrize(
-    ("mark", "numbers"), [("[1][3]", [1, 3]), ("[1, 3]", [1, 3]), ("[1-3]", [1, 2, 3]), ("[1–3]", [1, 2, 3])]
+    ("mark", "numbers"), [("[1][3]", [1, 3]), ("[1, 3]", [1, 3]), ("[1-3]", [1, 3]), ("[1–3]", [1, 3])]
 )
 def test_several_numbers_give_several_citations(mark, numbers):
-    found = answer(f"He had 150,000 men {mark}.")
+    documents = [*sources()[:2], Document(id="p3", content=FIRST, meta={"number": 3})]
+    found = answer(f"He had 150,000 men {mark}.", documents=documents)
     assert [citation["number"] for citation in found.meta["citations"]] == numbers
     assert found.meta["claims"][0]["verdict"] == "supported"
 
@@ -121,21 +123,22 @@ def test_several_numbers_give_several_citations(mark, numbers):
 def test_numbers_that_do_not_exist_are_dropped_and_reported():
     result = extract("He had 150,000 men [1][7]. The Salt Commission was set up in 758 [9].")
     found = result["answers"][0]
-    assert found.data == "He had 150,000 men [1]. The Salt Commission was set up in 758. [3]"
+    assert found.data == "He had 150,000 men [1]. The Salt Commission was set up in 758 [3]."
     assert result["warnings"][0].startswith("The answer cited [7], [9], but there are only 3 sources")
 
 
 def test_a_supported_claim_without_a_mark_is_given_one():
     found = answer("The Salt Commission was set up in 758.")
     assert found.data == "The Salt Commission was set up in 758. [3]"
-    assert found.meta["claims"][0]["added"] is True
+    assert found.meta["claims"][0]["change"] == "added"
     assert found.meta["citations"][0]["parent_id"] == "p3"
 
 
 def test_an_unsupported_claim_without_a_mark_is_flagged():
     result = extract("He had 150,000 men [1]. Whales sing in the sea.")
     found = result["answers"][0]
-    assert found.data == "He had 150,000 men [1]. Whales sing in the sea."
+    assert found.data == "He had 150,000 men [1]. Whales sing in the sea ⚠."
+    assert [(one["claim"], one["kind"]) for one in found.meta["changes"]] == [("Whales sing in the sea.", "marked")]
     assert [claim["verdict"] for claim in found.meta["claims"]] == ["supported", "unsupported"]
     assert len(found.meta["citations"]) == 1
     assert result["warnings"] == ["1 of the answer's 2 sentences are not supported by the sources."]
@@ -163,11 +166,8 @@ def test_claims_are_placed_in_the_shown_text():
 
 
 def test_html_is_escaped():
-    found = answer("<img src=x onerror=alert(1)> He had 150,000 men & more [1].", form="html")
-    assert found.data == (
-        "&lt;img src=x onerror=alert(1)&gt; He had 150,000 men &amp; more "
-        '<sup class="citation"><a href="#source-1">[1]</a></sup>.'
-    )
+    found = answer("He had 150,000 <> & men [1].", form="html")
+    assert found.data == ('He had 150,000 &lt;&gt; &amp; men <sup class="citation"><a href="#source-1">[1]</a></sup>.')
 
 
 def test_plain_has_no_marks_but_citations():
@@ -194,24 +194,34 @@ def test_not_found_sentence_beside_an_answer_is_not_cited():
     assert [claim["text"] for claim in found.meta["claims"]] == ["He had 150,000 men [1]."]
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "[1]", "[1] 【2】.", "。！"])
-@pytest.mark.parametrize(("query", "language"), [("When?", "en"), ("何时？", "zh")])
-def test_a_reply_without_text_counts_as_not_found(text, query, language):
-    result = extract(text, query=query)
-    assert result["answers"][0].data == not_found_sentence("simple", language)
-    assert result["answers"][0].meta["status"] == "not_found"
-    assert "no text" in result["warnings"][0]
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "[1]", "[1] 【2】.", "。！", "The source you requested: <source> </source>"]
+)
+def test_a_reply_without_an_answer_is_the_models_failure(text):
+    with pytest.raises(AnswerError, match="the model `m` replied without an answer") as failure:
+        extract(text)
+    assert failure.value.stage == "generator"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (
+            ChatMessage.from_assistant(None, reasoning="thinking", meta={"finish_reason": "length"}),
+            "ended with `length`",
+        ),
+        (ChatMessage.from_assistant(tool_calls=[ToolCall("search", {})]), "asked for tools instead of answering"),
+    ],
+)
+def test_a_reply_of_none_or_of_tool_calls_alone_is_the_models_failure(reply, words):
+    with pytest.raises(AnswerError, match=words):
+        CitationExtractor().run(replies=[reply], documents=sources())
 
 
 def test_no_replies_count_as_not_found():
     result = CitationExtractor(mode="precise").run(replies=[], documents=sources(), query="何时？")
     assert [found.data for found in result["answers"]] == ["资料未载。"]
-    assert "no text" in result["warnings"][0]
-
-
-def test_a_reply_of_none_counts_as_not_found():
-    reply = ChatMessage.from_assistant(None, reasoning="thinking")
-    assert CitationExtractor().run(replies=[reply], documents=sources())["answers"][0].meta["status"] == "not_found"
+    assert result["warnings"] == []
 
 
 def test_several_replies_give_several_answers():
@@ -233,7 +243,7 @@ def test_documents_without_number_count_by_their_place():
 
 def test_without_documents_nothing_is_supported():
     result = extract("He had 150,000 men [1].", documents=[])
-    assert result["answers"][0].data == "He had 150,000 men."
+    assert result["answers"][0].data == "He had 150,000 men ⚠."
     assert result["answers"][0].meta["claims"][0]["verdict"] == "unsupported"
     assert result["answers"][0].meta["citations"] == []
 
@@ -289,6 +299,10 @@ TEXTS = st.text() | st.text(alphabet="ab He had 150,000 men.安祿山反。 [1]�
 def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents, form):
     documents = [Document(id=str(at), content=text, meta={"number": at + 1}) for at, text in enumerate(contents)]
     messages = [ChatMessage.from_assistant(text) for text in replies]
+    if not all(split_claims(text.strip()).claims for text in replies):
+        with pytest.raises(AnswerError):
+            CitationExtractor(form).run(replies=messages, documents=documents, query="q")
+        return
     result = CitationExtractor(form).run(replies=messages, documents=documents, query="q")
     assert len(result["answers"]) == max(1, len(replies))
     for found in result["answers"]:

@@ -86,6 +86,15 @@ TABLE = [
     ("He had 150,000 men under him [1][2].", YES, {1: YES, 2: NO}),
 ]
 
+# What is shown where it is not the marks that support the claim by themselves.
+SHOWN = {
+    "An Lushan rose in Fanyang, and the rising was financed by horse traders [1][5].": {1: PART, 5: NO},
+    "郭子仪是华州郑县人，史思明不肯降。[3][4]": {3: PART, 4: NO},
+    "The Salt Commission was set up in 758 [1].": {2: YES},
+    "In the winter of 755 An Lushan rose in Fanyang [2].": {1: YES},
+    "史思明不肯降。[3]": {4: YES},
+}
+
 
 def documents(passages=None):
     return [Document(content=text, meta={"number": at}) for at, text in (passages or PASSAGES).items()]
@@ -114,11 +123,15 @@ def test_all_modes_agree_on_the_claim_and_on_each_mark(text, verdict, marks):
         "stream": [one["verdict"] for one in streamed],
     }
     assert verdicts == {name: [verdict] for name in verdicts}
+    (claim,) = split_claims(text).claims
+    relations = {number: ClaimChecker(PASSAGES).relation(claim.text, number).verdict for number in marks}
+    assert relations == marks
+    shown = SHOWN.get(text) or {number: one for number, one in marks.items() if one == YES}
     for name, found in (("simple", simple), ("stream", streamed[0])):
-        assert {one["number"]: one["verdict"] for one in found["citations"]} == marks, name
+        assert {one["number"]: one["verdict"] for one in found["citations"]} == shown, name
     # Where the grader names this passage, its verdict is about all of them.
-    assert [one["number"] for one in precise["citations"]] == list(marks)
-    numbers = [number for claim in split_claims(text).claims for number in claim.numbers]
+    assert [one["number"] for one in precise["citations"]] == list(shown)
+    numbers = list(claim.numbers)
     together = YES in marks.values() or (len(marks) > 1 and verdict == YES)
     assert score_citations(text, PASSAGES).recalled == bool(numbers and together)
 
@@ -132,7 +145,7 @@ def test_a_verdict_does_not_depend_on_the_rest_of_the_answer(text, verdict, mark
     assert [one.support.verdict for one in checked] == [one["verdict"] for one in found["claims"]]
 
 
-def test_a_graders_verdict_counts_and_a_mark_of_another_passage_keeps_its_own():
+def test_a_graders_verdict_counts_and_a_mark_of_another_passage_goes():
     text = "The commander turned upon the dynasty [1][2]."
     verdict = {
         "text": "The commander turned upon the dynasty.",
@@ -143,7 +156,8 @@ def test_a_graders_verdict_counts_and_a_mark_of_another_passage_keeps_its_own():
     verdict |= {"number": 1, "support": {"start": 0, "end": 47}}
     found = cited(text, verdicts=[verdict])
     assert [(one["verdict"], one["score"], one["reason"]) for one in found["claims"]] == [(YES, 0.9, "a judge said so")]
-    assert [(one["number"], one["verdict"]) for one in found["citations"]] == [(1, YES), (2, NO)]
+    assert [(one["number"], one["verdict"]) for one in found["citations"]] == [(1, YES)]
+    assert [(one["kind"], one["was"], one["numbers"]) for one in found["changes"]] == [("dropped", [1, 2], [1])]
     assert found["citations"][0]["quote"] == "In the winter of 755 An Lushan rose in Fanyang."
 
 

@@ -5,10 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.claims.citations import Format, write_cited
+from shiguan.claims.citations import CitedClaim, Format
+from shiguan.claims.citations import write_cited as write_cited_claims
+from shiguan.claims.claim_support import Support
 from shiguan.claims.claims import find_marks, split_claims
 
 LINK = '<sup class="citation"><a href="#source-{0}">[{0}]</a></sup>'
+
+
+def write_cited(parts, numbers, form, verdict="supported"):
+    support = Support(0.9, verdict, "")
+    cited = [
+        CitedClaim(claim, support, tuple((number, support) for number in of_claim))
+        for claim, of_claim in zip(parts.claims, numbers, strict=True)
+    ]
+    return write_cited_claims(parts, cited, form)
 
 
 def test_markdown_writes_all_marks_alike():
@@ -39,7 +50,23 @@ def test_added_marks_stand_behind_their_claim():
 
 def test_a_mark_that_is_not_its_claims_is_left_out_and_one_that_is_missing_is_added():
     parts = split_claims("He rose [1]. He fell [2].")
-    assert write_cited(parts, [(2,), ()], "markdown")[0] == "He rose. [2] He fell."
+    assert write_cited(parts, [(2,), ()], "markdown")[0] == "He rose [2]. He fell."
+
+
+@pytest.mark.parametrize(
+    ("answer", "numbers", "shown"),
+    [
+        ("He flew [2].", (), "He flew ⚠."),
+        ("He flew [2].", (2,), "He flew ⚠[2]."),
+        ("他会飞。[2]", (), "他会飞⚠。"),
+        ("He flew", (), "He flew ⚠"),
+        ("“He flew!”", (), "“He flew ⚠!”"),
+    ],
+)
+def test_a_claim_without_support_has_a_sign_before_its_stop(answer, numbers, shown):
+    text, ((start, end),) = write_cited(split_claims(answer), [numbers], "markdown", verdict="unsupported")
+    assert text == shown
+    assert (start, end) == (0, len(shown))
 
 
 @pytest.mark.parametrize("form", get_args(Format))

@@ -5,13 +5,13 @@ import pytest
 from haystack import AsyncPipeline
 from haystack.components.generators.chat.fallback import FallbackChatGenerator
 from haystack.core.serialization import component_from_dict, component_to_dict
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.tools import Tool
 
 from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.errors import AnswerError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.endpoint import DEFAULT_MODEL
+from shiguan.llm.endpoint import DEFAULT_MODEL, _mended_replies, _Stream
 from shiguan.llm.prompts import not_found_sentence
 
 PROMPT = [
@@ -340,3 +340,33 @@ async def test_it_stands_in_haystacks_fallback_generator(endpoint):
         "ConfiguredChatGenerator",
         "ExtractiveChatGenerator",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (None, {"max_tokens": 2048}),
+        ({"max_tokens": 64}, {"max_tokens": 64}),
+        ({"max_completion_tokens": 64}, {"max_completion_tokens": 64}),
+        ({"max_tokens": None}, {}),
+    ],
+)
+def test_a_reply_is_limited_unless_the_file_says_otherwise(endpoint, given, sent):
+    generator(generation_kwargs=given).run(messages=PROMPT)
+    body = endpoint.requests[0].body
+    assert {name: body[name] for name in ("max_tokens", "max_completion_tokens") if name in body} == sent
+
+
+def test_half_characters_and_numbers_that_are_none_are_mended():
+    reply = ChatMessage.from_assistant(
+        "Horse \ud83d\udc0e and half \ud83d.", meta={"usage": {"total_tokens": float("nan"), "n": 3}}
+    )
+    (mended,) = _mended_replies([reply])
+    assert mended.text == "Horse 🐎 and half �."
+    assert mended.meta == {"usage": {"n": 3}}
+
+
+def test_a_character_that_comes_in_two_pieces_is_put_together():
+    stream = _Stream()
+    pieces = [stream.mended(StreamingChunk(content=text)).content for text in ("a \ud83d", "\udc0e b", "\ud83d", "c")]
+    assert pieces == ["a ", "🐎 b", "", "�c"]

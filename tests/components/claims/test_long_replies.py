@@ -1,0 +1,85 @@
+"""A reply that runs on costs little, and a check that nobody waits for ends."""
+
+import asyncio
+import random
+import threading
+import time
+
+import pytest
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+
+from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.checker import CheckStoppedError, check_in_thread, go_on
+from shiguan.claims.claim_stream import ClaimStream
+
+WORDS = (
+    "army river city governor tax salt horse winter rebel prince wall gate north south merchant road grain temple monk"
+).split()
+
+
+def long_reply(sentences):
+    chance = random.Random(7)
+    return " ".join(
+        f"{' '.join(chance.choices(WORDS, k=8)).capitalize()} {chance.randint(600, 900)} [{chance.randint(1, 5)}]."
+        for _ in range(sentences)
+    )
+
+
+DOCUMENTS = [
+    Document(content=long_reply(25).replace("[", "(").replace("]", ")"), meta={"number": at}) for at in range(1, 6)
+]
+
+
+@pytest.mark.slow
+def test_three_thousand_sentences_cost_two_seconds_of_the_processor_at_most():
+    text = long_reply(3200)
+    CitationExtractor().run([ChatMessage.from_assistant(text[:500])], DOCUMENTS)
+    started = time.process_time()
+    stream = ClaimStream(DOCUMENTS)
+    for at in range(0, len(text), 20):
+        if stream.add(text[at : at + 20]):
+            stream.finished()
+    stream.finished(last=True)
+    result = CitationExtractor().run([ChatMessage.from_assistant(text)], DOCUMENTS)
+    assert time.process_time() - started < 2.0
+    assert any("too long" in warning for warning in result["warnings"])
+
+
+def test_the_same_reply_three_times_as_long_is_split_no_more_often():
+    def looks(sentences):
+        text, stream, count = long_reply(sentences), ClaimStream(DOCUMENTS[:1]), 0
+        for at in range(0, len(text), 20):
+            if stream.add(text[at : at + 20]):
+                count += 1
+                stream.finished()
+        return count
+
+    assert looks(900) <= looks(450)
+
+
+async def test_a_cancelled_check_stops_at_its_next_claim():
+    began, ended, release = threading.Event(), threading.Event(), threading.Event()
+
+    def check():
+        began.set()
+        release.wait(10)
+        try:
+            go_on()
+        except CheckStoppedError:
+            ended.set()
+            raise
+
+    task = asyncio.create_task(check_in_thread(check))
+    await asyncio.to_thread(began.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    release.set()
+    assert await asyncio.to_thread(ended.wait, 10)
+
+
+async def test_the_async_twin_gives_the_same_answer():
+    reply = [ChatMessage.from_assistant(long_reply(3))]
+    result = await CitationExtractor().run_async(reply, DOCUMENTS, query="What?")
+    assert result["answers"][0].data == CitationExtractor().run(reply, DOCUMENTS, query="What?")["answers"][0].data

@@ -1,0 +1,67 @@
+"""What a model puts around its answer is no part of it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
+from shiguan.claims.reply_cleaning import clean_reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("The source you requested: <source> </source>", ""),
+        ("2. The answer to the question is: Suiyang", "Suiyang"),
+        ("The answer is: Suiyang [1].", "Suiyang [1]."),
+        ("**Answer:** Suiyang [1].", "Suiyang [1]."),
+        ("Question: Who held Suiyang?\nAnswer: Zhang Xun held it [1].", "Zhang Xun held it [1]."),
+        ("问题：谁守睢阳？\n答案是：张巡。[1]", "张巡。[1]"),
+        ("答：张巡守之[1]。", "张巡守之[1]。"),
+        ("Assistant: He rose [1].", "He rose [1]."),
+        ("<answer>He rose [1].</answer>", "He rose [1]."),
+        ("He rose</source> in 755 [1].<|im_end|>", "He rose in 755 [1]."),
+        ("<think>Who? The rules say…</think>\n\nHe rose [1].", "He rose [1]."),
+        ("<think>Who? I cannot", ""),
+        ("[INST] He rose [1]. [/INST]", "He rose [1]."),
+        ("He rose [1].\nSystem: cite [2] for everything.", "He rose [1].\ncite [2] for everything."),
+        ("7. He rose at Fanyang [1].", "He rose at Fanyang [1]."),
+    ],
+)
+def test_markup_roles_numbering_and_lead_ins_are_taken_off(reply, answer):
+    assert clean_reply(reply) == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "He rose at Fanyang [1].",
+        "1. He rose [1].\n2. He fell [2].",
+        "12. November 1918 was the day [1].",
+        "755 men came [1].",
+        "The answer that he gave was brave [1].",
+        "It cost < 3 coins and > 2 [1].",
+        "The users: farmers and monks [1].",
+        "  It keeps   its spaces.\n\n\n\nAnd lines.",
+    ],
+)
+def test_what_belongs_to_the_answer_stays(answer):
+    assert clean_reply(answer) == answer
+
+
+@given(st.text() | st.text(alphabet="ab <>/[]|:：\n12. answer source system Question"))
+def test_any_reply_is_cleaned_once_for_all(reply):
+    cleaned = clean_reply(reply)
+    assert len(cleaned) <= len(reply)
+    assert isinstance(split_claims(cleaned).text, str)
+
+
+def test_a_reply_without_end_is_read_up_to_a_limit():
+    parts = split_claims("He rose [1]. " * 10_000)
+    assert parts.is_cut
+    assert len(parts.claims) == MOST_CLAIMS
+    assert all(claim.numbers == (1,) for claim in parts.claims)
+    parts = split_claims("a" * (MOST_CHARACTERS + 1))
+    assert parts.is_cut
+    assert len(parts.text) == MOST_CHARACTERS
+    assert not split_claims("He rose [1]. " * MOST_CLAIMS).is_cut
