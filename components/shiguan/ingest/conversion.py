@@ -6,11 +6,13 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from loky import get_reusable_executor
 from loky.process_executor import TerminatedWorkerError
@@ -70,7 +72,22 @@ class Conversion:
 def _process() -> Any:
     # One thread of a numeric library: each takes memory, and there is nothing to compute.
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return get_reusable_executor(1, timeout=_IDLE_SECONDS, initializer=_prepare, initargs=(os.getpid(),), env=threads)
+    process = get_reusable_executor(
+        1, timeout=_IDLE_SECONDS, initializer=_prepare, initargs=(os.getpid(),), env=threads
+    )
+    _started.add(process)
+    return process
+
+
+_started: "WeakSet[Any]" = WeakSet()
+# Where `psutil` and `pgrep` are missing, it kills the process alone, which has no others.
+warnings.filterwarnings("ignore", message="Failed to kill subprocesses")
+
+
+def end_all() -> None:
+    """End the processes of all threads, whatever they read; for a program that is about to end."""
+    for process in list(_started):
+        process.shutdown(kill_workers=True)
 
 
 def _awaited(future: "Future[bytes]", waiting: Callable[[], None], seconds: float) -> bytes:
