@@ -36,7 +36,7 @@ class JSONLToDocument:
     Every row is a source of its own: its id is kept as `meta.record_id`, its text unchanged, and what stands in its
     `meta` under its own names, so that filters find it; what has a name of the engine's is kept as `user_<name>`. A row
     that cannot be used, or is longer than 16 MiB, is named with its line in `skipped`, a hundred of a file at most, and
-    the others go in; a compressed file that is damaged or unpacks beyond 512 MiB or a hundredfold is refused as a whole.
+    the others go in; a compressed file that is damaged, or unpacks beyond 512 MiB or a hundredfold, is refused whole.
 
     Example:
     ```python
