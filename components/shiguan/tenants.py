@@ -22,18 +22,21 @@ _SEARCHES = frozenset({"_bm25_retrieval", "_embedding_retrieval", "_query_by_emb
 
 def names_tenant(filters: Any) -> bool:
     """Tell whether a filter holds a tenant in its outermost AND, so that nothing else in it can widen what is seen."""
+    return tenant_condition(filters) is not None
+
+
+def tenant_condition(filters: Any) -> dict[str, Any] | None:
+    """Find the condition that names the tenant in a filter's outermost AND."""
     if not isinstance(filters, dict):
-        return False
+        return None
     if "field" in filters:
         value = filters.get("value")
         named = isinstance(value, str) and bool(value.strip())
-        return filters["field"] == TENANT_FIELD and filters.get("operator") == "==" and named
+        return filters if filters["field"] == TENANT_FIELD and filters.get("operator") == "==" and named else None
     conditions = filters.get("conditions")
-    return (
-        filters.get("operator") == "AND"
-        and isinstance(conditions, list)
-        and any(names_tenant(condition) for condition in conditions)
-    )
+    if filters.get("operator") != "AND" or not isinstance(conditions, list):
+        return None
+    return next(filter(None, map(tenant_condition, conditions)), None)
 
 
 def require_filters(filters: dict[str, Any] | None, asked: str) -> dict[str, Any]:

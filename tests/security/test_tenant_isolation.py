@@ -15,6 +15,7 @@ from shiguan.errors import RefusedError
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
 
 CASES = 100_000
@@ -202,3 +203,22 @@ def inputs(data, said):
             if key in said:
                 run.setdefault(name, {})[socket] = said[key]
     return run
+
+
+def test_a_score_by_words_tells_nothing_of_another_tenants_documents(tmp_path):
+    """How rare a word is would: a competitor's name in many of their documents would lower the asker's scores."""
+    store = QdrantEdgeDocumentStore(name="children", path=str(tmp_path), embedding_dim=None, bm25=True)
+    mine = [Document(id=f"a{n}", content=text, meta={"tenant_id": "a"}) for n, text in enumerate(("salt", "iron"))]
+    store.write_documents(mine)
+    asking = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
+    alone = [(found.id, found.score) for found in store.bm25_retrieval("salt iron", asking)]
+    # ln(1 + (2 - 1 + .5) / (1 + .5)) = ln 2, for each of two documents of the same length.
+    assert alone[0][1] == alone[1][1]
+    theirs = [Document(id=f"b{n}", content="salt", meta={"tenant_id": "b"}) for n in range(50)]
+    store.write_documents(theirs)
+    assert [(found.id, found.score) for found in store.bm25_retrieval("salt iron", asking)] == alone
+    store.unscoped().delete_documents(["a1"])
+    left = store.bm25_retrieval("salt iron", {"operator": "AND", "conditions": [asking]})
+    # N = 1, n = 1: ln(1 + .5 / 1.5) where it was ln 2.
+    assert left[0].score / alone[0][1] == pytest.approx(math.log(4 / 3) / math.log(2), rel=1e-4)
+    store.close()

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Within it, what is being written ends in good order; everything that was written is safe without it, too.
 _TIDY_SECONDS = 1.0
+_HEARING_SECONDS = 0.2
 
 
 def register(add: AddCommand) -> None:
@@ -43,7 +44,11 @@ def _ingest(options: argparse.Namespace) -> int:
     run = _Run(options)
     # The work has a thread of its own, so that this one hears of a signal at once, whatever the work waits for.
     with _stopping(run.stopped), ThreadPoolExecutor(1, "ingest") as executor:
-        return executor.submit(run.work).result()
+        work = executor.submit(run.work)
+        # A signal that the system gives to another thread does not wake this one, which is to hear of it.
+        while not wait([work], _HEARING_SECONDS).done:
+            pass
+        return work.result()
 
 
 class _Run:
@@ -101,6 +106,9 @@ class _Run:
         if self.options.json:
             print_json({"error": message})
         print(f"shiguan: {message}", file=sys.stderr, flush=True)  # noqa: T201
+        reading = sys.modules.get("shiguan.ingest.conversion")
+        if reading is not None:
+            reading.end_all()
         stores = sys.modules.get("shiguan.stores.embedded.shards")
         if stores is not None:
             stores.close_all_shards()

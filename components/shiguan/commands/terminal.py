@@ -222,7 +222,7 @@ class IngestProgress:
         def report(name: str, done: int, total: int) -> None:
             stage.update(name, done, total)
             if bar is not None and task is not None:
-                bar.update(task, description=name, completed=done, total=total)
+                bar.update(task, description=name, completed=done, total=total or None)
 
         return report
 

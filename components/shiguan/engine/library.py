@@ -10,8 +10,10 @@ from haystack import logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
-from shiguan.engine.loading import load_pipeline, load_stores
+from shiguan.engine.loading import load_index, load_pipeline, load_stores
 from shiguan.errors import RefusedError, ShiguanError
+from shiguan.ingest.conversion import Conversion
+from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +71,8 @@ class Library:
         :param progress: A plain function told how far the current file is.
         :yields: What became of each file, in order. A file that fails is reported and the next one goes on.
         """
-        pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
+        reading, pipeline = load_index(self.deployment, self.index, data_dir=self.data_dir)
+        conversion = Conversion(reading)
         inputs, outputs = pipeline.metadata["inputs"], pipeline.metadata["outputs"]
         stages = {
             name
@@ -77,13 +80,15 @@ class Library:
             if {"warnings", "skipped"} & sockets.keys()
         } | {target.split(".")[0] for target in outputs.values()}
         for file in files:
+            answer = conversion.run(file, waiting=lambda: progress and progress("words", 0, 0))
+            documents = [SharedDocument(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
             data: dict[str, dict[str, Any]] = {}
-            for name, value in (("sources", [file]), ("tenant_id", tenant_id), ("progress", progress)):
+            for name, value in (("documents", documents), ("tenant_id", tenant_id), ("progress", progress)):
                 for target in inputs.get(name, []):
                     component, socket = target.split(".")
                     data.setdefault(component, {})[socket] = value
             try:
-                results = pipeline.run(data, include_outputs_from=stages)
+                results = {"conversion": answer, **pipeline.run(data, include_outputs_from=stages)}
             except PipelineRuntimeError as error:
                 yield IngestedFile(file=_name(file), skipped=[_failure(file, error)])
                 continue
@@ -240,6 +245,10 @@ def _ingested(file: Path | ByteStream, results: dict[str, Any], outputs: dict[st
         vectors=value("vectors", 0),
         missing=value("missing", 0),
         removed=value("removed", 0),
-        skipped=[entry for stage in results.values() for entry in stage.get("skipped", [])],
+        skipped=[
+            {"source": Path(_name(file)).name, **entry}
+            for stage in results.values()
+            for entry in stage.get("skipped", [])
+        ],
         warnings=list(dict.fromkeys(text for stage in results.values() for text in stage.get("warnings", []))),
     )

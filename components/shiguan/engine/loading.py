@@ -46,13 +46,60 @@ def load_pipeline(
         `shiguan check` refuses), or if HAYSTACK_UNSAFE_DESERIALIZATION is set.
     """
     definition = read_definition(deployment, mode)
-    # Looking for a file, or at one that is refused, shall not wait for Haystack.
-    from haystack import AsyncPipeline  # noqa: PLC0415
-
     if outputs is not None:
         definition = pruned(definition, outputs, f"{deployment}/{_name(mode)}")
     if data_dir is not None:
         _set_data_dir(definition, str(data_dir))
+    return _built(definition, deployment, mode)
+
+
+def load_index(
+    deployment: str, mode: str | Path, *, data_dir: str | Path | None = None
+) -> tuple[dict[str, Any], "AsyncPipeline"]:
+    """
+    Load what ingests in two parts: the definition of what reads files, and the pipeline of what keeps their documents.
+
+    They are parted before the component that says whose the documents are: what comes before it touches files alone.
+    """
+    name = f"{deployment}/{_name(mode)}"
+    definition = read_definition(deployment, mode)
+    inputs, connections = definition.get("inputs") or {}, definition.get("connections") or []
+    stampers = {target.split(".")[0] for target in inputs.get("tenant_id", [])}
+    walls = [edge for edge in connections if edge["receiver"].split(".")[0] in stampers]
+    reading: dict[str, Any] = {"components": {}}
+    crossing = walls
+    if len(walls) == 1:
+        reading = pruned({**definition, "outputs": {"documents": walls[0]["sender"]}}, ["documents"], name)
+        sides = [{edge[end].split(".")[0] in reading["components"] for end in edge} for edge in connections]
+        crossing = [edge for edge, side in zip(connections, sides, strict=True) if len(side) == 2]
+    if crossing != walls or not reading["components"]:
+        raise ConfigurationError(
+            f"The pipeline `{name}` cannot be parted into what reads files and what keeps their documents: "
+            f"{len(crossing)} connections lead from one to the other. Files are read in a process of their own, which "
+            "hands over nothing but documents; connect one converter, joiner or inspector with the `documents` of one "
+            "`SourceStamper`, and nothing else before it with anything behind it."
+        )
+    own = {key: spec for key, spec in definition["components"].items() if key not in reading["components"]}
+    keeping = {
+        **definition,
+        "components": own,
+        "connections": [edge for edge in connections if edge["receiver"].split(".")[0] in own and edge not in walls],
+        "inputs": {
+            "documents": [walls[0]["receiver"]],
+            **{
+                key: kept for key, targets in inputs.items() if (kept := [t for t in targets if t.split(".")[0] in own])
+            },
+        },
+        "outputs": {
+            key: target for key, target in (definition.get("outputs") or {}).items() if target.split(".")[0] in own
+        },
+    }
+    if data_dir is not None:
+        _set_data_dir(keeping, str(data_dir))
+    return _with_metadata(reading, deployment, mode), _built(keeping, deployment, mode)
+
+
+def _with_metadata(definition: dict[str, Any], deployment: str, mode: str | Path) -> dict[str, Any]:
     definition["metadata"] = {
         **(definition.get("metadata") or {}),
         "deployment": deployment,
@@ -61,6 +108,14 @@ def load_pipeline(
         "outputs": definition.pop("outputs", None) or {},
         "explain": definition.pop("explain", None) or {},
     }
+    return definition
+
+
+def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "AsyncPipeline":
+    # Looking for a file, or at one that is refused, shall not wait for Haystack.
+    from haystack import AsyncPipeline  # noqa: PLC0415
+
+    definition = _with_metadata(definition, deployment, mode)
     try:
         return AsyncPipeline.from_dict(definition)
     except Exception as error:  # Haystack raises whatever a component's __init__ raised; all of it is configuration.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import docx
+from docx.oxml.ns import qn
 from docx.text.paragraph import Paragraph
 from haystack import component, logging
 from haystack.components.converters.utils import get_bytestream_from_source
@@ -16,6 +17,10 @@ logger = logging.getLogger(__name__)
 
 _HEADING_STYLE = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _DEEPEST = 6
+# A style builds on another, which a broken file makes a circle.
+_MOST_BASES = 12
+# A table of a word processor has no more.
+_MOST_COLUMNS = 63
 
 
 @component
@@ -42,12 +47,22 @@ class DocxHeadingMarker:
 def _marked(source: ByteStream) -> ByteStream:
     try:
         document = docx.Document(io.BytesIO(source.data))
+        levels: dict[str | None, int] = {}
         for paragraph in document.paragraphs:
-            level = _level(paragraph)
+            # To look a style up, all styles are gone through.
+            style = paragraph._p.style
+            if style not in levels:
+                levels[style] = _level(paragraph)
+            level = levels[style]
             if level and paragraph.text.strip():
                 first = paragraph.runs[0] if paragraph.runs else paragraph.add_run("")
                 first.text = "#" * level + " " + first.text
             paragraph.add_run("\n")
+        for span in document.element.body.iter(qn("w:gridSpan")):
+            # The converter writes the cell once for each column that it spans.
+            columns = span.get(qn("w:val"), "")[:9]
+            if columns.isdecimal() and int(columns) > _MOST_COLUMNS:
+                span.set(qn("w:val"), str(_MOST_COLUMNS))
         marked = io.BytesIO()
         document.save(marked)
     except Exception as error:  # whatever a damaged file does to the parser, the converter reports it
@@ -59,7 +74,9 @@ def _marked(source: ByteStream) -> ByteStream:
 def _level(paragraph: Paragraph) -> int:
     """Give the heading level of a paragraph, 0 for none: by its style, or that style's or its own outline level."""
     style: Any = paragraph.style
-    while style is not None:
+    for _ in range(_MOST_BASES):
+        if style is None:
+            break
         name = style.name or ""
         if name == "Title":
             return 1

@@ -84,6 +84,8 @@ class EPUBToDocument:
                 logger.warning("Skipped {source}: {cause}", source=name, cause=error.cause)
                 skipped.append({"source": error.source, "cause": error.cause, "next_step": error.next_step})
                 continue
+            except MemoryError:
+                raise
             except Exception as error:
                 # Whatever a hostile file does to the parsers, the other books still go in.
                 logger.warning("Skipped {source}: {error}", source=name, error=repr(error))

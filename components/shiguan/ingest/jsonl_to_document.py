@@ -14,17 +14,12 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import MAX_UNPACKED_BYTES
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.shared_document import ENGINE_META, SharedDocument
 
 _FIELDS = frozenset({"id", "title", "text", "meta"})
-RESERVED = frozenset(
-    "tenant_id source_id file_id source file_path source_key title section kind language anchor notes record_id line "
-    "start end position tokens blocks parent_id number matches".split()
-)
-"""Meta keys that are ours; a row's own value under such a name is kept as `user_<name>`."""
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_ROW = 16 * 1024 * 1024
+_DEEPEST_META = 20
 # So many rows of a file are named in `skipped` one by one, the rest as a number.
 _REPORTED = 100
 _CHUNK = 1 << 20
@@ -39,9 +34,9 @@ class JSONLToDocument:
     Reads `.jsonl` and `.jsonl.gz` files with one object `{"id", "title", "text", "meta"}` a line.
 
     Every row is a source of its own: its id is kept as `meta.record_id`, its text unchanged, and what stands in its
-    `meta` under its own names, so that filters find it. A row that cannot be used, or is longer than 16 MiB, is named
-    with its line in `skipped`, a hundred of a file at most, and the others go in; a compressed file that is damaged or
-    unpacks beyond 512 MiB or a hundredfold is refused as a whole.
+    `meta` under its own names, so that filters find it; what has a name of the engine's is kept as `user_<name>`. A row
+    that cannot be used, or is longer than 16 MiB, is named with its line in `skipped`, a hundred of a file at most, and
+    the others go in; a compressed file that is damaged, or unpacks beyond 512 MiB or a hundredfold, is refused whole.
 
     Example:
     ```python
@@ -110,9 +105,9 @@ class JSONLToDocument:
                 meta["record_id"] = record
                 lines_of[record] = number
             title = row.get("title")
-            if isinstance(title, str) and title.strip():
-                meta["title"] = _SURROGATE.sub("\ufffd", title.strip())
-            documents.append(SharedDocument(content=_SURROGATE.sub("\ufffd", row["text"]), meta=meta))
+            if title and title.strip():
+                meta["title"] = title.strip()
+            documents.append(SharedDocument(content=row["text"], meta=meta))
         return documents, faults, renamed
 
     def _lines(self, data: bytes, source: str) -> Iterator[bytes]:
@@ -182,6 +177,11 @@ def _parse(line: bytes, limit: int) -> dict[str, Any] | None:
         raise _RowError("its `text` is empty", "Fill in the text or remove the row")
     if "\0" in text:
         raise _RowError("its `text` holds NUL characters", "Remove them")
+    if not isinstance(row.get("title"), str | None):
+        raise _RowError("its `title` is no text", "Use a string")
+    # In UTF-8 they can only come from an escape.
+    if b"\\u" in line and _SURROGATE.search(json.dumps(row, ensure_ascii=False)):
+        raise _RowError("it holds half of a character (a lone surrogate such as \\ud83d)", "Write whole characters")
     return row
 
 
@@ -191,7 +191,10 @@ def _record_id(row: dict[str, Any]) -> str | None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise _RowError("its `id` is neither a string nor a number", "Use a string")
-    return _SURROGATE.sub("\ufffd", str(value))
+    try:
+        return str(value)
+    except ValueError as error:
+        raise _RowError("its `id` is a number of thousands of digits", "Use a string") from error
 
 
 def _meta(row: dict[str, Any], renamed: dict[str, int]) -> dict[str, Any]:
@@ -200,9 +203,15 @@ def _meta(row: dict[str, Any], renamed: dict[str, int]) -> dict[str, Any]:
         given = {}
     if not isinstance(given, dict):
         raise _RowError("its `meta` is no object", "Write an object, or leave it out")
+    level: list[Any] = [given]
+    for _ in range(_DEEPEST_META):
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [inner for inner in level if isinstance(inner, dict | list)]
+    if level:
+        raise _RowError(f"its `meta` is nested more than {_DEEPEST_META} levels deep", "Write it flat")
     meta = {}
     for key, value in given.items():
-        if key in RESERVED:
+        if key in ENGINE_META:
             renamed[key] = renamed.get(key, 0) + 1
             meta[f"user_{key}"] = value
         else:

@@ -4,6 +4,13 @@ from typing import Any, Self
 
 from haystack import Document
 
+ENGINE_META = frozenset(
+    "tenant_id source_id file_id source file_path file_name source_key title section kind language anchor notes "
+    "record_id line start end position tokens blocks parent_id units number matches cut kept ranked_by relevance "
+    "summary docx encoding".split()
+)
+"""Every key of a document's meta that the engine itself writes or reads; nobody else's value may stand under one."""
+
 
 class SharedDocument(Document):
     """

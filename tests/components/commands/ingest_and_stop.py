@@ -1,7 +1,7 @@
 """
 Runs `shiguan ingest` with a stage that signals its own process and then hangs: `ingest_and_stop.py POINT SIGNALS ARG…`.
 
-POINT is where: `read` (while the file is read), `words` (while children are written), `vectors` (in the second slice of
+POINT is where: `read` (while the other process reads the file), `words` (while children are written), `vectors` (in the second slice of
 vectors). SIGNALS is how many times SIGINT is sent, or `term` for SIGTERM.
 """
 
@@ -13,7 +13,7 @@ import threading
 from dataclasses import replace
 
 from shiguan import cli
-from shiguan.ingest import e5_document_embedder, source_inspector, vector_writer
+from shiguan.ingest import conversion, e5_document_embedder, vector_writer
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 point, signals, *arguments = sys.argv[1:]
@@ -45,21 +45,19 @@ class Embedder(e5_document_embedder.E5DocumentEmbedder):
         return {"documents": [replace(document, embedding=vector(document.content)) for document in documents]}
 
 
-def before(owner, name, when):
-    original = getattr(owner, name)
-
-    def hooked(self, *args, **kwargs):
-        if point == when:
-            stop()
-        return original(self, *args, **kwargs)
-
-    setattr(owner, name, hooked)
+awaited = conversion._awaited
 
 
+def stopping_while_it_reads(*args):
+    if point == "read":
+        stop()
+    return awaited(*args)
+
+
+conversion._awaited = stopping_while_it_reads
 e5_document_embedder.E5DocumentEmbedder.run = Embedder.run
 e5_document_embedder.E5DocumentEmbedder.warm_up = Embedder.warm_up
 vector_writer._SLICE = vector_writer._BATCH = 8
-before(source_inspector.SourceInspector, "_inspect", "read")
 write = QdrantEdgeDocumentStore.write_documents
 
 

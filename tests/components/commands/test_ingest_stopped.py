@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def run(point, signals, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components"), "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components")}
     # The stage that was interrupted would hang for ten minutes.
     return subprocess.run(
         [sys.executable, str(SCRIPT), point, signals, *map(str, arguments)],

@@ -1,5 +1,7 @@
 import gzip
 import json
+import re
+from pathlib import Path
 
 import pytest
 from haystack import Pipeline
@@ -7,6 +9,9 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.ingest import jsonl_to_document
 from shiguan.ingest.jsonl_to_document import JSONLToDocument
+from shiguan.text.shared_document import ENGINE_META
+
+ROOT = Path(__file__).resolve().parents[3]
 
 GOOD = b'{"id": "good", "text": "In 755 he rebelled."}'
 
@@ -39,6 +44,15 @@ def test_a_number_is_an_id_and_a_row_without_one_is_known_by_its_line():
 
 
 BAD_ROWS = {
+    "half a character in its text": (b'{"text": "a\\ud83d"}', "half of a character"),
+    "half a character in its title": (b'{"text": "a", "title": "\\ude00"}', "half of a character"),
+    "half a character in its id": (b'{"text": "a", "id": "\\ude00"}', "half of a character"),
+    "half a character in its meta": (b'{"text": "a", "meta": {"b": [{"c": "\\ude00"}]}}', "half of a character"),
+    "half a character in a key": (b'{"text": "a", "meta": {"\\ude00": 1}}', "half of a character"),
+    "half a character in a name we do not know": (b'{"text": "a", "other": "\\ude00"}', "half of a character"),
+    "a title that is no text": (b'{"text": "a", "title": 7}', "its `title` is no text"),
+    "a meta without end": (b'{"text": "a", "meta": ' + b'{"a": ' * 400 + b"1" + b"}" * 401, "nested more than 20"),
+    "a list without end": (b'{"text": "a", "meta": {"a": ' + b"[" * 400 + b"]" * 400 + b"}}", "nested more than 20"),
     "no text": (b'{"id": "x"}', "no `text`"),
     "text is a number": (b'{"text": 5}', "no `text`"),
     "text is null": (b'{"text": null}', "no `text`"),
@@ -89,8 +103,21 @@ def test_meta_under_our_names_is_kept_under_others_and_reported():
     ]
 
 
-def test_half_characters_are_replaced_so_that_the_text_can_be_stored():
-    assert read(b'{"text": "a\\ud83d", "title": "\\ude00"}')["documents"][0].content == "a\ufffd"
+def test_every_name_of_the_engine_is_kept_under_another(tmp_path):
+    given = dict.fromkeys(ENGINE_META, "mine")
+    meta = read({"text": "a", "title": "T", "id": "7", "meta": given})["documents"][0].meta
+    assert [name for name, value in meta.items() if value == "mine"] == [f"user_{name}" for name in given]
+
+
+def test_the_list_of_the_engines_names_has_each_that_its_stages_use():
+    used = set()
+    for room in ("ingest", "retrieval", "context", "stores"):
+        for file in (ROOT / "components" / "shiguan" / room).rglob("*.py"):
+            if file.parent.name == "epub":
+                continue  # where `meta` is an element of a book
+            used |= set(re.findall(r"""meta(?:\[|\.get\(|, )["']([a-z_]+)["']""", file.read_text(encoding="utf-8")))
+    assert {"tenant_id", "cut", "kept", "docx", "relevance"} <= used
+    assert used - ENGINE_META == set()
 
 
 def test_compressed_rows_are_read_the_same(tmp_path):

@@ -45,3 +45,13 @@ def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free
         store.delete_documents(["b"])
     assert store.count_documents() == 1
     store.close()
+
+
+def test_a_store_is_not_begun_where_its_files_would_find_no_room(free, tmp_path):
+    free(FOR_WRITING - 1)
+    store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
+    with pytest.raises(StoreFullError, match="67 MB free"):
+        store.count_documents()
+    free(FOR_WRITING)
+    assert store.count_documents() == 0
+    store.close()

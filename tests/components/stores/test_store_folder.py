@@ -561,3 +561,13 @@ def test_the_data_folder_may_have_any_name(tmp_path):
     store.write_documents(documents(1))
     assert Path(store.folder).is_dir()
     assert store.count_documents() == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX rights")
+def test_nobody_else_gets_into_the_data_folder(tmp_path):
+    folder = tmp_path / "parents"
+    folder.mkdir(mode=0o755)
+    store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
+    assert store.count_documents() == 0
+    assert folder.stat().st_mode & 0o777 == 0o700
+    store.close()

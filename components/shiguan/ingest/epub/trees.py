@@ -18,6 +18,8 @@ _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
 _DECLARED_ENCODING = re.compile(rb"""<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
 _META_ENCODING = re.compile(rb"""<meta\b[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
+_ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
+_MOST_LEVELS = 1_000
 _TAG = re.compile(r"[^\W\d][\w.-]*")
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _DOCTYPE_SCAN = re.compile(r"""["'\[\]>]""")
@@ -66,8 +68,12 @@ def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
     text = _neutral(text)
     root = _parse(text, recover=False)
     if root is None:
-        root = _parse_html(text)
+        root, flattened = _parse_html(text)
         problems.append("it is not well-formed and was read as HTML")
+        if flattened:
+            problems.append(
+                f"its elements are nested too deeply and were read without those below {_MOST_LEVELS:,} levels"
+            )
     return root, problems
 
 
@@ -79,9 +85,10 @@ def local_name(tag: str) -> str:
 def tokens(element: Element, *names: str) -> frozenset[str]:
     """Read the lower-cased words of attributes, whatever their namespace prefix."""
     words: set[str] = set()
-    for key, value in element.attrib.items():
+    # Values are looked up one by one, each past all the attributes before it.
+    for key in element.attrib:
         if local_name(str(key)) in names:
-            words.update(str(value).lower().split())
+            words.update(element.get(key, "").lower().split())
     return frozenset(words)
 
 
@@ -160,24 +167,47 @@ def _parse(text: str, *, recover: bool) -> Element | None:
         encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False,
         huge_tree=True, remove_comments=True, remove_pis=True, recover=recover,
     )  # fmt: skip
-    try:
-        root = etree.fromstring(text.encode("utf-8"), parser)
-    except (etree.XMLSyntaxError, ValueError):
-        return None
+    root = _root(text, parser)
     return None if root is None else _localised(root)
 
 
-def _parse_html(text: str) -> Element | None:
+def _root(text: str, parser: "etree.XMLParser | etree.HTMLParser") -> Element | None:
+    try:
+        return etree.fromstring(text.encode("utf-8"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
+            raise MemoryError from None
+        return None
+
+
+def _parse_html(text: str) -> tuple[Element | None, bool]:
     # HTML knows no self-closed element but the void ones: `<a id="x"/>` would swallow all that follows.
     text = _SELF_CLOSED.sub(lambda m: m[0] if m[1].lower() in _VOID else f"<{m[1]}{m[2]}></{m[1]}>", text)
-    parser = etree.HTMLParser(
-        encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True, recover=True
-    )
-    try:
-        root = etree.fromstring(text.encode("utf-8"), parser)
-    except (etree.XMLSyntaxError, ValueError):
-        return None
-    return None if root is None else _localised(root)
+    for flattened in (False, True):
+        parser = etree.HTMLParser(
+            encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True, recover=True
+        )
+        root = _root(_flattened(text) if flattened else text, parser)
+        # Below 2,048 levels the parser stops, and all that follows would be lost.
+        if all(entry.type != etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
+            break
+    return None if root is None else _localised(root), flattened
+
+
+def _flattened(text: str) -> str:
+    """Take out the tags that stand deeper than the parser goes, and leave their text."""
+    depth = 0
+
+    def kept(tag: re.Match[str]) -> str:
+        nonlocal depth
+        closing, name = tag[1], tag[2].lower()
+        if name not in _VOID:
+            depth = max(depth - 1, 0) if closing else depth + 1
+        if depth + bool(closing) <= _MOST_LEVELS:
+            return tag[0]
+        return " " if name in BLOCK_ELEMENTS else ""
+
+    return _ANY_TAG.sub(kept, text)
 
 
 def _localised(root: Element) -> Element:

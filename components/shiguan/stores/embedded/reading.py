@@ -21,6 +21,7 @@ from qdrant_edge import (
 
 from shiguan.stores.embedded import points
 from shiguan.stores.embedded.filters import matches, names_embedding, translate
+from shiguan.tenants import tenant_condition
 from shiguan.text.shared_document import SharedDocument
 
 _PAGE = 1000
@@ -106,8 +107,11 @@ def search_terms(
     if vector is None:
         translate(filters)  # a malformed filter is an error whatever the question
         return []
-    # The engine goes on counting deleted documents until it is opened again.
-    params = SearchParams(idf=IdfParams(corpus=Filter())) if live_statistics else None
+    # How rare a word is counts the asking tenant's documents alone: a score tells nothing about another's. Without a
+    # tenant, for maintenance, the engine would go on counting deleted documents until it is opened again.
+    tenant = tenant_condition(filters)
+    corpus = resolve(edge, tenant) if tenant else Filter() if live_statistics else None
+    params = None if corpus is None else SearchParams(idf=IdfParams(corpus=corpus))
     return _search(edge, Query.Nearest(vector, using=points.BM25), resolve(edge, filters), params, top_k)
 
 

@@ -16,7 +16,7 @@ from haystack import logging
 from qdrant_edge import EdgeShard, Filter, KeywordIndexParams, Point, PointVectors, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
-from shiguan.resources import FOR_OPENING, check_free_space
+from shiguan.resources import FOR_OPENING, FOR_WRITING, check_free_space
 from shiguan.stores.embedded.hnsw_builder import BUILDING, HnswBuilder
 from shiguan.stores.embedded.points import DENSE, EMBEDDING, meta_path
 from shiguan.stores.embedded.reading import count_vectors
@@ -64,6 +64,8 @@ class Shard:
         self._lock = FileLock(folder / _LOCK_FILE, thread_local=False)
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            # The engine makes its files as the system's default says; nobody else gets to them.
+            folder.chmod(0o700)
             self._lock.acquire(timeout=0)
         except Timeout:
             raise StoreLockedError(
@@ -188,8 +190,11 @@ class Shard:
         """Copy the engine's folder for a build, and tell the build of every write from then on."""
         with self.write() as edge:
             edge.flush()
+            current = self.folder / self._record["shard"]
+            size = sum(path.stat().st_size for path in current.rglob("*") if path.is_file())
+            check_free_space(self.folder, FOR_WRITING + 2 * size)
             builder.note([])
-            shutil.copytree(self.folder / self._record["shard"], target)
+            shutil.copytree(current, target)
             self._record["written_since"] = 0
             return count_vectors(edge)
 
@@ -284,6 +289,8 @@ class Shard:
                 f"The data folder `{self.folder}` has data but no `{FORMAT_FILE}`, so their format is unknown. "
                 "Put the file back, or ingest again into another folder."
             )
+        # The engine's first files are mapped into memory as well.
+        check_free_space(self.folder)
         shutil.rmtree(self.folder / _CREATING, ignore_errors=True)
         EdgeShard.create(str(self.folder / _CREATING), engine_config(self.format)).close()
         # The embedder is written down with its first vectors.

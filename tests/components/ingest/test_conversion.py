@@ -1,0 +1,154 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from haystack.dataclasses import ByteStream
+
+from shiguan.engine.loading import load_index
+from shiguan.ingest import conversion
+
+CIRCLE = b"<html><body><p>x</p>" + b"<b><p>" * 120_000
+HONEST = "In 755 An Lushan rebelled at Fanyang."
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory):
+    definition, _ = load_index("embedded", "index", data_dir=tmp_path_factory.mktemp("library"))
+    return conversion.Conversion(definition)
+
+
+def read(reading, data, name, waiting=lambda: None):
+    return reading.run(ByteStream(data, meta={"file_name": name}), waiting)
+
+
+def assert_reads_on(reading):
+    answer = read(reading, HONEST.encode(), "honest.txt")
+    assert [content for _, content, _ in answer["documents"]] == [HONEST]
+    assert answer["skipped"] == []
+
+
+def test_a_file_comes_back_with_its_text_meta_warnings_and_id(reading, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("安禄山反于范阳。他的军队向南进军，攻下洛阳。".encode("gb18030") * 20)
+    answer = reading.run(path, lambda: None)
+    [(name, content, meta)] = answer["documents"]
+    assert len(name) == 64
+    assert content.startswith("安禄山反于范阳。")
+    assert meta["source_key"] == str(path)
+    assert answer["warnings"] == ["a.txt: read as gb18030, which was guessed; save it as UTF-8 if words look wrong."]
+
+
+def test_a_relative_path_is_looked_up_from_where_the_caller_is_now(reading, tmp_path, monkeypatch):
+    (tmp_path / "b.txt").write_text(HONEST)
+    monkeypatch.chdir(tmp_path)
+    assert reading.run(Path("b.txt"), lambda: None)["documents"][0][1] == HONEST
+
+
+def test_a_missing_file_is_skipped_with_its_reason(reading):
+    [entry] = reading.run(Path("missing.txt"), lambda: None)["skipped"]
+    assert entry == {"source": "missing.txt", "cause": "there is no such file", "next_step": "Check the path"}
+
+
+def test_what_takes_too_long_is_ended_by_the_system_and_the_next_file_is_read(reading, monkeypatch):
+    monkeypatch.setattr(conversion, "_SECONDS", 1)
+    monkeypatch.setattr(conversion, "_SECONDS_PER_MB", 0)
+    [entry] = read(reading, CIRCLE, "slow.html")["skipped"]
+    assert entry["cause"] == "reading it took more than 1 seconds of the processor"
+    monkeypatch.undo()
+    assert_reads_on(reading)
+
+
+def test_what_waits_too_long_is_ended_by_the_library(reading, monkeypatch):
+    monkeypatch.setattr(conversion, "_WAITING_FACTOR", 0)
+    [entry] = read(reading, CIRCLE, "slow.html")["skipped"]
+    assert entry["cause"] == "reading it took longer than 0 seconds"
+    monkeypatch.undo()
+    assert_reads_on(reading)
+
+
+def test_what_takes_too_much_memory_is_ended_and_the_next_file_is_read(reading, monkeypatch):
+    monkeypatch.setattr(conversion, "_MEMORY", 500_000_000)
+    monkeypatch.setattr(conversion, "_MEMORY_PER_BYTE", 0)
+    page = b"<html><body>" + b"<p>x</p>" * 1_000_000
+    answer = read(reading, page, "large.html")
+    assert answer["documents"] == []
+    assert answer["skipped"][0]["cause"] == "reading it took more than 500 MB of memory"
+    monkeypatch.undo()
+    assert_reads_on(reading)
+
+
+def test_an_answer_larger_than_its_file_explains_is_not_taken(reading, monkeypatch):
+    monkeypatch.setattr(conversion, "_ANSWER", 0)
+    monkeypatch.setattr(conversion, "_ANSWER_PER_BYTE", 1)
+    [entry] = read(reading, HONEST.encode(), "a.txt")["skipped"]
+    assert entry["cause"] == "it holds more than 0 MB of text and structure"
+
+
+def test_who_waits_can_end_the_work(reading):
+    class Stopped(Exception):
+        pass
+
+    def stop():
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        read(reading, CIRCLE, "slow.html", stop)
+    assert_reads_on(reading)
+
+
+def test_one_file_that_takes_long_does_not_hold_another_threads_file(reading):
+    begun, done = threading.Event(), threading.Event()
+
+    def hold():
+        def waiting():
+            begun.set()
+            if done.is_set():
+                raise InterruptedError
+
+        with pytest.raises(InterruptedError):
+            read(reading, CIRCLE * 20, "slow.html", waiting)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    try:
+        assert begun.wait(60)
+        assert_reads_on(reading)
+        assert holding.is_alive()
+    finally:
+        done.set()
+        holding.join()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os\n"
+        "from haystack.dataclasses import ByteStream\n"
+        "from shiguan.engine.loading import load_index\n"
+        "from shiguan.ingest.conversion import Conversion, _process\n"
+        "print('begun', flush=True)\n"
+        f"reading = Conversion(load_index('embedded', 'index', data_dir={str(tmp_path)!r})[0])\n"
+        "print(_process().submit(os.getpid).result(), flush=True)\n"
+        "page = b'<html><body>' + b'<b><p>' * 2_000_000\n"
+        "reading.run(ByteStream(page, meta={'file_name': 'a.html'}), lambda: print('reading', flush=True))\n"
+    )
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        reader = int(process.stdout.readline())
+        assert process.stdout.readline() == "reading\n"
+        process.send_signal(signal.SIGKILL)
+    # The pipe of its output is closed when the last process that holds it is gone.
+    with pytest.raises(ProcessLookupError):
+        while True:
+            os.kill(reader, 0)
+
+
+def test_a_definition_and_an_answer_are_plain_data(reading):
+    assert json.loads(reading._definition)["metadata"]["outputs"] == {"documents": "conversion_inspector.documents"}
