@@ -1,12 +1,14 @@
 """What can be reached at the server: every route, and nothing of Hayhooks that nobody asked for."""
 
 import importlib
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
 from haystack import AsyncPipeline
+from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.serving import service
@@ -91,6 +93,46 @@ async def test_every_route_of_the_server_is_known(app_module, settings):
             {"stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
         )
     assert (await application.state.readiness.ready())[0] is False
+
+
+ODD = {
+    "surrogate": '"\\ud800"',
+    "long number": "9" * 400,
+    "longer number": "9" * 5000,
+    "deep": "[" * 600 + "]" * 600,
+    "deepest": "[" * 100_000 + "]" * 100_000,
+    "many": "[" + "1," * 180_000 + "1]",
+    "no number": "NaN",
+}
+FIELDS = (
+    *("query", "mode", "top_k", "temperature", "filters", "history", "conversation_id", "task", "profile", "language"),
+    *("tenant_id", "include_sources", "requests", "model", "messages", "stream", "stream_options", "tools", "n"),
+    "surprise",
+)
+GIVEN = {"query": "Who?", "requests": [{"query": "Who?"}], "model": "shiguan-simple"}
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_no_json_body_of_any_route_makes_an_error_of_the_server(app_module, settings, odd):
+    application = app_module.create(settings).app
+    async with application.router.lifespan_context(application):
+        for method, path in ROUTES:
+            if method != "POST":
+                continue
+            for field in FIELDS:
+                fields = {name: json.dumps(value) for name, value in GIVEN.items() if name != field}
+                fields["messages"] = '[{"role": "user", "content": "Who?"}]'
+                for spoiled in (
+                    {**fields, field: ODD[odd]},
+                    {**fields, field: f'{{"field": "meta.a", "operator": "==", "value": {ODD[odd]}}}'},
+                    {**fields, field: f'[{{"query": {ODD[odd]}, "role": {ODD[odd]}, "content": {ODD[odd]}}}]'},
+                ):
+                    body = "{" + ", ".join(f'"{name}": {value}' for name, value in spoiled.items()) + "}"
+                    reply = await AsgiCall(
+                        application, path, body=body.encode(), headers={"Content-Type": "application/json"}
+                    ).done()
+                    assert 400 <= reply.status < 500, (path, field, reply.body)
+                    assert reply.error["message"]
 
 
 @pytest.mark.parametrize("spoil", ["broken", "foreign", "missing"])
