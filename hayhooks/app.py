@@ -16,6 +16,7 @@ from fastapi import FastAPI
 
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import check_open_host, host_of_command
+from shiguan.serving.connections import limit_callers_connections
 from shiguan.serving.service import PlainStartupFailure, Service, include_routes, only_routes
 from shiguan.serving.settings import ServingSettings
 
@@ -59,6 +60,7 @@ def __getattr__(name: str) -> Any:
     application = create(settings)
     host = host_of_command(sys.argv) or os.environ.get("UVICORN_HOST", "127.0.0.1")
     check_open_host(host, keyless=application.state.keys.keyless)
+    limit_callers_connections(settings)
     globals()["app"] = application
     return application
 

@@ -7,11 +7,14 @@ import socket
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
 from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from shiguan.serving.settings import ServingSettings
 
 _GRACE_SECONDS = 5
 
@@ -53,10 +56,17 @@ def _serve(options: argparse.Namespace) -> int:
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
         application = _application_module().create(settings)
-        return _run(application, listening, lambda url: _say_ready(options, settings.deployment, url, keyless=keyless))
+        return _run(
+            application,
+            settings,
+            listening,
+            lambda url: _say_ready(options, settings.deployment, url, keyless=keyless),
+        )
 
 
-def _run(application: Any, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
+def _run(
+    application: Any, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]
+) -> int:
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -68,6 +78,8 @@ def _run(application: Any, listening: socket.socket, say_ready: Callable[[str], 
                 host, port = listening.getsockname()[:2]
                 say_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 
+    from shiguan.serving.connections import limit_connections
+
     config = uvicorn.Config(
         application,
         log_config=None,
@@ -76,6 +88,7 @@ def _run(application: Any, listening: socket.socket, say_ready: Callable[[str], 
         lifespan="on",
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+    limit_connections(config, settings)
     server = Server(config)
     server.run(sockets=[listening])
     return 0 if server.started else 1

@@ -27,6 +27,9 @@ from shiguan.errors import (
 
 logger = logging.getLogger(__name__)
 
+MOST_HEAD_BYTES = 16 * 1024
+"""The most bytes of a request's address and headers together; the address has half of it."""
+
 _STAGE = re.compile(r"^The stage `([^`]{1,80})`")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -58,6 +61,9 @@ KINDS: dict[str, ErrorKind] = {
     "not_found": ErrorKind(404, "There is nothing at this address.", "Check the path; /openapi.json lists them."),
     "method_not_allowed": ErrorKind(
         405, "The address does not take this method.", "Check the method; /openapi.json lists them."
+    ),
+    "head_too_large": ErrorKind(
+        431, "The address and headers are too large.", "Send at most 8 KiB of address and 16 KiB with all headers."
     ),
     "payload_too_large": ErrorKind(413, "The body is too large.", "Send less at once."),
     "invalid_request": ErrorKind(422, "Fields of the request are missing or wrong.", "Correct the fields named."),

@@ -59,6 +59,9 @@ class ServingSettings(BaseModel):
     max_per_tenant: _Count = Field(
         100, description="How many of these one tenant may have; more get 429. Only where there are keys."
     )
+    max_connections: _Count = Field(
+        512, description="Connections at once; a new one takes the place of the one that waited longest for a request."
+    )
     request_timeout: _Seconds = Field(60.0, description="Seconds until a request is given up with 504.")
     upload_timeout: _Seconds = Field(600.0, description="The same for an upload.")
     llm_timeout: _Seconds = Field(30.0, description="Seconds for one call of the LLM.")
