@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -135,21 +136,42 @@ async def test_no_json_body_of_any_route_makes_an_error_of_the_server(app_module
                     assert reply.error["message"]
 
 
-@pytest.mark.parametrize("spoil", ["broken", "foreign", "missing"])
-async def test_a_mode_that_cannot_be_deployed_stops_the_start(app_module, settings, tmp_path, monkeypatch, spoil):
-    import shutil
+@pytest.fixture
+def own_mode(tmp_path, monkeypatch):
+    """A mode of one's own beside the shipped ones."""
 
-    wrappers = tmp_path / "hayhooks" / "wrappers"
-    shutil.copytree(ROOT / "hayhooks" / "wrappers", wrappers)
-    if spoil == "broken":
-        (wrappers / "precise" / "pipeline_wrapper.py").write_text("raise ImportError('no')\n")
-    elif spoil == "missing":
-        shutil.rmtree(wrappers / "precise")
-    else:
-        shutil.copytree(wrappers / "simple", wrappers / "other")
-    monkeypatch.setattr(app_module, "resource_folder", lambda name: tmp_path / name)
+    def make(name):
+        folder = tmp_path / "own" / "embedded"
+        folder.mkdir(parents=True)
+        shutil.copy(ROOT / "pipelines" / "embedded" / "simple.yml", folder / f"{name}.yml")
+        monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(folder.parent))
+
+    return make
+
+
+async def test_a_mode_of_ones_own_is_served_and_listed_under_its_name(app_module, settings, own_mode, monkeypatch):
+    own_mode("numbers")  # a module of that name must not be touched
+    monkeypatch.setattr(EngineWithoutModels, "modes", ("simple", "advanced", "precise", "numbers"))
     application = app_module.create(settings).app
-    with pytest.raises(ConfigurationError, match="other" if spoil == "foreign" else "precise"):
+    async with application.router.lifespan_context(application):
+        assert listed_routes(application) == sorted([*ROUTES, ("POST", "/numbers/run")], key=lambda entry: entry[1])
+        listed = json.loads((await AsgiCall(application, "/v1/models", method="GET").done()).body)
+        assert "shiguan-numbers" in [model["id"] for model in listed["data"]]
+        assert "numbers" in json.loads((await AsgiCall(application, "/status", method="GET").done()).body)["pipelines"]
+    assert hasattr(sys.modules["numbers"], "Integral")
+
+
+@pytest.mark.parametrize("name", ["two words", "{mode}", "a" * 41, "a.b", "a%2fb"])
+def test_a_mode_whose_name_is_no_part_of_an_address_is_refused(app_module, settings, own_mode, name):
+    own_mode(name)
+    with pytest.raises(ConfigurationError, match="cannot be served"):
+        app_module.create(settings)
+
+
+async def test_a_mode_that_cannot_be_deployed_stops_the_start(app_module, settings, monkeypatch):
+    application = app_module.create(settings).app
+    monkeypatch.setattr(EngineWithoutModels, "runner", lambda self, mode: None)
+    with pytest.raises(Exception, match="setup"):
         async with application.router.lifespan_context(application):
             pass
 
@@ -163,6 +185,8 @@ def test_a_route_that_comes_in_with_the_modes_stops_the_start(app_module, settin
     before = list(application.router.routes)
     application.add_api_route("/simple/run", lambda: None, methods=["POST"])
     check_deployed(application, before, ["simple"], ["simple"])
+    with pytest.raises(ConfigurationError, match="missing are other"):
+        check_deployed(application, before, ["simple", "other"], ["simple"])
     application.add_api_route("/simple/debug", lambda: None, methods=["GET"])
     with pytest.raises(ConfigurationError, match="/simple/debug"):
         check_deployed(application, before, ["simple"], ["simple"])

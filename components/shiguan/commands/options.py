@@ -23,7 +23,7 @@ def say(text: str) -> None:
 
 def add_mode_options(parser: argparse.ArgumentParser) -> None:
     """Let a command choose its mode and how many passages it wants."""
-    parser.add_argument("--mode", default="simple", help="simple, advanced or precise (default: simple)")
+    parser.add_argument("--mode", default="simple", help="a mode that `shiguan modes` lists (default: simple)")
     parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
 
 

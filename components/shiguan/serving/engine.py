@@ -148,7 +148,7 @@ _current: list[Engine] = []
 
 
 def use_engine(engine: Engine | None) -> None:
-    """Say which engine the process serves; Hayhooks makes its wrappers itself and hands them nothing."""
+    """Say which engine the process serves, for Hayhooks' wrappers, which are handed nothing."""
     _current[:] = [engine] if engine is not None else []
 
 
@@ -166,12 +166,8 @@ class WrappedMode:
     """
     A mode at Hayhooks' own routes: `/simple/run`, `/draw/simple`, `/status/simple`.
 
-    A wrapper names its mode and stands this class before Hayhooks' own:
-
-        class PipelineWrapper(WrappedMode, BasePipelineWrapper):
-            mode = "simple"
-
-    The pipeline is the engine's, so that it is loaded once, and the tenant is that of the caller's key.
+    `hayhooks/app.py` stands it before Hayhooks' own wrapper, once for each mode of the deployment. The pipeline is the
+    engine's, so that it is loaded once, and the tenant is that of the caller's key.
     """
 
     mode: ClassVar[str] = ""

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -65,8 +66,8 @@ def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str], depl
     if missing or foreign:
         what = f"missing are {', '.join(missing)}" if missing else f"not known are {', '.join(foreign)}"
         raise ConfigurationError(
-            f"The server would serve other modes than it should: {what}. The log above says why; every mode has a "
-            "folder in hayhooks/wrappers/ and a file in pipelines/."
+            f"The server would serve other modes than it should: {what}. Check the version of Hayhooks: "
+            "`pip install 'shiguan[serve]'`."
         )
     expected = {("POST", f"/{mode}/run") for mode in modes} | {("GET", app.openapi_url)}
     known = {id(route) for route in before}
@@ -122,6 +123,7 @@ Deploy = Callable[[FastAPI], list[str]]
 _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 """Asks a store whether it answers, and for nothing else."""
 
+_MODE_NAME = re.compile(r"[\w-]{1,40}")
 _ROUTERS = (status_router, rag_router, document_router, openai_router)
 
 
@@ -150,6 +152,12 @@ class Service:
             )
         self.settings = settings
         self.modes = known[settings.deployment]
+        for mode in self.modes:
+            if not _MODE_NAME.fullmatch(mode):
+                raise ConfigurationError(
+                    f"The mode `{mode}` cannot be served: its name would be part of addresses. Give its file a name of "
+                    "1 to 40 letters, digits, `_` and `-`."
+                )
         self.keys = KeyRing(settings)
         self.admission = Admission(settings)
         self.readiness = Readiness()
