@@ -100,7 +100,7 @@ class _Run:
             )
         if self.options.json:
             print_json({"error": message})
-        print(f"shiguan: {message}", file=sys.stderr, flush=True)  # noqa: T201
+        say(f"shiguan: {message}", error=True)
         stores = sys.modules.get("shiguan.stores.embedded.shards")
         if stores is not None:
             stores.close_all_shards()

@@ -2,10 +2,12 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.errors import RefusedError
+from shiguan.text.terminal import printable, printable_json
 
 if TYPE_CHECKING:
     from shiguan.engine.runner import Runner
@@ -13,12 +15,12 @@ if TYPE_CHECKING:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object on one line."""
-    say(json.dumps(value, ensure_ascii=False))
+    say(printable_json(json.dumps(value, ensure_ascii=False)))
 
 
-def say(text: str) -> None:
+def say(text: str, *, error: bool = False) -> None:
     """Print one line at once, also where the output is a pipe."""
-    print(text, flush=True)  # noqa: T201
+    print(printable(text), file=sys.stderr if error else sys.stdout, flush=True)
 
 
 def add_mode_options(parser: argparse.ArgumentParser) -> None:
