@@ -77,7 +77,7 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
     reply = ready.get("/ready")
     assert reply.json() == {
         "status": "ready",
-        "parts": {"stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
+        "parts": {"keys": "ok", "stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
     }
     assert ready.get("/health").text == "ok\n"
     assert ready.get("/api/v1/rag/health").status_code == 401

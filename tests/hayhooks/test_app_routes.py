@@ -91,7 +91,7 @@ async def test_every_route_of_the_server_is_known(app_module, settings):
         assert not any("deploy" in path or "trace" in path or "files" in path for path in paths)
         assert (await application.state.readiness.ready()) == (
             True,
-            {"stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
+            {"keys": "ok", "stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
         )
     assert (await application.state.readiness.ready())[0] is False
 

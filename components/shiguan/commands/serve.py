@@ -73,9 +73,15 @@ def _run(
         """Says where it listens, once it can answer."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
+            host, port = listening.getsockname()[:2]
+            try:
+                await super().startup(sockets)
+            except OSError as error:
+                # Two servers may take an address as long as neither listens; the second to do so comes here.
+                await self.lifespan.shutdown()
+                listening.detach()  # the event loop has closed it
+                raise _taken(host, port, error) from error
             if self.started:
-                host, port = listening.getsockname()[:2]
                 say_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 
     from shiguan.serving.connections import limit_connections
@@ -109,11 +115,15 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.bind(address)
     except OSError as error:
         listening.close()
-        raise ConfigurationError(
-            f"{host}:{port} cannot be listened on: {error.strerror}. Choose another with `--host` and `--port`, or end "
-            "the program that has it."
-        ) from error
+        raise _taken(host, port, error) from error
     return listening
+
+
+def _taken(host: str, port: int, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"{host}:{port} cannot be listened on: {error.strerror or error}. Choose another with `--host` and `--port`, "
+        "or end the program that has it."
+    )
 
 
 def _application_module() -> Any:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
 
-from haystack import AsyncPipeline, Document, logging
+from haystack import AsyncPipeline, Document
 from pydantic import ValidationError
 
 from shiguan.claims.claim_stream import ClaimStream
@@ -17,10 +17,8 @@ from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.authentication import check_tenant, principal_of_request
-from shiguan.serving.error_replies import ApiError, as_api_error, invalid_fields
+from shiguan.serving.error_replies import ApiError, as_api_error, counted, invalid_fields
 from shiguan.serving.settings import ServingSettings
-
-logger = logging.getLogger(__name__)
 
 _WARM_UP_TENANT = "shiguan:warm-up"
 _WARM_UP_TEXTS = ("Guo Ziyi retook Chang'an in 757.", "郭子儀收復長安。")
@@ -108,11 +106,9 @@ class Engine:
                 async with free:
                     return {"index": index, "answer": await self.ask(request, tenant_id, deadline=deadline)}
             except ValidationError as error:
-                told = invalid_fields(error)
+                told = counted(invalid_fields(error), request_id)
             except Exception as error:
-                logger.debug("A question of a batch failed: {kind}", kind=type(error).__name__)
-                told = as_api_error(error)
-            metrics.record_failure(told.kind)
+                told = counted(error, request_id)
             return {"index": index, **told.body(request_id)}
 
         async with asyncio.TaskGroup() as group:

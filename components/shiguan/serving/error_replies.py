@@ -24,6 +24,7 @@ from shiguan.errors import (
     StoreError,
     StoreFullError,
 )
+from shiguan.serving import metrics
 
 logger = logging.getLogger(__name__)
 
@@ -178,6 +179,15 @@ def as_api_error(error: BaseException) -> ApiError:
     return ApiError("internal")
 
 
+def counted(error: BaseException, request_id: str | None) -> ApiError:
+    """Translate an error for a caller who is about to be told of it, count it, and log what should not happen."""
+    told = as_api_error(error)
+    metrics.record_failure(told.kind)
+    if told.status_code >= 500 and not isinstance(error, ApiError):
+        log_failure(error, request_id)
+    return told
+
+
 def error_response(error: BaseException, request_id: str | None) -> JSONResponse:
     """Make the reply to whatever was raised."""
     told = as_api_error(error)
@@ -195,9 +205,10 @@ def log_failure(error: BaseException, request_id: str | None) -> None:
     """
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     logger.error(
-        "Request {request_id} failed: {kind} at {place}",
+        "Request {request_id} failed: {kind}{summary} at {place}",
         request_id=request_id,
         kind=type(error).__name__,
+        summary=f" ({error.summary})" if isinstance(error, EndpointError) and error.summary else "",
         place=" < ".join(f"{frame.filename.rsplit('/', 2)[-1]}:{frame.lineno}" for frame in reversed(frames)),
     )
     logger.debug("Request {request_id}: {error}", request_id=request_id, error=str(error))

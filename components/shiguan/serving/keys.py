@@ -3,15 +3,15 @@
 import contextlib
 import hashlib
 import hmac
-import json
 import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict
 
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import write_json
@@ -39,6 +39,8 @@ class KeyRecord:
     hashes for passwords protect what people choose.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     id: str
     hash: str
     tenant: str
@@ -51,6 +53,11 @@ class KeyRecord:
     def fits(self, key: str) -> bool:
         """Compare in constant time."""
         return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None
+
+
+class _Content(BaseModel):
+    version: int = 1
+    keys: list[KeyRecord]
 
 
 class KeyFile:
@@ -67,11 +74,10 @@ class KeyFile:
     def read(self) -> list[KeyRecord]:
         """Read the keys."""
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
-            records = [KeyRecord(**entry) for entry in content["keys"]]
+            records = _Content.model_validate_json(self.path.read_bytes(), strict=True).keys
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigurationError(
                 f"The file of API keys {self.path} cannot be read ({type(error).__name__}). Restore it from a backup, "
                 "or move it away and make new keys with `shiguan keys add`."
@@ -184,7 +190,9 @@ def _checked(record: KeyRecord) -> KeyRecord:
             checked_tenant(record.tenant)
         if len(record.hash) != _HASH_LENGTH or set(record.hash) - set("0123456789abcdef"):
             raise RefusedError("its hash is no SHA-256 in hexadecimal.")
-    except (RefusedError, AttributeError, TypeError) as error:
+        if record.id != record.hash[:_ID_LENGTH]:
+            raise RefusedError("its id is not the beginning of its hash.")
+    except RefusedError as error:
         raise ConfigurationError(f"An API key is malformed: {error} Make it again with `shiguan keys add`.") from error
     return record
 

@@ -12,10 +12,9 @@ from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import GENERATION_COMPLETE, TOKEN, AnswerEvent
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.engine import current_engine
-from shiguan.serving.error_replies import ApiError, as_api_error, invalid_fields, log_failure
+from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.rag_routes import DONE, Asker, EventStreamResponse, deadline_of, request_id_of, sse
 from shiguan.text.terminal import one_line
 
@@ -322,10 +321,7 @@ def _refusal(error: Exception, request: Request) -> JSONResponse:
 
 def _told(error: Exception, request_id: str | None) -> tuple[dict[str, Any], ApiError]:
     """Give an error the fields of both worlds: a client of either finds what it looks for."""
-    told = as_api_error(error)
-    metrics.record_failure(told.kind)
-    if told.kind == "internal":
-        log_failure(error, request_id)
+    told = counted(error, request_id)
     body = told.body(request_id)
     param = told.fields[0]["field"].partition(".")[0] if told.fields else None
     default = "invalid_request_error" if told.status_code < 500 else "server_error"

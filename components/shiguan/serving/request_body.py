@@ -121,7 +121,8 @@ def check_json(body: bytes) -> None:
         return
     depth = count = 0
     while level:
-        depth, below = depth + 1, []
+        depth += 1
+        below: list[Any] = []
         if depth > _DEEPEST:
             raise _refused(f"more than {_DEEPEST} levels", "Nest less deep.")
         for value in level:

@@ -10,8 +10,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.serving import metrics
 from shiguan.serving.admission import Admission
-from shiguan.serving.authentication import METRICS_PATH, OPEN_PATHS, Principal
-from shiguan.serving.error_replies import ApiError, as_api_error, error_response, log_failure
+from shiguan.serving.authentication import METRICS_PATH, OPEN_PATHS, UPLOAD_PATH, Principal
+from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.request_body import RequestBody, check_length
 from shiguan.serving.settings import ServingSettings
 
@@ -88,7 +88,6 @@ async def _nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-UPLOAD_PATH = "/api/v1/documents"
 _UNLIMITED = OPEN_PATHS | {METRICS_PATH}
 # A stream that keeps its own time has this many seconds to say itself that it is over.
 _STREAM_GRACE = 2.0
@@ -198,8 +197,4 @@ class RequestLifetime:
         if failure is None or reply.complete:
             return
         request_id = scope["state"].get("request_id")
-        told = as_api_error(failure)
-        if not isinstance(failure, ApiError):
-            log_failure(failure, request_id)
-        metrics.record_failure(told.kind)
-        await reply.end(told, request_id, scope)
+        await reply.end(counted(failure, request_id), request_id, scope)

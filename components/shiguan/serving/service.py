@@ -246,6 +246,7 @@ class Service:
             if not jobs.alive:
                 raise ConfigurationError("The ingest of uploads does not run.")
 
+        self.readiness.add("keys", self.keys.check)
         self.readiness.add("stores", stores)
         # Loaded and warmed up, or the server would not have come to this line.
         self.readiness.add("models", lambda: None)
