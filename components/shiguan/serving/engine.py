@@ -17,7 +17,7 @@ from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.authentication import check_tenant, principal_of_request
-from shiguan.serving.error_replies import ApiError, as_api_error, counted, invalid_fields
+from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.settings import ServingSettings
 
 _WARM_UP_TENANT = "shiguan:warm-up"
@@ -203,4 +203,4 @@ class WrappedMode:
         except ValidationError as error:
             raise invalid_fields(error) from error
         except Exception as error:
-            raise as_api_error(error) from error
+            raise counted(error, None) from error
