@@ -37,6 +37,13 @@ def passage_count(text: str) -> int:
     return value
 
 
+def positive(text: str) -> int:
+    """Read a positive number."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
+    return int(text)
+
+
 def tenant(options: argparse.Namespace) -> str:
     """Name whose library is meant."""
     name = str(options.tenant).strip()

@@ -4,7 +4,7 @@ import ipaddress
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from haystack import logging
@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
 from shiguan.serving.error_replies import ApiError, error_response
+from shiguan.serving.key_use import KeyUse
 from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment
 from shiguan.serving.metrics import record_failure
 from shiguan.serving.settings import ServingSettings
@@ -32,6 +33,7 @@ class Principal:
     tenant_id: str
     role: str
     key_id: str
+    use: KeyUse | None = field(default=None, compare=False, repr=False)
 
     @property
     def may_write(self) -> bool:
@@ -147,6 +149,7 @@ class KeyRing:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
+        self.use = KeyUse(settings)
         self._file = KeyFile(settings.keys_path)
         self._fixed = {record.id: record for record in keys_of_environment(settings.api_keys)}
         self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
@@ -175,7 +178,7 @@ class KeyRing:
         record = (self._records or {}).get(hash_of(key)[:12])
         if record is None or not record.fits(key):
             return None
-        return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id)
+        return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id, use=self.use)
 
     def _refresh(self) -> None:
         stamp = self._current_stamp()
@@ -264,6 +267,7 @@ class Authentication:
             )
         if scope["path"].startswith(UPLOAD_PATH) and scope["method"] in ("POST", "DELETE"):
             _check_may_write(principal)  # before the request takes a place that others wait for
+        self.keys.use.take(principal.key_id)
         return principal
 
 

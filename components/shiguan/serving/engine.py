@@ -72,7 +72,7 @@ class Engine:
         runner = self.runner(request.mode)
         options = request.options(self._limits(deadline))
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
-        metrics.record_answer(answer)
+        _count(answer)
         return _for_caller(answer, request)
 
     async def stream(
@@ -85,7 +85,7 @@ class Engine:
             async for event in events:
                 if event.name == GENERATION_COMPLETE:
                     first = event.data["metadata"].get("time_to_first_token_ms")
-                    metrics.record_answer(event.data, first_token_seconds=None if first is None else first / 1000)
+                    _count(event.data, first_token_seconds=None if first is None else first / 1000)
                     _for_caller(event.data, request)
                 yield event
 
@@ -99,6 +99,7 @@ class Engine:
     ) -> list[dict[str, Any]]:
         """Answer several questions, some at a time."""
         free = asyncio.Semaphore(self.settings.batch_concurrency)
+        _spend(requests=len(requests) - 1)  # the batch itself was the first
 
         async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
             try:
@@ -130,6 +131,18 @@ class Engine:
             helper=self.settings.rewriting_timeout,
             retrieval=self.settings.retrieval_timeout,
         )
+
+
+def _count(answer: dict[str, Any], **more: float | None) -> None:
+    metrics.record_answer(answer, **more)
+    usage = answer["metadata"].get("usage") or {}
+    _spend(tokens=sum(usage.get(kind) or 0 for kind in ("prompt_tokens", "completion_tokens")))
+
+
+def _spend(**used: int) -> None:
+    principal = principal_of_request.get()
+    if principal is not None and principal.use is not None:
+        principal.use.spend(principal.key_id, **used)
 
 
 def _for_caller(answer: dict[str, Any], request: AnswerRequest) -> dict[str, Any]:

@@ -49,10 +49,16 @@ class KeyRecord:
     prefix: str = ""
     created: str = ""
     revoked: str | None = None
+    expires: str | None = None
 
     def fits(self, key: str) -> bool:
         """Compare in constant time."""
-        return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None
+        return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None and not self.expired
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and self.expires <= _now()
 
 
 class _Content(BaseModel):
@@ -84,9 +90,9 @@ class KeyFile:
             ) from error
         return [_checked(record) for record in records]
 
-    def add(self, tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
-        """Make a key."""
-        key, record = new_key(tenant, role, name)
+    def add(self, tenant: str, role: str, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
+        """Make a key, for some days or for good."""
+        key, record = new_key(tenant, role, name, days=days)
         with self._locked():
             self._write([*self.read(), record])
         return key, record
@@ -122,7 +128,7 @@ class KeyFile:
         write_json(self.path, {"version": 1, "keys": [asdict(record) for record in records]}, mode=0o600)
 
 
-def new_key(tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
+def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
     """Make a key without keeping it."""
     key = _PREFIX + secrets.token_urlsafe(32)
     digest = hash_of(key)
@@ -134,6 +140,7 @@ def new_key(tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
         name=_checked_name(name),
         prefix=key[:_SHOWN],
         created=_now(),
+        expires=None if days is None else _now(days),
     )
     return key, record
 
@@ -197,8 +204,8 @@ def _checked(record: KeyRecord) -> KeyRecord:
     return record
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def _now(days: int = 0) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + days * 86_400))
 
 
 def shown(record: KeyRecord) -> dict[str, Any]:

@@ -123,6 +123,7 @@ Deploy = Callable[[FastAPI], list[str]]
 _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 """Asks a store whether it answers, and for nothing else."""
 
+_SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
 _ROUTERS = (status_router, rag_router, document_router, openai_router)
 
@@ -197,6 +198,7 @@ class Service:
         app.state.engine = engine
         jobs = IngestJobs(library, self.settings.spool_path, max_pending=self.settings.max_pending_jobs)
         app.state.ingest_jobs = jobs
+        saving: asyncio.Task[None] | None = None
         try:
             await asyncio.to_thread(engine.warm_up)
             before = list(app.router.routes)
@@ -206,6 +208,7 @@ class Service:
             app.openapi_schema = None
             await asyncio.to_thread(jobs.start)
             self._watch(library, engine, jobs, deployed)
+            saving = asyncio.create_task(self._save_use())
             logger.info("Serving {count} routes", count=len(listed_routes(app)))
             # What is loaded now stays: a full collection that goes through all of it holds every question up for
             # some hundred milliseconds.
@@ -215,9 +218,17 @@ class Service:
         finally:
             gc.unfreeze()
             self.begin_shutdown()
+            if saving is not None:
+                saving.cancel()
+            await asyncio.to_thread(self.keys.use.save)
             await asyncio.to_thread(jobs.stop)
             use_engine(None)
             engine.close()
+
+    async def _save_use(self) -> None:
+        while True:
+            await asyncio.sleep(_SAVE_SECONDS)
+            await asyncio.to_thread(self.keys.use.save)
 
     def _open_library(self) -> Library:
         library = Library(self.settings.deployment, data_dir=self.settings.data_dir)
