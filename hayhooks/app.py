@@ -14,7 +14,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from shiguan.serving.authentication import check_open_host, host_of_command
+from shiguan.serving.authentication import check_open_host
 from shiguan.serving.connections import limit_callers_connections
 from shiguan.serving.engine import WrappedMode
 from shiguan.serving.service import PlainStartupFailure, Service, include_routes, only_routes
@@ -33,7 +33,6 @@ def create(settings: ServingSettings) -> Any:
     _set_hayhooks_up()
     # Hayhooks reads its settings when it is imported.
     from hayhooks.server.app import create_app  # noqa: PLC0415
-    from hayhooks.server.pipelines.registry import registry  # noqa: PLC0415
     from hayhooks.server.routers import status_router  # noqa: PLC0415
     from hayhooks.server.utils.deploy_utils import commit_prepared_pipeline  # noqa: PLC0415
     from hayhooks.server.utils.models import PreparedPipeline  # noqa: PLC0415
@@ -43,13 +42,12 @@ def create(settings: ServingSettings) -> Any:
 
     _log_without_values()
 
-    def deploy(application: FastAPI) -> list[str]:
+    def deploy(application: FastAPI) -> None:
         for mode in service.modes:
             wrapper = type("PipelineWrapper", (WrappedMode, BasePipelineWrapper), {"mode": mode})
             made: Any = SimpleNamespace(PipelineWrapper=wrapper)  # in place of a file for each mode
             prepared = PreparedPipeline(mode, create_pipeline_wrapper_instance(made, allow_durable=False))
             commit_prepared_pipeline(prepared, app=application)
-        return list(registry.get_names())
 
     application = create_app()
     # Deploying, undeploying, uploads of code, traces, a drawing made by a public server: what is not put back cannot
@@ -66,9 +64,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     settings = ServingSettings.from_environment()
     application = create(settings)
-    host = host_of_command(sys.argv) or os.environ.get("UVICORN_HOST", "127.0.0.1")
-    check_open_host(host, keyless=application.state.keys.keyless)
-    limit_callers_connections(settings)
+    check_open_host(limit_callers_connections(settings), keyless=application.state.keys.keyless)
     globals()["app"] = application
     return application
 

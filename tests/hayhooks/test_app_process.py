@@ -13,7 +13,7 @@ from tests.doubles.server_process import ROOT, ServerProcess
 from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
-from shiguan.serving.keys import KeyFile
+from shiguan.serving.keys import KeyFile, hash_of
 
 pytestmark = pytest.mark.slow
 GUO = b"Guo Ziyi retook Chang'an in 757. He served four emperors of the Tang.\n"
@@ -138,6 +138,14 @@ def test_an_upload_is_ingested_answered_from_replaced_and_deleted(ready, keys):
     gone = ready.delete("/api/v1/documents/guo.txt", **by(keys, "acme"))
     assert (gone.status_code, gone.json()["error"]["type"]) == (404, "not_found")
     assert names(ready, keys, "acme") == []
+    lines = [json.loads(line) for line in (ready.data_dir / "audit.jsonl").read_text().splitlines()]
+    assert [(line["action"], line["tenant"], line["source"]) for line in lines[-5:]] == [
+        *[("upload", "acme", "guo.txt")] * 3,
+        *[("delete", "acme", "guo.txt")] * 2,
+    ]
+    assert lines[-1]["key"] == hash_of(keys["acme"])[:12]
+    assert lines[-1]["request"] == gone.json()["error"]["request_id"]
+    assert "Guo Ziyi" not in json.dumps(lines)
 
 
 def test_the_same_name_of_two_tenants_never_meets(ready, keys):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import uvicorn
 from haystack import AsyncPipeline
 from tests.doubles.asgi_caller import AsgiCall
 
@@ -184,31 +185,27 @@ def test_a_route_that_comes_in_with_the_modes_stops_the_start(app_module, settin
     application = FastAPI()
     before = list(application.router.routes)
     application.add_api_route("/simple/run", lambda: None, methods=["POST"])
-    check_deployed(application, before, ["simple"], ["simple"])
-    with pytest.raises(ConfigurationError, match="missing are other"):
-        check_deployed(application, before, ["simple", "other"], ["simple"])
+    check_deployed(application, before, ["simple"])
     application.add_api_route("/simple/debug", lambda: None, methods=["GET"])
     with pytest.raises(ConfigurationError, match="/simple/debug"):
-        check_deployed(application, before, ["simple"], ["simple"])
+        check_deployed(application, before, ["simple"])
 
 
 def test_importing_the_file_builds_nothing_and_asking_for_app_does(app_module, monkeypatch, tmp_path):
     assert "app" not in vars(app_module)
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(sys, "argv", ["uvicorn", "app:app"])
     assert app_module.app is app_module.app
     with pytest.raises(AttributeError):
         app_module.other  # noqa: B018
 
 
-@pytest.mark.parametrize("arguments", [["--host", "0.0.0.0"], ["--host=::"], ["--port", "80", "--host", "10.0.0.1"]])
-def test_uvicorn_on_another_address_needs_keys(app_module, monkeypatch, tmp_path, arguments):
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1"])
+def test_uvicorn_on_another_address_needs_keys(app_module, monkeypatch, tmp_path, host):
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(sys, "argv", ["uvicorn", "app:app", *arguments])
     with pytest.raises(ConfigurationError, match="shiguan keys add"):
-        app_module.app  # noqa: B018
+        uvicorn.Config("app:app", host=host, log_config=None).load()
     monkeypatch.setenv("SHIGUAN_API_KEYS", "acme:read:" + "0" * 64)
-    assert app_module.app is not None
+    uvicorn.Config("app:app", host=host, log_config=None).load()
 
 
 def test_unsafe_deserialisation_is_refused(app_module, settings, monkeypatch):

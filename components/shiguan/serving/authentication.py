@@ -102,17 +102,6 @@ def check_open_host(host: str, *, keyless: bool) -> None:
         )
 
 
-def host_of_command(arguments: Sequence[str]) -> str | None:
-    """Find the address in the arguments of `uvicorn`, which does not tell it to what it serves."""
-    found = None
-    for position, argument in enumerate(arguments):
-        if argument == "--host" and position + 1 < len(arguments):
-            found = arguments[position + 1]
-        elif argument.startswith("--host="):
-            found = argument.removeprefix("--host=")
-    return found
-
-
 def is_loopback(host: str | None) -> bool:
     """Tell whether an address is this machine's own."""
     if not host:

@@ -91,8 +91,8 @@ def limit_connections(config: uvicorn.Config, settings: ServingSettings) -> None
         config.limit_concurrency = max(settings.max_connections, settings.max_in_flight + _SPARE)
 
 
-def limit_callers_connections(settings: ServingSettings) -> None:
-    """Do the same for the server that is loading the application, which does not tell it who it is."""
+def limit_callers_connections(settings: ServingSettings) -> str:
+    """Do the same for the server that is loading the application, which says not who it is; give its address."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         config = frame.f_locals.get("self")
@@ -100,9 +100,10 @@ def limit_callers_connections(settings: ServingSettings) -> None:
             limit_connections(config, settings)
             # It chose these before it loaded the application.
             config.http_protocol_class, config.ws_protocol_class = Connection, None
-            return
+            return config.host
         frame = frame.f_back
     logger.warning(
         "The server that loads the application is not uvicorn's command, so how large and how slow heads are "
         "is up to it. `shiguan serve` limits both."
     )
+    return "127.0.0.1"
