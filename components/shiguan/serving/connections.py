@@ -5,6 +5,7 @@ import json
 import sys
 from types import FrameType
 
+import h11
 import uvicorn
 from haystack import logging
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -41,7 +42,8 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what came, unless it is too much for a head."""
         # h11 measures only a head that is not complete yet, and reads may be larger than its limit.
-        if self._timer is not None and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
+        heads = self.conn.their_state is h11.IDLE
+        if heads and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
             body = json.dumps(ApiError("head_too_large").body(None)).encode()
             head = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: application/json"
             self.transport.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)

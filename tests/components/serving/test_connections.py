@@ -132,3 +132,11 @@ async def test_a_connection_that_is_kept_answers_again(server):
     for _ in range(3):
         writer.write(HEAD + b"Content-Length: 0" + END)
         assert b"200 OK" in await asyncio.wait_for(reader.readuntil(b"ok"), 10)
+
+
+async def test_a_large_body_after_its_reply_is_no_head(server):
+    connect, _ = await server()
+    reader, writer = await connect(HEAD + b"Content-Length: 300000" + END)
+    assert b"200 OK" in await asyncio.wait_for(reader.readuntil(b"ok"), 10)
+    writer.write(b"a" * 300_000 + HEAD + b"Content-Length: 0" + END)
+    assert (await asyncio.wait_for(reader.readuntil(b"ok"), 10)).startswith(b"HTTP/1.1 200 OK")
