@@ -59,7 +59,11 @@ def check_filters(filters: Any) -> None:
                 below += inner
                 continue
             for value in (node["field"], *(inner if several else (inner,))):
-                size += _size(value)
+                nested = isinstance(value, (dict, list, tuple, set, frozenset))
+                odd = "a list or mapping inside of a value" if nested else odd_value(value)
+                if odd:
+                    raise RefusedError(f"`filters` has {odd}. Give texts, numbers, booleans, null, or a list of them.")
+                size += len(value.encode()) if isinstance(value, str) else 0
                 _limit(size, MAX_FILTER_BYTES, "bytes of text")
         level = below
 
@@ -71,23 +75,18 @@ def _limit(found: int, limit: int, unit: str) -> None:
         )
 
 
-def _size(value: Any) -> int:
-    """Give the bytes of a value's text; a value that no store can compare is refused."""
-    wrong = ""
+def odd_value(value: Any) -> str:
+    """Say why a value of JSON is one that stores and libraries break on; empty for a good one."""
     if isinstance(value, str):
         try:
-            return len(value.encode())
+            value.encode()
         except UnicodeEncodeError:
-            wrong = "a text that is no Unicode (a lone surrogate)"
-    elif isinstance(value, int):
-        wrong = "" if value.bit_length() < 64 else f"a whole number of {value.bit_length():,} bits, the limit is 63"
-    elif isinstance(value, float):
-        wrong = "" if math.isfinite(value) else f"the number {value}"
-    elif isinstance(value, (dict, list, tuple, set, frozenset)):
-        wrong = "a list or mapping inside of a value"
-    if wrong:
-        raise RefusedError(f"`filters` has {wrong}. Give texts, numbers, true, false or null, or one list of them.")
-    return 0
+            return "a text that is no Unicode (a lone surrogate)"
+    elif isinstance(value, int) and value.bit_length() > 63:
+        return f"a whole number of {value.bit_length():,} bits, the limit is 63"
+    elif isinstance(value, float) and not math.isfinite(value):
+        return f"the number {value}"
+    return ""
 
 
 def _problem(filters: Any) -> str | None:

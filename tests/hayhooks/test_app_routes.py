@@ -14,7 +14,6 @@ from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.serving import service
-from shiguan.serving.service import listed_routes
 from shiguan.serving.settings import ServingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +41,19 @@ ROUTES = [
     ("GET", "/v1/models"),
     ("GET", "/v1/models/{model}"),
 ]
+
+
+def listed_routes(app):
+    """List what can be reached."""
+    found: set[tuple[str, str]] = set()
+    for route in app.router.routes:
+        path = getattr(route, "path", None)
+        methods = getattr(route, "methods", None)
+        if path is None or not methods:
+            found.add(("*", path or type(route).__name__))
+        else:
+            found.update((method, path) for method in methods if method != "HEAD")
+    return sorted(found, key=lambda entry: (entry[1], entry[0]))
 
 
 class EngineWithoutModels:

@@ -47,8 +47,6 @@ JOBS_WAITING = Gauge("shiguan_ingest_jobs_waiting", "Uploads that wait to be ing
 
 _VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
 _STATUSES = frozenset({"answered", "quoted", "not_found", "refused", "partial"})
-_MOST_STAGES = 80
-_stages: set[str] = set()
 
 
 def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:
@@ -64,7 +62,7 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         if stage == "total":
             ANSWER_SECONDS.labels(mode).observe(milliseconds / 1000)
         else:
-            STAGE_SECONDS.labels(mode, _stage(stage)).observe(milliseconds / 1000)
+            STAGE_SECONDS.labels(mode, stage).observe(milliseconds / 1000)
     if first_token_seconds is not None:
         FIRST_TOKEN_SECONDS.labels(mode).observe(first_token_seconds)
     usage = metadata.get("usage") or {}
@@ -90,10 +88,3 @@ def exposition() -> bytes:
 
 def _one_of(value: Any, known: frozenset[str]) -> str:
     return value if value in known else _OTHER
-
-
-def _stage(name: str) -> str:
-    # Stages come from YAML files, which are few; the bound holds should one ever come from elsewhere.
-    if name not in _stages and len(_stages) < _MOST_STAGES:
-        _stages.add(name)
-    return name if name in _stages else _OTHER

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
 from shiguan.serving.error_replies import ApiError
+from shiguan.tenants import odd_value
 
 _MOST_VALUES = 20_000
 _DEEPEST = 64
@@ -131,21 +131,9 @@ def check_json(body: bytes) -> None:
                 if count > _MOST_VALUES:
                     raise _refused(f"at least {count:,} values, the limit is {_MOST_VALUES:,}", "Send fewer at once.")
                 below += (*value, *value.values()) if isinstance(value, dict) else value
-            else:
-                _check_value(value)
+            elif odd := odd_value(value):
+                raise _refused(odd, "Send Unicode text and finite numbers of at most 64 bits.")
         level = below
-
-
-def _check_value(value: Any) -> None:
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise _refused("a text that is no Unicode (a lone surrogate)", "Send Unicode text.") from None
-    elif isinstance(value, int) and value.bit_length() > 63:
-        raise _refused(f"a number of {value.bit_length():,} bits, the limit is 63", "Send a smaller number.")
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise _refused(f"the number {value}", "Send finite numbers.")
 
 
 def _refused(what: str, next_step: str) -> ApiError:

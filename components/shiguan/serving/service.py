@@ -47,19 +47,6 @@ def only_routes(app: FastAPI) -> None:
     app.router.redirect_slashes = False
 
 
-def listed_routes(app: FastAPI) -> list[tuple[str, str]]:
-    """List what can be reached."""
-    found: set[tuple[str, str]] = set()
-    for route in app.router.routes:
-        path = getattr(route, "path", None)
-        methods = getattr(route, "methods", None)
-        if path is None or not methods:
-            found.add(("*", path or type(route).__name__))
-        else:
-            found.update((method, path) for method in methods if method != "HEAD")
-    return sorted(found, key=lambda entry: (entry[1], entry[0]))
-
-
 def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str]) -> None:
     """Make sure that deploying the modes added one route for each, and nothing else."""
     expected = {("POST", f"/{mode}/run") for mode in modes} | {("GET", app.openapi_url)}
@@ -202,7 +189,6 @@ class Service:
             await asyncio.to_thread(jobs.start)
             self._watch(library, jobs)
             saving = asyncio.create_task(self._save_use())
-            logger.info("Serving {count} routes", count=len(listed_routes(app)))
             # What is loaded now stays: a full collection that goes through all of it holds every question up for
             # some hundred milliseconds.
             gc.collect()
