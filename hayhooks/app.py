@@ -1,5 +1,5 @@
 """
-The ASGI application that is served: Hayhooks with the three modes, behind Shiguan's gate.
+The ASGI application that is served: Hayhooks with the modes of a deployment, behind Shiguan's gate.
 
     shiguan serve                                   # the usual way
     uvicorn --app-dir hayhooks app:app --port 1416  # the same by hand, from a checkout
@@ -9,13 +9,14 @@ The ASGI application that is served: Hayhooks with the three modes, behind Shigu
 
 import os
 import sys
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from fastapi import FastAPI
 
-from shiguan.resources import resource_folder
-from shiguan.serving.authentication import check_open_host, host_of_command
+from shiguan.serving.authentication import check_open_host
+from shiguan.serving.connections import limit_callers_connections
+from shiguan.serving.engine import WrappedMode
 from shiguan.serving.service import PlainStartupFailure, Service, include_routes, only_routes
 from shiguan.serving.settings import ServingSettings
 
@@ -29,20 +30,26 @@ def create(settings: ServingSettings) -> Any:
     :raises ConfigurationError: If the settings cannot work.
     """
     service = Service(settings)
-    wrappers = resource_folder("hayhooks") / "wrappers"
-    _set_hayhooks_up(wrappers)
+    _set_hayhooks_up()
     # Hayhooks reads its settings when it is imported.
-    from hayhooks.server import app as hayhooks_server  # noqa: PLC0415
-    from hayhooks.server.pipelines.registry import registry  # noqa: PLC0415
+    from hayhooks.server.app import create_app  # noqa: PLC0415
     from hayhooks.server.routers import status_router  # noqa: PLC0415
+    from hayhooks.server.utils.deploy_utils import commit_prepared_pipeline  # noqa: PLC0415
+    from hayhooks.server.utils.models import PreparedPipeline  # noqa: PLC0415
+    from hayhooks.server.utils.module_loader import create_pipeline_wrapper_instance  # noqa: PLC0415
+
+    from hayhooks import BasePipelineWrapper  # noqa: PLC0415
 
     _log_without_values()
 
-    def deploy(application: FastAPI) -> list[str]:
-        hayhooks_server.deploy_pipelines(application, wrappers)
-        return list(registry.get_names())
+    def deploy(application: FastAPI) -> None:
+        for mode in service.modes:
+            wrapper = type("PipelineWrapper", (WrappedMode, BasePipelineWrapper), {"mode": mode})
+            made: Any = SimpleNamespace(PipelineWrapper=wrapper)  # in place of a file for each mode
+            prepared = PreparedPipeline(mode, create_pipeline_wrapper_instance(made, allow_durable=False))
+            commit_prepared_pipeline(prepared, app=application)
 
-    application = hayhooks_server.create_app()
+    application = create_app()
     # Deploying, undeploying, uploads of code, traces, a drawing made by a public server: what is not put back cannot
     # be reached.
     only_routes(application)
@@ -57,18 +64,14 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     settings = ServingSettings.from_environment()
     application = create(settings)
-    host = host_of_command(sys.argv) or os.environ.get("UVICORN_HOST", "127.0.0.1")
-    check_open_host(host, keyless=application.state.keys.keyless)
+    check_open_host(limit_callers_connections(settings), keyless=application.state.keys.keyless)
     globals()["app"] = application
     return application
 
 
-def _set_hayhooks_up(wrappers: Path) -> None:
+def _set_hayhooks_up() -> None:
     os.environ.update(
         {
-            "HAYHOOKS_PIPELINES_DIR": str(wrappers),
-            # Parallel deployment has dropped a wrapper before.
-            "HAYHOOKS_STARTUP_DEPLOY_STRATEGY": "sequential",
             "HAYHOOKS_CORS_ALLOW_ORIGINS": "[]",
             "HAYHOOKS_SHOW_TRACEBACKS": "false",
             "HAYHOOKS_DURABLE_MODE": "false",

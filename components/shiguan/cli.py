@@ -11,8 +11,9 @@ from typing import Any
 
 from shiguan import __version__
 from shiguan.commands import COMMANDS, GROUPS
-from shiguan.commands.options import print_json
+from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
+from shiguan.text.terminal import printable
 
 _REFUSALS = (RefusedError, ConfigurationError, StoreLockedError, StoreFormatError)
 
@@ -44,8 +45,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
+class _Parser(argparse.ArgumentParser):
+    """Complains of arguments, which may be names of files, in printable text."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(printable(message), file)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="shiguan",
         description="Ask books and documents; every sentence of an answer names the passage that supports it.",
         epilog="Start with: shiguan ingest BOOK.epub, then: shiguan ask 'your question'",
@@ -104,13 +112,22 @@ def _quiet_libraries() -> None:
     ):
         os.environ.setdefault(name, value)
     level = os.environ.get("SHIGUAN_LOG_LEVEL", "ERROR").upper()
-    logging.basicConfig(level=logging.getLevelNamesMapping().get(level, logging.ERROR), stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter(logging.BASIC_FORMAT))
+    logging.basicConfig(level=logging.getLevelNamesMapping().get(level, logging.ERROR), handlers=[handler])
+
+
+class _Formatter(logging.Formatter):
+    """Writes lines of the log that cannot steer a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 def _report(message: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": message})
-    print(f"shiguan: {message}", file=sys.stderr)  # noqa: T201
+    say(f"shiguan: {message}", error=True)
 
 
 if __name__ == "__main__":

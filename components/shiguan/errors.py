@@ -91,7 +91,17 @@ class AnswerError(ShiguanError):
 
 
 class EndpointError(AnswerError):
-    """The endpoint of a language model cannot be reached, refuses, or sends what nobody can read."""
+    """
+    The endpoint of a language model cannot be reached, refuses, or sends what nobody can read.
+
+    :param message: what happened, what was expected and what to do next; it may quote what the endpoint said.
+    :param stage: the name of the stage in the pipeline's file.
+    :param summary: the same without a quotation, for a log.
+    """
+
+    def __init__(self, message: str, *, stage: str = "", summary: str = "") -> None:
+        self.summary = summary
+        super().__init__(message, stage=stage)
 
 
 class TimeLimitError(AnswerError, TimeoutError):

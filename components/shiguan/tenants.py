@@ -1,6 +1,7 @@
-"""A store shows and removes nothing unless it is told whose: the last fence, whatever stands before it."""
+"""Filters: what a caller may say in them, and that a store shows and removes nothing unless they name a tenant."""
 
 import inspect
+import math
 import reprlib
 from collections.abc import Callable
 from copy import copy
@@ -18,6 +19,98 @@ _SAFE = frozenset(
 
 _SEARCHES = frozenset({"_bm25_retrieval", "_embedding_retrieval", "_query_by_embedding"})
 """Haystack's retrievers call these of their stores."""
+
+
+MAX_FILTER_VALUES = 256
+"""The most conditions and values of a filter together: Haystack copies each of them for every stage that reads them."""
+MAX_FILTER_DEPTH = 10
+"""How deep conditions may stand in each other."""
+MAX_FILTER_BYTES = 64 * 1024
+"""The most bytes of text in a filter."""
+
+_LOGIC = ("AND", "OR", "NOT")
+_COMPARISONS = ("==", "!=", ">", ">=", "<", "<=", "in", "not in")
+
+
+def check_filters(filters: Any) -> None:
+    """
+    Refuse filters that are too large or that no store could understand, before anything copies or searches them.
+
+    Counted level by level and given up at the first limit, so that a hostile filter costs no more than a large one.
+    """
+    level, depth, count, size = [filters], 0, 1, 0
+    while level:
+        depth += 1
+        _limit(depth, MAX_FILTER_DEPTH, "levels")
+        below: list[Any] = []
+        for node in level:
+            problem = _problem(node)
+            if problem is not None:
+                raise RefusedError(
+                    f"`filters` is not a Haystack filter, {problem}: {reprlib.repr(node)}. Expected `field`, "
+                    "`operator` and `value`, or `operator` (AND, OR, NOT) and `conditions`; for example "
+                    '{"field": "meta.source", "operator": "==", "value": "book.epub"}.'
+                )
+            inner = node.get("conditions", node.get("value"))
+            several = isinstance(inner, (list, tuple, set, frozenset))
+            count += len(inner) if several else 1
+            _limit(count, MAX_FILTER_VALUES, "conditions and values")
+            if "conditions" in node:
+                below += inner
+                continue
+            for value in (node["field"], *(inner if several else (inner,))):
+                nested = isinstance(value, (dict, list, tuple, set, frozenset))
+                odd = "a list or mapping inside of a value" if nested else odd_value(value)
+                if odd:
+                    raise RefusedError(f"`filters` has {odd}. Give texts, numbers, booleans, null, or a list of them.")
+                size += len(value.encode()) if isinstance(value, str) else 0
+                _limit(size, MAX_FILTER_BYTES, "bytes of text")
+        level = below
+
+
+def _limit(found: int, limit: int, unit: str) -> None:
+    if found > limit:
+        raise RefusedError(
+            f"`filters` has at least {found:,} {unit}, the limit is {limit:,}. Ask with a shorter filter."
+        )
+
+
+def odd_value(value: Any) -> str:
+    """Say why a value of JSON is one that stores and libraries break on; empty for a good one."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return "a text that is no Unicode (a lone surrogate)"
+    elif isinstance(value, int) and value.bit_length() > 63:
+        return f"a whole number of {value.bit_length():,} bits, the limit is 63"
+    elif isinstance(value, float) and not math.isfinite(value):
+        return f"the number {value}"
+    return ""
+
+
+def _problem(filters: Any) -> str | None:
+    if not isinstance(filters, dict):
+        return "no mapping"
+    if "field" in filters and "conditions" in filters:
+        return "both a comparison and a list of conditions"
+    operator = filters.get("operator")
+    if "field" in filters:
+        if not isinstance(filters["field"], str) or not filters["field"]:
+            return "its `field` is no name"
+        if operator not in _COMPARISONS:
+            return f"its `operator` is none of {' '.join(_COMPARISONS)}"
+        if "value" not in filters:
+            return "it has no `value`"
+        if len(filters) > 3:
+            return "it has more than `field`, `operator` and `value`"
+        needs_list = operator in ("in", "not in")
+        return "its `value` is no list" if needs_list and not isinstance(filters["value"], list) else None
+    if operator not in _LOGIC:
+        return f"its `operator` is none of {' '.join(_LOGIC)}"
+    if len(filters) > 2:
+        return "it has more than `operator` and `conditions`"
+    return None if isinstance(filters.get("conditions"), list) else "its `conditions` are no list"
 
 
 def names_tenant(filters: Any) -> bool:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -340,3 +341,37 @@ def test_bytes_that_are_no_text_do_not_end_in_a_traceback(shiguan):
     code, _, err = shiguan("ask", "\udcff\udcfe")
     assert code == 2
     assert "The question is empty" in err
+
+
+HOSTILE = "\x1b]52;c;aGVsbG8=\x07\x9d52;c;aGVsbG8=\x9c\x9b31m\x1b[2J\x7f\u202e"
+_OURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\r")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_no_command_prints_the_controls_of_a_text_a_title_or_a_name(tmp_path, capsys, monkeypatch, terminal):
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm")
+    name, data = f"wa{HOSTILE}lls.md", ["--data-dir", str(tmp_path / "data")]
+    (tmp_path / name).write_text(
+        f"# The{HOSTILE} wall\n\n## Mo{HOSTILE}at\n\nThe city{HOSTILE} wall was built in 1370.\n"
+    )
+    (tmp_path / f"bro{HOSTILE}ken.epub").write_bytes(b"none")
+    question = f"When was the city wall{HOSTILE} built?"
+    for arguments in (
+        ["ingest", str(tmp_path)], ["sources"], ["ask", question, "--explain"], ["search", question],
+        ["why", question, "--expected", f"city{HOSTILE} wall"], ["why", question, "--expected", "city wall was built"],
+        ["delete", f"none{HOSTILE}"], ["delete", name], ["check", f"fi{HOSTILE}le.yml"],
+        ["ask", question, "--mode", HOSTILE], ["ask", question, "--tenant", f"no{HOSTILE}body"],
+        ["ask", question, "--history", f"no{HOSTILE}ne.json"], ["models", "--deployment", HOSTILE],
+    ):  # fmt: skip
+        for as_json in ([], ["--json"]):
+            main([*arguments, *as_json, *([] if arguments[0] in ("check", "models") else data)])
+            shown = "".join(capsys.readouterr())
+            assert shown
+            if terminal and not as_json:
+                shown = _OURS.sub("", shown)
+            assert not [c for c in shown if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 or c == "\u202e"]
+    with pytest.raises(SystemExit):
+        main(["ask", "a", f"--none{HOSTILE}"])
+    assert "\x1b" not in capsys.readouterr().err

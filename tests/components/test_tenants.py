@@ -1,3 +1,4 @@
+import functools
 import inspect
 
 import pytest
@@ -6,8 +7,10 @@ from haystack.components.retrievers import FilterRetriever
 from haystack.components.writers import DocumentWriter
 
 from shiguan.errors import RefusedError
+from shiguan.retrieval.tenant_filter import TenantFilter
+from shiguan.serving.answer_request import AnswerRequest
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.tenants import names_tenant
+from shiguan.tenants import check_filters, names_tenant
 
 OURS = {"field": "meta.tenant_id", "operator": "==", "value": "ours"}
 TITLE = {"field": "meta.title", "operator": "==", "value": "Annals"}
@@ -98,3 +101,57 @@ def test_a_store_that_comes_from_yaml_is_shut_and_haystacks_own_readers_meet_it(
     assert DocumentWriter(again).run(documents=[Document(id="new", meta={"tenant_id": "ours"})]) == {
         "documents_written": 1
     }
+
+
+def among(*values):
+    return {"field": "meta.title", "operator": "in", "value": list(values)}
+
+
+class Untouched(list):
+    """A list that tells when somebody goes through it."""
+
+    def __iter__(self):
+        raise AssertionError("somebody went through all values")
+
+
+@pytest.mark.parametrize(
+    ("filters", "told"),
+    [
+        (among(*map(str, range(180_000))), "180,001 conditions and values, the limit is 256"),
+        (both(*[TITLE] * 129), "257 conditions and values, the limit is 256"),
+        (
+            functools.reduce(lambda inner, _: both(inner, operator="NOT"), range(600), TITLE),
+            "11 levels, the limit is 10",
+        ),
+        (among("x" * 40_000, "y" * 40_000), "80,010 bytes of text, the limit is 65,536"),
+        ({**TITLE, "field": "meta." + "x" * 70_000}, "bytes of text"),
+        (among("a", "\ud800"), "lone surrogate"),
+        ({**TITLE, "field": "meta.\udfff"}, "lone surrogate"),
+        ({**TITLE, "value": 10**400}, "1,329 bits, the limit is 63"),
+        ({**TITLE, "value": 10**5000}, "16,610 bits"),
+        ({**TITLE, "value": float("nan")}, "the number nan"),
+        ({**TITLE, "value": float("inf")}, "the number inf"),
+        (among(["a"]), "a list or mapping inside of a value"),
+        ({**TITLE, "value": {"a": {"b": 1}}}, "a list or mapping"),
+    ],
+)
+def test_a_filter_beyond_the_limits_is_refused_with_limit_and_value(filters, told):
+    with pytest.raises(RefusedError, match=told):
+        check_filters(filters)
+    with pytest.raises(RefusedError, match=told):
+        TenantFilter().run(tenant_id="ours", filters=filters)
+    with pytest.raises(ValueError, match=told):
+        AnswerRequest(query="Who?", filters=filters)
+
+
+def test_a_filter_at_the_limits_is_taken():
+    check_filters(among(*map(str, range(254))))
+    check_filters(functools.reduce(lambda inner, _: both(inner, operator="NOT"), range(9), TITLE))
+    check_filters(both(*[TITLE] * 127))
+    check_filters({**TITLE, "operator": "==", "value": None})
+    check_filters({**TITLE, "operator": ">", "value": 2**62})
+
+
+def test_a_list_that_is_too_long_is_not_gone_through():
+    with pytest.raises(RefusedError, match="180,001"):
+        check_filters({**TITLE, "operator": "in", "value": Untouched(range(180_000))})

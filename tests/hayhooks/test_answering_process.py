@@ -134,6 +134,24 @@ def test_a_stream_that_fails_ends_with_one_error_in_the_usual_shape(server, llm,
     assert (error["stage"], error["type"]) == ("generator", "upstream_unavailable")
 
 
+@pytest.mark.parametrize(
+    "path", ["/api/v1/rag/query", "/api/v1/rag/query-stream", "/v1/chat/completions", "/simple/run"]
+)
+def test_a_wrong_model_key_stands_in_the_log_with_what_to_do_and_without_a_text(server, llm, path):
+    llm.rule(QUESTION[:5], ANSWER, fault=Fault(status=401))
+    server.log.clear()
+    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": QUESTION}]}
+    server.post(path, json=body if path.startswith("/v1") else {"query": QUESTION})
+    for _ in range(200):
+        if "EndpointError" in server.errors:
+            break
+        server.get("/health")
+    assert "answered 401 for model" in server.errors
+    assert "Check OPENAI_API_KEY" in server.errors
+    assert QUESTION[:10] not in server.errors
+    assert ANSWER[:10] not in server.errors
+
+
 def test_a_model_that_is_overloaded_for_a_moment_is_asked_again(server, llm):
     llm.rule(QUESTION[:5], ANSWER)
     llm.next(status=429, retry_after=0)

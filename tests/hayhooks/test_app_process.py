@@ -3,15 +3,17 @@
 import contextlib
 import json
 import re
+import shutil
 import socket
+import threading
 
 import httpx
 import pytest
-from tests.doubles.server_process import ServerProcess
+from tests.doubles.server_process import ROOT, ServerProcess
 from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
-from shiguan.serving.keys import KeyFile
+from shiguan.serving.keys import KeyFile, hash_of
 
 pytestmark = pytest.mark.slow
 GUO = b"Guo Ziyi retook Chang'an in 757. He served four emperors of the Tang.\n"
@@ -75,7 +77,7 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
     reply = ready.get("/ready")
     assert reply.json() == {
         "status": "ready",
-        "parts": {"stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
+        "parts": {"keys": "ok", "stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
     }
     assert ready.get("/health").text == "ok\n"
     assert ready.get("/api/v1/rag/health").status_code == 401
@@ -136,6 +138,14 @@ def test_an_upload_is_ingested_answered_from_replaced_and_deleted(ready, keys):
     gone = ready.delete("/api/v1/documents/guo.txt", **by(keys, "acme"))
     assert (gone.status_code, gone.json()["error"]["type"]) == (404, "not_found")
     assert names(ready, keys, "acme") == []
+    lines = [json.loads(line) for line in (ready.data_dir / "audit.jsonl").read_text().splitlines()]
+    assert [(line["action"], line["tenant"], line["source"]) for line in lines[-5:]] == [
+        *[("upload", "acme", "guo.txt")] * 3,
+        *[("delete", "acme", "guo.txt")] * 2,
+    ]
+    assert lines[-1]["key"] == hash_of(keys["acme"])[:12]
+    assert lines[-1]["request"] == gone.json()["error"]["request_id"]
+    assert "Guo Ziyi" not in json.dumps(lines)
 
 
 def test_the_same_name_of_two_tenants_never_meets(ready, keys):
@@ -252,6 +262,11 @@ def test_a_full_server_answers_at_once_and_ends_calls_of_those_who_leave(ready, 
     ended = llm.wait_for(lambda llm: llm.disconnects == LIMIT, timeout=1.5)
     assert ended
     llm.time_to_first_token = 0
+    pause = threading.Event()
+    for _ in range(100):  # the model hears of it a moment before the server has cleared up
+        if "shiguan_in_flight_requests 0.0" in ready.get("/metrics", **by(keys, "metrics")).text:
+            break
+        pause.wait(0.02)
     assert ask(ready, keys, "load").status_code == 200
 
 
@@ -323,3 +338,22 @@ def test_without_keys_another_address_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path))
     assert main(["serve", "--host", "0.0.0.0", "--port", "0"]) == 2
     assert re.search(r"No API keys.*shiguan keys add.*127\.0\.0\.1", capsys.readouterr().err)
+
+
+def test_a_mode_of_ones_own_is_asked_listed_and_metered_under_its_name(tmp_path, keys):
+    folder = tmp_path / "own" / "embedded"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "pipelines" / "embedded" / "simple.yml", folder / "brief.yml")
+    with ServerProcess(
+        tmp_path / "data", SHIGUAN_PIPELINES_DIR=str(folder.parent), SHIGUAN_KEYS_FILE=str(keys["file"].path)
+    ) as server:
+        asked = {"query": "When did Guo Ziyi retake Chang'an?"}
+        who = by(keys, "acme")
+        assert server.post("/api/v1/rag/query", json={**asked, "mode": "brief"}, **who).json()["mode"] == "brief"
+        assert server.post("/brief/run", json=asked, **who).json()["result"]["mode"] == "brief"
+        chat = {"model": "shiguan-brief", "messages": [{"role": "user", "content": asked["query"]}]}
+        assert server.post("/v1/chat/completions", json=chat, **who).json()["model"] == "shiguan-brief"
+        assert "brief" in server.get("/api/v1/rag/health", **who).json()["modes"]
+        assert "ContextBuilder" in server.get("/draw/brief", **who).text
+        metrics = server.get("/metrics", **by(keys, "metrics")).text
+        assert 'shiguan_answers_total{mode="brief",status="not_found"} 3.0' in metrics

@@ -1,16 +1,19 @@
 """What can be reached at the server: every route, and nothing of Hayhooks that nobody asked for."""
 
 import importlib
+import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+import uvicorn
 from haystack import AsyncPipeline
+from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.serving import service
-from shiguan.serving.service import listed_routes
 from shiguan.serving.settings import ServingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +41,19 @@ ROUTES = [
     ("GET", "/v1/models"),
     ("GET", "/v1/models/{model}"),
 ]
+
+
+def listed_routes(app):
+    """List what can be reached."""
+    found: set[tuple[str, str]] = set()
+    for route in app.router.routes:
+        path = getattr(route, "path", None)
+        methods = getattr(route, "methods", None)
+        if path is None or not methods:
+            found.add(("*", path or type(route).__name__))
+        else:
+            found.update((method, path) for method in methods if method != "HEAD")
+    return sorted(found, key=lambda entry: (entry[1], entry[0]))
 
 
 class EngineWithoutModels:
@@ -88,26 +104,87 @@ async def test_every_route_of_the_server_is_known(app_module, settings):
         assert not any("deploy" in path or "trace" in path or "files" in path for path in paths)
         assert (await application.state.readiness.ready()) == (
             True,
-            {"stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
+            {"keys": "ok", "stores": "ok", "models": "ok", "pipelines": "ok", "ingest": "ok"},
         )
     assert (await application.state.readiness.ready())[0] is False
 
 
-@pytest.mark.parametrize("spoil", ["broken", "foreign", "missing"])
-async def test_a_mode_that_cannot_be_deployed_stops_the_start(app_module, settings, tmp_path, monkeypatch, spoil):
-    import shutil
+ODD = {
+    "surrogate": '"\\ud800"',
+    "long number": "9" * 400,
+    "longer number": "9" * 5000,
+    "deep": "[" * 600 + "]" * 600,
+    "deepest": "[" * 100_000 + "]" * 100_000,
+    "many": "[" + "1," * 180_000 + "1]",
+    "no number": "NaN",
+}
+FIELDS = (
+    *("query", "mode", "top_k", "temperature", "filters", "history", "conversation_id", "task", "profile", "language"),
+    *("tenant_id", "include_sources", "requests", "model", "messages", "stream", "stream_options", "tools", "n"),
+    "surprise",
+)
+GIVEN = {"query": "Who?", "requests": [{"query": "Who?"}], "model": "shiguan-simple"}
 
-    wrappers = tmp_path / "hayhooks" / "wrappers"
-    shutil.copytree(ROOT / "hayhooks" / "wrappers", wrappers)
-    if spoil == "broken":
-        (wrappers / "precise" / "pipeline_wrapper.py").write_text("raise ImportError('no')\n")
-    elif spoil == "missing":
-        shutil.rmtree(wrappers / "precise")
-    else:
-        shutil.copytree(wrappers / "simple", wrappers / "other")
-    monkeypatch.setattr(app_module, "resource_folder", lambda name: tmp_path / name)
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_no_json_body_of_any_route_makes_an_error_of_the_server(app_module, settings, odd):
     application = app_module.create(settings).app
-    with pytest.raises(ConfigurationError, match="other" if spoil == "foreign" else "precise"):
+    async with application.router.lifespan_context(application):
+        for method, path in ROUTES:
+            if method != "POST":
+                continue
+            for field in FIELDS:
+                fields = {name: json.dumps(value) for name, value in GIVEN.items() if name != field}
+                fields["messages"] = '[{"role": "user", "content": "Who?"}]'
+                for spoiled in (
+                    {**fields, field: ODD[odd]},
+                    {**fields, field: f'{{"field": "meta.a", "operator": "==", "value": {ODD[odd]}}}'},
+                    {**fields, field: f'[{{"query": {ODD[odd]}, "role": {ODD[odd]}, "content": {ODD[odd]}}}]'},
+                ):
+                    body = "{" + ", ".join(f'"{name}": {value}' for name, value in spoiled.items()) + "}"
+                    reply = await AsgiCall(
+                        application, path, body=body.encode(), headers={"Content-Type": "application/json"}
+                    ).done()
+                    assert 400 <= reply.status < 500, (path, field, reply.body)
+                    assert reply.error["message"]
+
+
+@pytest.fixture
+def own_mode(tmp_path, monkeypatch):
+    """A mode of one's own beside the shipped ones."""
+
+    def make(name):
+        folder = tmp_path / "own" / "embedded"
+        folder.mkdir(parents=True)
+        shutil.copy(ROOT / "pipelines" / "embedded" / "simple.yml", folder / f"{name}.yml")
+        monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(folder.parent))
+
+    return make
+
+
+async def test_a_mode_of_ones_own_is_served_and_listed_under_its_name(app_module, settings, own_mode, monkeypatch):
+    own_mode("numbers")  # a module of that name must not be touched
+    monkeypatch.setattr(EngineWithoutModels, "modes", ("simple", "advanced", "precise", "numbers"))
+    application = app_module.create(settings).app
+    async with application.router.lifespan_context(application):
+        assert listed_routes(application) == sorted([*ROUTES, ("POST", "/numbers/run")], key=lambda entry: entry[1])
+        listed = json.loads((await AsgiCall(application, "/v1/models", method="GET").done()).body)
+        assert "shiguan-numbers" in [model["id"] for model in listed["data"]]
+        assert "numbers" in json.loads((await AsgiCall(application, "/status", method="GET").done()).body)["pipelines"]
+    assert hasattr(sys.modules["numbers"], "Integral")
+
+
+@pytest.mark.parametrize("name", ["two words", "{mode}", "a" * 41, "a.b", "a%2fb"])
+def test_a_mode_whose_name_is_no_part_of_an_address_is_refused(app_module, settings, own_mode, name):
+    own_mode(name)
+    with pytest.raises(ConfigurationError, match="cannot be served"):
+        app_module.create(settings)
+
+
+async def test_a_mode_that_cannot_be_deployed_stops_the_start(app_module, settings, monkeypatch):
+    application = app_module.create(settings).app
+    monkeypatch.setattr(EngineWithoutModels, "runner", lambda self, mode: None)
+    with pytest.raises(Exception, match="setup"):
         async with application.router.lifespan_context(application):
             pass
 
@@ -120,29 +197,27 @@ def test_a_route_that_comes_in_with_the_modes_stops_the_start(app_module, settin
     application = FastAPI()
     before = list(application.router.routes)
     application.add_api_route("/simple/run", lambda: None, methods=["POST"])
-    check_deployed(application, before, ["simple"], ["simple"])
+    check_deployed(application, before, ["simple"])
     application.add_api_route("/simple/debug", lambda: None, methods=["GET"])
     with pytest.raises(ConfigurationError, match="/simple/debug"):
-        check_deployed(application, before, ["simple"], ["simple"])
+        check_deployed(application, before, ["simple"])
 
 
 def test_importing_the_file_builds_nothing_and_asking_for_app_does(app_module, monkeypatch, tmp_path):
     assert "app" not in vars(app_module)
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(sys, "argv", ["uvicorn", "app:app"])
     assert app_module.app is app_module.app
     with pytest.raises(AttributeError):
         app_module.other  # noqa: B018
 
 
-@pytest.mark.parametrize("arguments", [["--host", "0.0.0.0"], ["--host=::"], ["--port", "80", "--host", "10.0.0.1"]])
-def test_uvicorn_on_another_address_needs_keys(app_module, monkeypatch, tmp_path, arguments):
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1"])
+def test_uvicorn_on_another_address_needs_keys(app_module, monkeypatch, tmp_path, host):
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(sys, "argv", ["uvicorn", "app:app", *arguments])
     with pytest.raises(ConfigurationError, match="shiguan keys add"):
-        app_module.app  # noqa: B018
+        uvicorn.Config("app:app", host=host, log_config=None).load()
     monkeypatch.setenv("SHIGUAN_API_KEYS", "acme:read:" + "0" * 64)
-    assert app_module.app is not None
+    uvicorn.Config("app:app", host=host, log_config=None).load()
 
 
 def test_unsafe_deserialisation_is_refused(app_module, settings, monkeypatch):

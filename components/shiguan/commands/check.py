@@ -83,7 +83,8 @@ def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
 def _print(report: "Report") -> None:
     from rich.text import Text
 
-    from shiguan.commands.terminal import console_for_people, print_indented
+    from shiguan.commands.terminal import print_indented
+    from shiguan.text.terminal import console_for_people
 
     console = console_for_people()
     count = len(report.findings)

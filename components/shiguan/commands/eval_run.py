@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say, tenant
+from shiguan.commands.options import positive, print_json, say, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -63,13 +63,6 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 def mode_or_file(text: str) -> str | Path:
     """Tell a mode's name from a pipeline file."""
     return Path(text) if text.endswith((".yml", ".yaml")) else text
-
-
-def positive(text: str) -> int:
-    """Read a positive number."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
-    return int(text)
 
 
 def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say
+from shiguan.commands.options import positive, print_json, say
 from shiguan.errors import ConfigurationError, RefusedError
 
 if TYPE_CHECKING:
-    from shiguan.serving.keys import KeyFile
+    from shiguan.serving.keys import KeyFile, KeyRecord
 
 
 def register(add: AddCommand) -> None:
@@ -21,6 +21,7 @@ def register(add: AddCommand) -> None:
         help="read asks and lists, write also uploads and deletes, metrics reads /metrics and nothing else",
     )  # fmt: skip
     new.add_argument("--name", default="", help="a note for people")
+    new.add_argument("--days", type=positive, metavar="N", help="for how many days it is valid (default: for good)")
     new.add_argument(
         "--print-hash", action="store_true", help="write no file: print the entry for SHIGUAN_API_KEYS beside the key"
     )
@@ -40,12 +41,15 @@ def _add(options: argparse.Namespace) -> int:
     file = _file(options)
     if not options.tenant and options.role != "metrics":
         raise RefusedError("`--tenant` is missing. Say whose library the key opens: `--tenant NAME`.")
+    if options.print_hash and options.days:
+        raise RefusedError("An entry of SHIGUAN_API_KEYS cannot end by itself. Leave out `--days` or `--print-hash`.")
     from shiguan.serving.keys import new_key, shown
 
     if options.print_hash:
-        key, record = new_key(options.tenant, options.role, options.name)
+        key, record = new_key(options.tenant, options.role, options.name, days=options.days)
     else:
-        key, record = file.add(options.tenant, options.role, options.name)
+        key, record = file.add(options.tenant, options.role, options.name, days=options.days)
+        _audit("key add", record)
     entry = f"{record.tenant}:{record.role}:{record.hash}"
     if options.json:
         print_json({"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})})
@@ -59,16 +63,20 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
+    from shiguan.serving.key_use import last_used, used_path
     from shiguan.serving.keys import shown
 
-    records = _file(options).read()
+    file = _file(options)
+    records, used = file.read(), last_used(used_path(file.path))
     if options.json:
-        print_json({"keys": [shown(record) for record in records]})
+        print_json({"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]})
         return 0
     if not records:
         say("There are no keys. Make one with `shiguan keys add --tenant NAME --role write`.")
     for record in records:
         state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
+        state += f", expire{'d' if record.expired else 's'} {record.expires}" if record.expires else ""
+        state += f", last used {used[record.id]}" if record.id in used else ""
         name = f"  {record.name}" if record.name else ""
         say(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
     return 0
@@ -78,11 +86,20 @@ def _revoke(options: argparse.Namespace) -> int:
     from shiguan.serving.keys import shown
 
     record = _file(options).revoke(options.id)
+    _audit("key revoke", record)
     if options.json:
         print_json(shown(record))
     else:
         say(f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request.")
     return 0
+
+
+def _audit(action: str, record: "KeyRecord") -> None:
+    from shiguan.serving.key_use import audit
+    from shiguan.serving.settings import ServingSettings
+
+    told = {"tenant": record.tenant, "key": record.id, "role": record.role, "expires": record.expires}
+    audit(ServingSettings.from_environment().folder, action, **told)
 
 
 def _file(options: argparse.Namespace) -> "KeyFile":

@@ -105,7 +105,7 @@ class _Run:
             )
         if self.options.json:
             print_json({"error": message})
-        print(f"shiguan: {message}", file=sys.stderr, flush=True)  # noqa: T201
+        say(f"shiguan: {message}", error=True)
         reading = sys.modules.get("shiguan.ingest.conversion")
         if reading is not None:
             reading.end_all()

@@ -2,10 +2,12 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.errors import RefusedError
+from shiguan.text.terminal import printable, printable_json
 
 if TYPE_CHECKING:
     from shiguan.engine.runner import Runner
@@ -13,17 +15,17 @@ if TYPE_CHECKING:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object on one line."""
-    say(json.dumps(value, ensure_ascii=False))
+    say(printable_json(json.dumps(value, ensure_ascii=False)))
 
 
-def say(text: str) -> None:
+def say(text: str, *, error: bool = False) -> None:
     """Print one line at once, also where the output is a pipe."""
-    print(text, flush=True)  # noqa: T201
+    print(printable(text), file=sys.stderr if error else sys.stdout, flush=True)
 
 
 def add_mode_options(parser: argparse.ArgumentParser) -> None:
     """Let a command choose its mode and how many passages it wants."""
-    parser.add_argument("--mode", default="simple", help="simple, advanced or precise (default: simple)")
+    parser.add_argument("--mode", default="simple", help="a mode that `shiguan modes` lists (default: simple)")
     parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
 
 
@@ -33,6 +35,13 @@ def passage_count(text: str) -> int:
     if not 1 <= value <= 50:
         raise argparse.ArgumentTypeError(f"must be 1 to 50, got {text}")
     return value
+
+
+def positive(text: str) -> int:
+    """Read a positive number."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
+    return int(text)
 
 
 def tenant(options: argparse.Namespace) -> str:

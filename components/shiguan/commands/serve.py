@@ -7,11 +7,14 @@ import socket
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
 from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from shiguan.serving.settings import ServingSettings
 
 _GRACE_SECONDS = 5
 
@@ -53,20 +56,35 @@ def _serve(options: argparse.Namespace) -> int:
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
         application = _application_module().create(settings)
-        return _run(application, listening, lambda url: _say_ready(options, settings.deployment, url, keyless=keyless))
+        return _run(
+            application,
+            settings,
+            listening,
+            lambda url: _say_ready(options, settings.deployment, url, keyless=keyless),
+        )
 
 
-def _run(application: Any, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
+def _run(
+    application: Any, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]
+) -> int:
     import uvicorn
 
     class Server(uvicorn.Server):
         """Says where it listens, once it can answer."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
+            host, port = listening.getsockname()[:2]
+            try:
+                await super().startup(sockets)
+            except OSError as error:
+                # Two servers may take an address as long as neither listens; the second to do so comes here.
+                await self.lifespan.shutdown()
+                listening.detach()  # the event loop has closed it
+                raise _taken(host, port, error) from error
             if self.started:
-                host, port = listening.getsockname()[:2]
                 say_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+    from shiguan.serving.connections import limit_connections
 
     config = uvicorn.Config(
         application,
@@ -76,6 +94,7 @@ def _run(application: Any, listening: socket.socket, say_ready: Callable[[str], 
         lifespan="on",
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+    limit_connections(config, settings)
     server = Server(config)
     server.run(sockets=[listening])
     return 0 if server.started else 1
@@ -96,11 +115,15 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.bind(address)
     except OSError as error:
         listening.close()
-        raise ConfigurationError(
-            f"{host}:{port} cannot be listened on: {error.strerror}. Choose another with `--host` and `--port`, or end "
-            "the program that has it."
-        ) from error
+        raise _taken(host, port, error) from error
     return listening
+
+
+def _taken(host: str, port: int, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"{host}:{port} cannot be listened on: {error.strerror or error}. Choose another with `--host` and `--port`, "
+        "or end the program that has it."
+    )
 
 
 def _application_module() -> Any:

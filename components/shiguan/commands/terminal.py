@@ -25,6 +25,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from shiguan.text.terminal import console_for_people, one_line
+
 if TYPE_CHECKING:
     from haystack import Document
 
@@ -36,16 +38,6 @@ _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "re
 _MAX_QUOTE = 300
 _MAX_LISTED = 20
 _TELL_SECONDS = 10.0
-
-
-def console_for_people(*, stderr: bool = False) -> Console:
-    """Open a console: in colours on a terminal, plain and 100 characters wide elsewhere."""
-    # Made anew each time: tests and pipes change where standard output leads.
-    console = Console(stderr=stderr, highlight=False, soft_wrap=False)
-    if not console.is_terminal:
-        # Whoever reads a pipe wraps by itself.
-        console = Console(stderr=stderr, highlight=False, width=100, no_color=True)
-    return console
 
 
 def print_answer(answer: dict[str, Any]) -> None:
@@ -114,7 +106,7 @@ def print_sources(sources: list[dict[str, Any]]) -> None:
         table.add_column(column, justify="right")
     for entry in sources:
         table.add_row(
-            escape(entry["source"]), escape(entry["title"] or ""), entry["language"],
+            Text(one_line(entry["source"])), Text(one_line(entry["title"] or "")), entry["language"],
             f"{entry['records']:,}", f"{entry['passages']:,}",
             *(_share(entry[name], entry["units"]) for name in ("words", "vectors")),
         )  # fmt: skip
@@ -335,7 +327,7 @@ def _place(meta: dict[str, Any]) -> Text:
     parts += [" › ".join(meta.get("section") or [])] if meta.get("section") else []
     page = (meta.get("anchor") or {}).get("page")
     parts += [f"p. {page}"] if page else []
-    return Text(" · ".join(parts))
+    return Text(" · ".join(map(one_line, parts)))
 
 
 def _quote(text: str) -> Text:
@@ -344,6 +336,7 @@ def _quote(text: str) -> Text:
 
 
 def _short(name: str, width: int = 32) -> str:
+    name = one_line(name)
     return name if len(name) <= width else name[: width - 1] + "…"
 
 
@@ -354,7 +347,7 @@ def _print_warnings(console: Console, warnings: Iterable[str]) -> None:
 
 def _print_problems(console: Console, skipped: list[dict[str, str]], warnings: list[str]) -> None:
     for entry in skipped[:_MAX_LISTED]:
-        text = f"skipped {entry['source']}: {entry['cause']}. {entry['next_step']}."
+        text = f"skipped {one_line(entry['source'])}: {entry['cause']}. {entry['next_step']}."
         print_indented(console, Text(text, style="red"), 0)
     if len(skipped) > _MAX_LISTED:
         console.print(f"... and {len(skipped) - _MAX_LISTED:,} more; --json lists all.", style="red")

@@ -59,8 +59,8 @@ def _place(parent: Any) -> dict[str, Any]:
 def _print(question: str, found: "Attribution", expected: "ExpectedPassage", asked: list[str]) -> None:
     from rich.text import Text
 
-    from shiguan.commands.terminal import console_for_people
     from shiguan.evaluation.attribution import LABELS
+    from shiguan.text.terminal import console_for_people, one_line
 
     console = console_for_people()
     console.print(Text(question, style="bold"))
@@ -69,7 +69,7 @@ def _print(question: str, found: "Attribution", expected: "ExpectedPassage", ask
             console.print(Text(f"  searched as: {query}", style="dim"))
     console.print()
     for parent in expected.parents[:_SHOWN]:
-        where = " · ".join([str(parent.meta.get("source")), *map(str, parent.meta.get("section") or [])])
+        where = " · ".join(one_line(str(part)) for part in (parent.meta.get("source"), *parent.meta.get("section", [])))
         console.print(Text.assemble(("  expected  ", "dim"), where, (f"  {parent.id}", "dim")), soft_wrap=True)
     more = len(expected.parents) - _SHOWN
     if more > 0:

@@ -24,6 +24,7 @@ from shiguan.engine.turn import (
     warnings_of,
 )
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
+from shiguan.tenants import check_filters
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
@@ -239,6 +240,8 @@ class Runner:
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
     ) -> PipelineRun:
         values: dict[str, Any] = {**options, "query": checked_question(query), "tenant_id": tenant_id}
+        if options.get("filters"):
+            check_filters(options["filters"])  # before Haystack copies them for every stage
         data: dict[str, dict[str, Any]] = {}
         for name, targets in self._inputs.items():
             # A value of None means "as the YAML says": it must not reach a component as an explicit None.

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
-from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
+
+from shiguan.text.terminal import console_for_people
 
 _STYLES = {"better": "bold green", "worse": "bold red"}
 _PIPE_WIDTH = 140
@@ -97,10 +98,7 @@ class Report:
 
 def print_report(report: Report) -> None:
     """Print a report on a terminal, or as plain text where output is redirected."""
-    # Made anew each time: tests and pipes change where standard output leads.
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_PIPE_WIDTH, no_color=True)
+    console = console_for_people(width=_PIPE_WIDTH)
     console.print(Text.assemble((report.title, "bold"), (f"\n{report.subtitle}" if report.subtitle else "", "dim")))
     for section in report.sections:
         if section.whole:

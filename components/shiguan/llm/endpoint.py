@@ -244,7 +244,11 @@ class OpenAIEndpoint:
         cause, next_step = describe_failure(error, self.model, streamed=stream.started)
         tries = f" after {attempts} attempts" if attempts > 1 else ""
         # The original error may quote the request with its key, so it is not chained.
-        return EndpointError(f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.", stage=self.stage)
+        return EndpointError(
+            f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.",
+            stage=self.stage,
+            summary=f"{cause.partition(' (')[0]}. {next_step}.",  # what stands in brackets may quote the question
+        )
 
     def _new_client(self) -> "OpenAIChatGenerator":
         # Imported here: the client takes half a second and 40 MB, which nobody pays who has no endpoint.

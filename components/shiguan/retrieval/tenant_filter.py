@@ -1,16 +1,11 @@
 """Puts the tenant before everything that retrieves."""
 
-import reprlib
 from typing import Any
 
 from haystack import component
 
 from shiguan.errors import RefusedError
-
-_LOGIC = ("AND", "OR", "NOT")
-_COMPARISONS = ("==", "!=", ">", ">=", "<", "<=", "in", "not in")
-# A store works through nested conditions by recursion.
-_MAX_DEPTH = 20
+from shiguan.tenants import check_filters
 
 
 @component
@@ -38,7 +33,7 @@ class TenantFilter:
         :param tenant_id: Whose documents may be seen; never empty, never guessed.
         :param filters: The caller's own conditions in Haystack's filter format; None or `{}` for none.
         :returns: `filters`, for every retriever and the parent fetcher.
-        :raises RefusedError: If the tenant is missing or the filters are not in Haystack's format.
+        :raises RefusedError: If the tenant is missing, or the filters are too large or not in Haystack's format.
         """
         if not isinstance(tenant_id, str) or not tenant_id.strip():
             raise RefusedError(
@@ -47,39 +42,6 @@ class TenantFilter:
             )
         conditions: list[dict[str, Any]] = [{"field": "meta.tenant_id", "operator": "==", "value": tenant_id}]
         if filters:
-            _check(filters)
+            check_filters(filters)
             conditions.append(filters)
         return {"filters": {"operator": "AND", "conditions": conditions}}
-
-
-def _check(filters: Any, depth: int = 1) -> None:
-    """Refuse what no store could understand, before a store guesses at it."""
-    problem = _problem(filters) if depth <= _MAX_DEPTH else f"nested deeper than {_MAX_DEPTH} levels"
-    if problem is not None:
-        raise RefusedError(
-            f"`filters` is not a Haystack filter, {problem}: {reprlib.repr(filters)}. Expected `field`, `operator` and "
-            "`value`, or `operator` (AND, OR, NOT) and `conditions`; for example "
-            '{"field": "meta.source", "operator": "==", "value": "book.epub"}.'
-        )
-    for condition in filters.get("conditions", []):
-        _check(condition, depth + 1)
-
-
-def _problem(filters: Any) -> str | None:
-    if not isinstance(filters, dict):
-        return "no mapping"
-    if "field" in filters and "conditions" in filters:
-        return "both a comparison and a list of conditions"
-    operator = filters.get("operator")
-    if "field" in filters:
-        if not isinstance(filters["field"], str) or not filters["field"]:
-            return "its `field` is no name"
-        if operator not in _COMPARISONS:
-            return f"its `operator` is none of {' '.join(_COMPARISONS)}"
-        if "value" not in filters:
-            return "it has no `value`"
-        needs_list = operator in ("in", "not in")
-        return "its `value` is no list" if needs_list and not isinstance(filters["value"], list) else None
-    if operator not in _LOGIC:
-        return f"its `operator` is none of {' '.join(_LOGIC)}"
-    return None if isinstance(filters.get("conditions"), list) else "its `conditions` are no list"

@@ -8,14 +8,12 @@ from shiguan.engine.turn import MAX_QUESTION, AskOptions, checked_question
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.prompts import list_layers, load_prompt_data
 from shiguan.llm.run_watch import TimeLimits
-from shiguan.retrieval.tenant_filter import TenantFilter
+from shiguan.tenants import check_filters
 
 MAX_BATCH = 50
 """The most questions of one batch."""
 
 _MOST_TURNS = 100
-_DEEPEST_FILTER = 10
-_MOST_CONDITIONS = 200
 
 
 class Turn(BaseModel):
@@ -33,7 +31,7 @@ class AnswerRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question.")]
-    mode: Annotated[str, Field(max_length=40, description="`simple`, `advanced` or `precise`.")] = "simple"
+    mode: Annotated[str, Field(max_length=40, description="One of the deployment's modes.")] = "simple"
     top_k: Annotated[int | None, Field(ge=1, le=50, description="How many passages to read at most.")] = None
     temperature: Annotated[float | None, Field(ge=0, le=2, description="Of the model that answers.")] = None
     filters: Annotated[dict[str, Any] | None, Field(description="Further conditions in Haystack's filter format.")] = (
@@ -86,21 +84,9 @@ class AnswerRequest(BaseModel):
     @field_validator("filters")
     @classmethod
     def _is_a_filter(cls, filters: dict[str, Any] | None) -> dict[str, Any] | None:
-        level, count = [filters] if filters is not None else [], 0
-        for _ in range(_DEEPEST_FILTER):
-            level = [
-                condition
-                for node in level
-                if isinstance(node, dict) and isinstance(node.get("conditions"), list)
-                for condition in node["conditions"]
-            ]
-            count += len(level)
-        if level or count > _MOST_CONDITIONS:
-            raise ValueError(
-                f"A filter has at most {_MOST_CONDITIONS} conditions, nested at most {_DEEPEST_FILTER} deep."
-            )
         try:
-            TenantFilter().run(tenant_id="any", filters=filters)
+            if filters:
+                check_filters(filters)
         except RefusedError as error:
             raise ValueError(str(error)) from error
         return filters

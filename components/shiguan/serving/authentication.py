@@ -4,7 +4,7 @@ import ipaddress
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from haystack import logging
@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
 from shiguan.serving.error_replies import ApiError, error_response
+from shiguan.serving.key_use import KeyUse
 from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment
 from shiguan.serving.metrics import record_failure
 from shiguan.serving.settings import ServingSettings
@@ -32,6 +33,7 @@ class Principal:
     tenant_id: str
     role: str
     key_id: str
+    use: KeyUse | None = field(default=None, compare=False, repr=False)
 
     @property
     def may_write(self) -> bool:
@@ -50,13 +52,17 @@ def current_principal(request: Request) -> Principal:
 def writing_principal(request: Request) -> Principal:
     """Give a route its principal where that may write."""
     principal = current_principal(request)
+    _check_may_write(principal)
+    return principal
+
+
+def _check_may_write(principal: Principal) -> None:
     if not principal.may_write:
         raise ApiError(
             "forbidden",
             message=f"The key's role is `{principal.role}`; uploading and deleting need `write`.",
             next_step="Use a key with the role `write`.",
         )
-    return principal
 
 
 def check_tenant(principal: Principal, tenant_id: str | None) -> None:
@@ -96,17 +102,6 @@ def check_open_host(host: str, *, keyless: bool) -> None:
         )
 
 
-def host_of_command(arguments: Sequence[str]) -> str | None:
-    """Find the address in the arguments of `uvicorn`, which does not tell it to what it serves."""
-    found = None
-    for position, argument in enumerate(arguments):
-        if argument == "--host" and position + 1 < len(arguments):
-            found = arguments[position + 1]
-        elif argument.startswith("--host="):
-            found = argument.removeprefix("--host=")
-    return found
-
-
 def is_loopback(host: str | None) -> bool:
     """Tell whether an address is this machine's own."""
     if not host:
@@ -139,10 +134,11 @@ class KeyRing:
 
     A key that is added or revoked counts from the next request on: the file's time is looked at each time, which costs
     some microseconds. A server that has keys never falls back to having none: not when the last one is revoked, and
-    not when the file disappears.
+    not when the file disappears. A file that cannot be read lets nobody in, since what was to be revoked is not known.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
+        self.use = KeyUse(settings)
         self._file = KeyFile(settings.keys_path)
         self._fixed = {record.id: record for record in keys_of_environment(settings.api_keys)}
         self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
@@ -159,15 +155,19 @@ class KeyRing:
         self._refresh()
         return self._records is None and not self._broken
 
-    def principal(self, key: str) -> Principal | None:
-        """Find whose a key is."""
+    def check(self) -> None:
+        """Raise where the file cannot be read."""
         self._refresh()
         if self._broken:
             raise ApiError("not_ready", message="The server's API keys cannot be read.")
+
+    def principal(self, key: str) -> Principal | None:
+        """Find whose a key is."""
+        self.check()
         record = (self._records or {}).get(hash_of(key)[:12])
         if record is None or not record.fits(key):
             return None
-        return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id)
+        return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id, use=self.use)
 
     def _refresh(self) -> None:
         stamp = self._current_stamp()
@@ -176,17 +176,17 @@ class KeyRing:
         with self._reading:
             if stamp == self._stamp:
                 return
-            self._stamp = stamp
+            broken = False
             if stamp is None:
                 # The file was there and is gone: its keys are, too, but the server stays closed.
-                self._records, self._broken = dict(self._fixed), False
-                return
-            try:
-                self._records = {record.id: record for record in self._file.read()} | self._fixed
-                self._broken = False
-            except ConfigurationError as error:
-                self._broken = True
-                logger.error("{problem}", problem=str(error))
+                self._records = dict(self._fixed)
+            else:
+                try:
+                    self._records = {record.id: record for record in self._file.read()} | self._fixed
+                except Exception as error:
+                    broken = True
+                    logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))
+            self._broken, self._stamp = broken, stamp
 
     def _current_stamp(self) -> _Stamp | None:
         try:
@@ -202,6 +202,7 @@ OPEN_PATHS = frozenset({"/health", "/ready"})
 """What needs no key, because load balancers ask it and it tells nothing of anybody."""
 
 METRICS_PATH = "/metrics"
+UPLOAD_PATH = "/api/v1/documents"
 _LONGEST_KEY = 512
 
 
@@ -253,6 +254,9 @@ class Authentication:
                 message="/metrics is read with a key of the role `metrics`, and such a key reads nothing else.",
                 next_step="Make one with `shiguan keys add --role metrics`.",
             )
+        if scope["path"].startswith(UPLOAD_PATH) and scope["method"] in ("POST", "DELETE"):
+            _check_may_write(principal)  # before the request takes a place that others wait for
+        self.keys.use.take(principal.key_id)
         return principal
 
 

@@ -14,6 +14,7 @@ from shiguan.engine.library import SUFFIXES
 from shiguan.serving.authentication import Principal, check_tenant, current_principal, writing_principal
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
+from shiguan.serving.key_use import audit
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 
@@ -41,6 +42,11 @@ def _jobs(request: Request) -> IngestJobs:
     return jobs
 
 
+async def _audit(request: Request, principal: Principal, action: str, **told: Any) -> None:
+    who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": request.state.request_id}
+    await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **told)
+
+
 @router.post("", status_code=202, openapi_extra=_FORM)
 async def upload(request: Request, principal: Writer) -> JSONResponse:
     """
@@ -60,6 +66,7 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
                 raise _wrong_file("there is no part `file` with a file in it")
             name = source_name(file.filename)
             record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
+            await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
     except ApiError:
         raise
     except (MultiPartException, HTTPException) as error:  # which of the two depends on where Starlette runs
@@ -94,6 +101,7 @@ async def delete(request: Request, source: str, principal: Writer) -> dict[str, 
         cancelled = jobs.cancel(principal.tenant_id, source)
         return jobs.library.delete(source, tenant_id=principal.tenant_id), cancelled
 
+    await _audit(request, principal, "delete", source=source)
     deleted, cancelled = await asyncio.to_thread(remove)
     if not deleted and not cancelled:
         raise ApiError("not_found", message="There is no such source.", next_step="GET /api/v1/documents lists them.")

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
 
-from haystack import AsyncPipeline, Document, logging
+from haystack import AsyncPipeline, Document
 from pydantic import ValidationError
 
 from shiguan.claims.claim_stream import ClaimStream
@@ -17,10 +17,8 @@ from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.authentication import check_tenant, principal_of_request
-from shiguan.serving.error_replies import ApiError, as_api_error, invalid_fields
+from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.settings import ServingSettings
-
-logger = logging.getLogger(__name__)
 
 _WARM_UP_TENANT = "shiguan:warm-up"
 _WARM_UP_TEXTS = ("Guo Ziyi retook Chang'an in 757.", "郭子儀收復長安。")
@@ -74,7 +72,7 @@ class Engine:
         runner = self.runner(request.mode)
         options = request.options(self._limits(deadline))
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
-        metrics.record_answer(answer)
+        _count(answer)
         return _for_caller(answer, request)
 
     async def stream(
@@ -87,7 +85,7 @@ class Engine:
             async for event in events:
                 if event.name == GENERATION_COMPLETE:
                     first = event.data["metadata"].get("time_to_first_token_ms")
-                    metrics.record_answer(event.data, first_token_seconds=None if first is None else first / 1000)
+                    _count(event.data, first_token_seconds=None if first is None else first / 1000)
                     _for_caller(event.data, request)
                 yield event
 
@@ -101,6 +99,7 @@ class Engine:
     ) -> list[dict[str, Any]]:
         """Answer several questions, some at a time."""
         free = asyncio.Semaphore(self.settings.batch_concurrency)
+        _spend(requests=len(requests) - 1)  # the batch itself was the first
 
         async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
             try:
@@ -108,11 +107,9 @@ class Engine:
                 async with free:
                     return {"index": index, "answer": await self.ask(request, tenant_id, deadline=deadline)}
             except ValidationError as error:
-                told = invalid_fields(error)
+                told = counted(invalid_fields(error), request_id)
             except Exception as error:
-                logger.debug("A question of a batch failed: {kind}", kind=type(error).__name__)
-                told = as_api_error(error)
-            metrics.record_failure(told.kind)
+                told = counted(error, request_id)
             return {"index": index, **told.body(request_id)}
 
         async with asyncio.TaskGroup() as group:
@@ -136,6 +133,18 @@ class Engine:
         )
 
 
+def _count(answer: dict[str, Any], **more: float | None) -> None:
+    metrics.record_answer(answer, **more)
+    usage = answer["metadata"].get("usage") or {}
+    _spend(tokens=sum(usage.get(kind) or 0 for kind in ("prompt_tokens", "completion_tokens")))
+
+
+def _spend(**used: int) -> None:
+    principal = principal_of_request.get()
+    if principal is not None and principal.use is not None:
+        principal.use.spend(principal.key_id, **used)
+
+
 def _for_caller(answer: dict[str, Any], request: AnswerRequest) -> dict[str, Any]:
     if not request.include_sources:
         answer["documents"] = []
@@ -148,7 +157,7 @@ _current: list[Engine] = []
 
 
 def use_engine(engine: Engine | None) -> None:
-    """Say which engine the process serves; Hayhooks makes its wrappers itself and hands them nothing."""
+    """Say which engine the process serves, for Hayhooks' wrappers, which are handed nothing."""
     _current[:] = [engine] if engine is not None else []
 
 
@@ -166,12 +175,8 @@ class WrappedMode:
     """
     A mode at Hayhooks' own routes: `/simple/run`, `/draw/simple`, `/status/simple`.
 
-    A wrapper names its mode and stands this class before Hayhooks' own:
-
-        class PipelineWrapper(WrappedMode, BasePipelineWrapper):
-            mode = "simple"
-
-    The pipeline is the engine's, so that it is loaded once, and the tenant is that of the caller's key.
+    `hayhooks/app.py` stands it before Hayhooks' own wrapper, once for each mode of the deployment. The pipeline is the
+    engine's, so that it is loaded once, and the tenant is that of the caller's key.
     """
 
     mode: ClassVar[str] = ""
@@ -211,4 +216,4 @@ class WrappedMode:
         except ValidationError as error:
             raise invalid_fields(error) from error
         except Exception as error:
-            raise as_api_error(error) from error
+            raise counted(error, None) from error

@@ -24,8 +24,12 @@ from shiguan.errors import (
     StoreError,
     StoreFullError,
 )
+from shiguan.serving import metrics
 
 logger = logging.getLogger(__name__)
+
+MOST_HEAD_BYTES = 16 * 1024
+"""The most bytes of a request's address and headers together; the address has half of it."""
 
 _STAGE = re.compile(r"^The stage `([^`]{1,80})`")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -58,6 +62,9 @@ KINDS: dict[str, ErrorKind] = {
     "not_found": ErrorKind(404, "There is nothing at this address.", "Check the path; /openapi.json lists them."),
     "method_not_allowed": ErrorKind(
         405, "The address does not take this method.", "Check the method; /openapi.json lists them."
+    ),
+    "head_too_large": ErrorKind(
+        431, "The address and headers are too large.", "Send at most 8 KiB of address and 16 KiB with all headers."
     ),
     "payload_too_large": ErrorKind(413, "The body is too large.", "Send less at once."),
     "invalid_request": ErrorKind(422, "Fields of the request are missing or wrong.", "Correct the fields named."),
@@ -172,6 +179,15 @@ def as_api_error(error: BaseException) -> ApiError:
     return ApiError("internal")
 
 
+def counted(error: BaseException, request_id: str | None) -> ApiError:
+    """Translate an error for a caller who is about to be told of it, count it, and log what should not happen."""
+    told = as_api_error(error)
+    metrics.record_failure(told.kind)
+    if told.status_code >= 500 and not isinstance(error, ApiError):
+        log_failure(error, request_id)
+    return told
+
+
 def error_response(error: BaseException, request_id: str | None) -> JSONResponse:
     """Make the reply to whatever was raised."""
     told = as_api_error(error)
@@ -189,9 +205,10 @@ def log_failure(error: BaseException, request_id: str | None) -> None:
     """
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     logger.error(
-        "Request {request_id} failed: {kind} at {place}",
+        "Request {request_id} failed: {kind}{summary} at {place}",
         request_id=request_id,
         kind=type(error).__name__,
+        summary=f" ({error.summary})" if isinstance(error, EndpointError) and error.summary else "",
         place=" < ".join(f"{frame.filename.rsplit('/', 2)[-1]}:{frame.lineno}" for frame in reversed(frames)),
     )
     logger.debug("Request {request_id}: {error}", request_id=request_id, error=str(error))

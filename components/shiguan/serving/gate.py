@@ -12,7 +12,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from shiguan.serving import metrics
 from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import Authentication, KeyRing
-from shiguan.serving.error_replies import error_response, install_error_replies, log_failure
+from shiguan.serving.error_replies import (
+    MOST_HEAD_BYTES,
+    ApiError,
+    error_response,
+    install_error_replies,
+    log_failure,
+)
 from shiguan.serving.request_lifetime import RequestLifetime
 from shiguan.serving.settings import ServingSettings
 
@@ -53,17 +59,28 @@ class RequestIdentity:
             await send(message)
 
         try:
+            _check_head(scope)
             await self.app(scope, receive, send_with_id)
         except Exception as error:
-            log_failure(error, request_id)
+            if not isinstance(error, ApiError):
+                log_failure(error, request_id)
             if status:
-                raise
+                # The server would write the error with its message to the log; without an end it closes the line.
+                return
             await error_response(error, request_id)(scope, receive, send_with_id)
         finally:
             route = getattr(scope.get("route"), "path", None) or "unmatched"
             method = scope["method"] if scope["method"] in _METHODS else "other"
             metrics.REQUESTS.labels(route, method, str(status or 499)).inc()
             metrics.REQUEST_SECONDS.labels(route).observe(time.perf_counter() - started)
+
+
+def _check_head(scope: Scope) -> None:
+    """Refuse an address and headers that no honest request has."""
+    address = len(scope["path"]) + len(scope.get("query_string", b""))
+    size = address + sum(len(name) + len(value) for name, value in scope["headers"])
+    if address > MOST_HEAD_BYTES // 2 or size > MOST_HEAD_BYTES:
+        raise ApiError("head_too_large", message=f"The address has {address:,} bytes, with all headers it is {size:,}.")
 
 
 def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admission: Admission) -> None:

@@ -45,6 +45,8 @@ class IngestJobs:
     in. While a store is down or a disk is full, uploads wait; where a stage fails, they are tried again after growing
     pauses, and at last given up; where a file is no good, it has failed.
 
+    Tenants take turns, so that one with a hundred books holds nobody up by more than the book at work.
+
     Several processes may share the folder: one of them works, the others take over should it end.
     """
 
@@ -58,6 +60,7 @@ class IngestJobs:
         self._thread: threading.Thread | None = None
         self._progress: dict[str, tuple[str, int, int]] = {}
         self._changing = threading.Lock()
+        self._turns: dict[str, float] = {}
 
     def start(self) -> None:
         """Begin to work, first on what an earlier process left."""
@@ -144,11 +147,15 @@ class IngestJobs:
             self._wake.clear()
             waiting = list(self.folder.waiting())
             metrics.JOBS_WAITING.set(len(waiting))
-            due = next((record for record in waiting if record.not_before <= time.time()), None)
-            if due is None:
+            due = [record for record in waiting if record.not_before <= time.time()]
+            if not due:
                 self._wake.wait(_LOOK_SECONDS)
                 continue
-            self._ingest(due)
+            # The tenant whose turn is longest ago, and of that tenant what came first.
+            record = min(due, key=lambda record: (self._turns.get(record.tenant_id, 0.0), record.id))
+            self._turns = {name: turn for name, turn in self._turns.items() if name in {r.tenant_id for r in waiting}}
+            self._turns[record.tenant_id] = time.monotonic()
+            self._ingest(record)
 
     def _ingest(self, record: JobRecord) -> None:
         if record.attempts >= _MOST_ATTEMPTS:

@@ -1,7 +1,6 @@
 """Uploads on disk: what was taken on is kept until it is in the library, whatever happens to the process."""
 
 import contextlib
-import json
 import os
 import re
 import secrets
@@ -11,9 +10,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
+
+from haystack import logging
+from pydantic import ConfigDict, TypeAdapter
 
 from shiguan.resources import check_free_space, write_json
+
+logger = logging.getLogger(__name__)
 
 _ID = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
 _KEPT_FINISHED = 1000
@@ -23,6 +27,8 @@ _CHUNK = 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class JobRecord:
     """One upload on its way into the library."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     id: str
     tenant_id: str
@@ -37,6 +43,9 @@ class JobRecord:
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     version: int = field(default=1)
+
+
+_RECORD = TypeAdapter(JobRecord)
 
 
 class JobFolder:
@@ -113,12 +122,22 @@ class JobFolder:
         """Find an upload."""
         if not _ID.fullmatch(job_id):
             return None
-        return _read(self.pending / f"{job_id}.json") or _read(self.finished / f"{job_id}.json")
+        with contextlib.suppress(ValueError):
+            return _read(self.pending / f"{job_id}.json") or _read(self.finished / f"{job_id}.json")
+        return None
 
     def waiting(self) -> Iterator[JobRecord]:
         """List what is to go in, oldest first."""
         for path in sorted(self.pending.glob("*.json")):
-            record = _read(path)
+            try:
+                record = _read(path)
+            except ValueError:
+                # It would come again and again, before all others; people can look at it where it is.
+                logger.error("The record {file} of an upload cannot be read; it is set aside.", file=path.name)
+                for part in (path, path.with_suffix(".bin")):
+                    with contextlib.suppress(FileNotFoundError):
+                        part.rename(part.with_name(f"{part.name}.broken"))
+                continue
             if record is not None:
                 yield record
 
@@ -135,6 +154,9 @@ class JobFolder:
 
 def _read(path: Path) -> JobRecord | None:
     try:
-        return JobRecord(**json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, ValueError, TypeError):
+        record = _RECORD.validate_json(path.read_bytes(), strict=True)
+    except FileNotFoundError:
         return None
+    if record.id != path.stem:
+        raise ValueError(f"{path.name} is the record of another upload")
+    return record

@@ -3,15 +3,15 @@
 import contextlib
 import hashlib
 import hmac
-import json
 import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict
 
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import write_json
@@ -39,6 +39,8 @@ class KeyRecord:
     hashes for passwords protect what people choose.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     id: str
     hash: str
     tenant: str
@@ -47,10 +49,21 @@ class KeyRecord:
     prefix: str = ""
     created: str = ""
     revoked: str | None = None
+    expires: str | None = None
 
     def fits(self, key: str) -> bool:
         """Compare in constant time."""
-        return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None
+        return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None and not self.expired
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and self.expires <= _now()
+
+
+class _Content(BaseModel):
+    version: int = 1
+    keys: list[KeyRecord]
 
 
 class KeyFile:
@@ -67,20 +80,19 @@ class KeyFile:
     def read(self) -> list[KeyRecord]:
         """Read the keys."""
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
-            records = [KeyRecord(**entry) for entry in content["keys"]]
+            records = _Content.model_validate_json(self.path.read_bytes(), strict=True).keys
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigurationError(
                 f"The file of API keys {self.path} cannot be read ({type(error).__name__}). Restore it from a backup, "
                 "or move it away and make new keys with `shiguan keys add`."
             ) from error
         return [_checked(record) for record in records]
 
-    def add(self, tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
-        """Make a key."""
-        key, record = new_key(tenant, role, name)
+    def add(self, tenant: str, role: str, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
+        """Make a key, for some days or for good."""
+        key, record = new_key(tenant, role, name, days=days)
         with self._locked():
             self._write([*self.read(), record])
         return key, record
@@ -116,7 +128,7 @@ class KeyFile:
         write_json(self.path, {"version": 1, "keys": [asdict(record) for record in records]}, mode=0o600)
 
 
-def new_key(tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
+def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
     """Make a key without keeping it."""
     key = _PREFIX + secrets.token_urlsafe(32)
     digest = hash_of(key)
@@ -128,6 +140,7 @@ def new_key(tenant: str, role: str, name: str = "") -> tuple[str, KeyRecord]:
         name=_checked_name(name),
         prefix=key[:_SHOWN],
         created=_now(),
+        expires=None if days is None else _now(days),
     )
     return key, record
 
@@ -184,13 +197,15 @@ def _checked(record: KeyRecord) -> KeyRecord:
             checked_tenant(record.tenant)
         if len(record.hash) != _HASH_LENGTH or set(record.hash) - set("0123456789abcdef"):
             raise RefusedError("its hash is no SHA-256 in hexadecimal.")
-    except (RefusedError, AttributeError, TypeError) as error:
+        if record.id != record.hash[:_ID_LENGTH]:
+            raise RefusedError("its id is not the beginning of its hash.")
+    except RefusedError as error:
         raise ConfigurationError(f"An API key is malformed: {error} Make it again with `shiguan keys add`.") from error
     return record
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def _now(days: int = 0) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + days * 86_400))
 
 
 def shown(record: KeyRecord) -> dict[str, Any]:

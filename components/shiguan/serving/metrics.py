@@ -11,7 +11,6 @@ REGISTRY = CollectorRegistry()
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-_MODES = frozenset({"simple", "advanced", "precise"})
 _OTHER = "other"
 
 REQUESTS = Counter(
@@ -47,9 +46,7 @@ JOBS = Counter("shiguan_ingest_jobs", "Uploads by how their ingest ended.", ["st
 JOBS_WAITING = Gauge("shiguan_ingest_jobs_waiting", "Uploads that wait to be ingested.", registry=REGISTRY)
 
 _VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
-_STATUSES = frozenset({"answered", "not_found", "refused", "partial"})
-_MOST_STAGES = 80
-_stages: set[str] = set()
+_STATUSES = frozenset({"answered", "quoted", "not_found", "refused", "partial"})
 
 
 def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:
@@ -58,14 +55,14 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
 
     Called once by whatever produced the answer, streamed or not.
     """
-    mode = _one_of(answer.get("mode"), _MODES)
+    mode = answer["mode"]  # the name of a file that the server loaded
     metadata = answer.get("metadata", {})
     ANSWERS.labels(mode, _one_of(answer.get("status"), _STATUSES)).inc()
     for stage, milliseconds in metadata.get("timings_ms", {}).items():
         if stage == "total":
             ANSWER_SECONDS.labels(mode).observe(milliseconds / 1000)
         else:
-            STAGE_SECONDS.labels(mode, _stage(stage)).observe(milliseconds / 1000)
+            STAGE_SECONDS.labels(mode, stage).observe(milliseconds / 1000)
     if first_token_seconds is not None:
         FIRST_TOKEN_SECONDS.labels(mode).observe(first_token_seconds)
     usage = metadata.get("usage") or {}
@@ -91,10 +88,3 @@ def exposition() -> bytes:
 
 def _one_of(value: Any, known: frozenset[str]) -> str:
     return value if value in known else _OTHER
-
-
-def _stage(name: str) -> str:
-    # Stages come from YAML files, which are few; the bound holds should one ever come from elsewhere.
-    if name not in _stages and len(_stages) < _MOST_STAGES:
-        _stages.add(name)
-    return name if name in _stages else _OTHER

@@ -12,11 +12,11 @@ from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import GENERATION_COMPLETE, TOKEN, AnswerEvent
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.engine import current_engine
-from shiguan.serving.error_replies import ApiError, as_api_error, invalid_fields, log_failure
+from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.rag_routes import DONE, Asker, EventStreamResponse, deadline_of, request_id_of, sse
+from shiguan.text.terminal import one_line
 
 MODEL_PREFIX = "shiguan-"
 """A model's name is this and the mode's."""
@@ -129,11 +129,20 @@ def footnotes(answer: dict[str, Any]) -> str:
     """List the sources that an answer cites, in plain text."""
     places: dict[int, str] = {}
     for citation in answer["citations"]:
-        title = citation["title"] or citation["source"]
-        place = " > ".join(part for part in (title, *citation["section"]) if part)
-        file = f" ({citation['source']})" if citation["source"] and citation["source"] != title else ""
+        source, title = _name(citation["source"]), _name(citation["title"] or citation["source"])
+        place = " > ".join(part for part in (title, *map(_name, citation["section"])) if part)
+        file = f" ({source})" if source and source != title else ""
         places.setdefault(citation["number"], f"[{citation['number']}] {place}{file}")
     return "\n" + "".join(f"\n{places[number]}" for number in sorted(places)) if places else ""
+
+
+# What begins a note, a link, an image or an element where a client shows the text as Markdown.
+_NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
+
+
+def _name(text: str | None) -> str:
+    """Write a name of a document on one line and without markup, so that it cannot pass for a note or a link."""
+    return one_line(text or "").translate(_NO_MARKUP)
 
 
 def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
@@ -312,10 +321,7 @@ def _refusal(error: Exception, request: Request) -> JSONResponse:
 
 def _told(error: Exception, request_id: str | None) -> tuple[dict[str, Any], ApiError]:
     """Give an error the fields of both worlds: a client of either finds what it looks for."""
-    told = as_api_error(error)
-    metrics.record_failure(told.kind)
-    if told.kind == "internal":
-        log_failure(error, request_id)
+    told = counted(error, request_id)
     body = told.body(request_id)
     param = told.fields[0]["field"].partition(".")[0] if told.fields else None
     default = "invalid_request_error" if told.status_code < 500 else "server_error"

@@ -11,11 +11,10 @@ from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Send
 
 from shiguan.engine.answer_stream import EVENTS, AnswerEvent
-from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest, BatchRequest
 from shiguan.serving.authentication import Principal, check_tenant, current_principal
 from shiguan.serving.engine import current_engine
-from shiguan.serving.error_replies import as_api_error, log_failure
+from shiguan.serving.error_replies import counted
 
 DONE = b"data: [DONE]\n\n"
 """What every stream ends with, so that a reader knows a complete one from one that broke off."""
@@ -130,8 +129,4 @@ async def _written(events: AsyncGenerator[AnswerEvent, None], request_id: str | 
 def _told(event: AnswerEvent, request_id: str | None) -> dict[str, Any]:
     if event.error is None:
         return {**event.data, "request_id": request_id} if event.is_terminal else event.data
-    told = as_api_error(event.error)
-    metrics.record_failure(told.kind)
-    if told.kind == "internal":
-        log_failure(event.error, request_id)
-    return told.body(request_id)
+    return counted(event.error, request_id).body(request_id)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -11,84 +10,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.serving import metrics
 from shiguan.serving.admission import Admission
-from shiguan.serving.authentication import METRICS_PATH, OPEN_PATHS, Principal
-from shiguan.serving.error_replies import ApiError, as_api_error, error_response, log_failure
+from shiguan.serving.authentication import METRICS_PATH, OPEN_PATHS, UPLOAD_PATH, Principal
+from shiguan.serving.error_replies import ApiError, counted, error_response
+from shiguan.serving.request_body import RequestBody, check_length
 from shiguan.serving.settings import ServingSettings
-
-
-class RequestBody:
-    """
-    An ASGI `receive` that counts bytes and notices when the caller is gone.
-
-    A body may come without `Content-Length`; what counts is what arrives. Nothing is read ahead of the application but
-    the first message, so that a body never piles up here. When the body is complete, the server has nothing more to
-    tell than that the caller is gone: `watch` waits for that.
-    """
-
-    def __init__(self, receive: Receive, *, limit: int) -> None:
-        self.limit = limit
-        self._receive = receive
-        self._first: Message | None = None
-        self._size = 0
-        self._complete = asyncio.Event()
-        self._gone = asyncio.Event()
-
-    async def start(self) -> bool:
-        """Read the first message, which for most requests is all of the body."""
-        self._first = await self._next()
-        return not self._gone.is_set()
-
-    async def __call__(self) -> Message:
-        """Give the application the next message."""
-        if self._first is not None:
-            message, self._first = self._first, None
-        elif self._complete.is_set():
-            await self._gone.wait()
-            return {"type": "http.disconnect"}
-        else:
-            message = await self._next()
-        if self._size > self.limit:
-            raise too_large(self.limit)
-        return message
-
-    async def watch(self, gone: Callable[[], None]) -> None:
-        """Wait until the caller hangs up."""
-        await self._complete.wait()
-        while not self._gone.is_set():
-            await self._next()
-        gone()
-
-    async def _next(self) -> Message:
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            self._gone.set()
-            self._complete.set()
-        else:
-            self._size += len(message.get("body", b""))
-            if not message.get("more_body", False):
-                self._complete.set()
-        return message
-
-
-def check_length(scope: Scope, limit: int) -> None:
-    """Refuse a body that says itself that it is too large, before any of it is read."""
-    length = Headers(scope=scope).get("content-length")
-    if length is None:
-        return
-    if not (length.isascii() and length.isdigit()):
-        raise ApiError("bad_request", message="`Content-Length` is no number.")
-    if int(length) > limit:
-        raise too_large(limit)
-
-
-def too_large(limit: int) -> ApiError:
-    """Say that a body is too large."""
-    return ApiError(
-        "payload_too_large",
-        message=f"The body has more than {limit:,} bytes.",
-        next_step=f"Send at most {limit:,} bytes.",
-    )
-
 
 # Whole lines: in the JSON of an event every line break is written `\\n`, so no text can look like one of these.
 _TERMINAL = (b"\nevent: error\n", b"\nevent: generation_complete\n")
@@ -163,12 +88,15 @@ async def _nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-UPLOAD_PATH = "/api/v1/documents"
 _UNLIMITED = OPEN_PATHS | {METRICS_PATH}
 # A stream that keeps its own time has this many seconds to say itself that it is over.
 _STREAM_GRACE = 2.0
 # Work that is cancelled has this many seconds to let go of what it holds.
 _CANCEL_SECONDS = 1.0
+
+
+def _is_upload(scope: Scope) -> bool:
+    return bool(scope["path"] == UPLOAD_PATH and scope["method"] == "POST")
 
 
 class RequestLifetime:
@@ -190,7 +118,7 @@ class RequestLifetime:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        upload = scope["path"] == UPLOAD_PATH and scope["method"] == "POST"
+        upload = _is_upload(scope)
         limit = self.settings.max_upload_bytes if upload else self.settings.max_body_bytes
         body = RequestBody(receive, limit=limit)
         reply = ResponseWatch(send)
@@ -245,7 +173,7 @@ class RequestLifetime:
                 await watch
 
     async def _work(self, scope: Scope, body: RequestBody, reply: ResponseWatch) -> None:
-        if not await body.start():
+        if not await body.start(whole=not _is_upload(scope)):
             return
         async with self.admission.turn():
             await self.app(scope, body, reply)
@@ -269,8 +197,4 @@ class RequestLifetime:
         if failure is None or reply.complete:
             return
         request_id = scope["state"].get("request_id")
-        told = as_api_error(failure)
-        if not isinstance(failure, ApiError):
-            log_failure(failure, request_id)
-        metrics.record_failure(told.kind)
-        await reply.end(told, request_id, scope)
+        await reply.end(counted(failure, request_id), request_id, scope)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -46,28 +47,8 @@ def only_routes(app: FastAPI) -> None:
     app.router.redirect_slashes = False
 
 
-def listed_routes(app: FastAPI) -> list[tuple[str, str]]:
-    """List what can be reached."""
-    found: set[tuple[str, str]] = set()
-    for route in app.router.routes:
-        path = getattr(route, "path", None)
-        methods = getattr(route, "methods", None)
-        if path is None or not methods:
-            found.add(("*", path or type(route).__name__))
-        else:
-            found.update((method, path) for method in methods if method != "HEAD")
-    return sorted(found, key=lambda entry: (entry[1], entry[0]))
-
-
-def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str], deployed: list[str]) -> None:
-    """Make sure that what was deployed is what should be: each mode, and its one route."""
-    missing, foreign = sorted(set(modes) - set(deployed)), sorted(set(deployed) - set(modes))
-    if missing or foreign:
-        what = f"missing are {', '.join(missing)}" if missing else f"not known are {', '.join(foreign)}"
-        raise ConfigurationError(
-            f"The server would serve other modes than it should: {what}. The log above says why; every mode has a "
-            "folder in hayhooks/wrappers/ and a file in pipelines/."
-        )
+def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str]) -> None:
+    """Make sure that deploying the modes added one route for each, and nothing else."""
     expected = {("POST", f"/{mode}/run") for mode in modes} | {("GET", app.openapi_url)}
     known = {id(route) for route in before}
     for route in app.router.routes:
@@ -116,12 +97,14 @@ def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
 
 logger = logging.getLogger(__name__)
 
-Deploy = Callable[[FastAPI], list[str]]
-"""Deploys the modes into an application and names them."""
+Deploy = Callable[[FastAPI], None]
+"""Deploys the modes into an application."""
 
 _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 """Asks a store whether it answers, and for nothing else."""
 
+_SAVE_SECONDS = 60
+_MODE_NAME = re.compile(r"[\w-]{1,40}")
 _ROUTERS = (status_router, rag_router, document_router, openai_router)
 
 
@@ -150,6 +133,12 @@ class Service:
             )
         self.settings = settings
         self.modes = known[settings.deployment]
+        for mode in self.modes:
+            if not _MODE_NAME.fullmatch(mode):
+                raise ConfigurationError(
+                    f"The mode `{mode}` cannot be served: its name would be part of addresses. Give its file a name of "
+                    "1 to 40 letters, digits, `_` and `-`."
+                )
         self.keys = KeyRing(settings)
         self.admission = Admission(settings)
         self.readiness = Readiness()
@@ -189,16 +178,17 @@ class Service:
         app.state.engine = engine
         jobs = IngestJobs(library, self.settings.spool_path, max_pending=self.settings.max_pending_jobs)
         app.state.ingest_jobs = jobs
+        saving: asyncio.Task[None] | None = None
         try:
             await asyncio.to_thread(engine.warm_up)
             before = list(app.router.routes)
             # On this thread, since it changes the routes; the modes are loaded already, so that it is quick.
-            deployed = deploy(app)
-            check_deployed(app, before, self.modes, deployed)
+            deploy(app)
+            check_deployed(app, before, self.modes)
             app.openapi_schema = None
             await asyncio.to_thread(jobs.start)
-            self._watch(library, engine, jobs, deployed)
-            logger.info("Serving {count} routes", count=len(listed_routes(app)))
+            self._watch(library, jobs)
+            saving = asyncio.create_task(self._save_use())
             # What is loaded now stays: a full collection that goes through all of it holds every question up for
             # some hundred milliseconds.
             gc.collect()
@@ -207,9 +197,17 @@ class Service:
         finally:
             gc.unfreeze()
             self.begin_shutdown()
+            if saving is not None:
+                saving.cancel()
+            await asyncio.to_thread(self.keys.use.save)
             await asyncio.to_thread(jobs.stop)
             use_engine(None)
             engine.close()
+
+    async def _save_use(self) -> None:
+        while True:
+            await asyncio.sleep(_SAVE_SECONDS)
+            await asyncio.to_thread(self.keys.use.save)
 
     def _open_library(self) -> Library:
         library = Library(self.settings.deployment, data_dir=self.settings.data_dir)
@@ -225,23 +223,20 @@ class Service:
                 ) from error
         return library
 
-    def _watch(self, library: Library, engine: Engine, jobs: IngestJobs, deployed: list[str]) -> None:
+    def _watch(self, library: Library, jobs: IngestJobs) -> None:
         def stores() -> None:
             for store in library.stores.values():
                 store.count_documents_by_filter(_NOBODY)
-
-        def pipelines() -> None:
-            if sorted(deployed) != sorted(engine.modes):
-                raise ConfigurationError("Not every mode is deployed.")
 
         def ingest() -> None:
             if not jobs.alive:
                 raise ConfigurationError("The ingest of uploads does not run.")
 
+        self.readiness.add("keys", self.keys.check)
         self.readiness.add("stores", stores)
         # Loaded and warmed up, or the server would not have come to this line.
         self.readiness.add("models", lambda: None)
-        self.readiness.add("pipelines", pipelines)
+        self.readiness.add("pipelines", lambda: None)
         self.readiness.add("ingest", ingest)
 
 

@@ -23,6 +23,7 @@ def _origins(given: Any) -> tuple[str, ...]:
 
 
 _Count = Annotated[int, Field(ge=1, le=100_000)]
+_Share = Annotated[int, Field(ge=0, le=_LARGEST)]
 _Bytes = Annotated[int, Field(ge=1024, le=_LARGEST)]
 _Seconds = Annotated[float, Field(ge=0.05, le=86_400)]
 
@@ -58,6 +59,15 @@ class ServingSettings(BaseModel):
     max_running: _Count = Field(100, description="How many of these run at once; the others wait their turn.")
     max_per_tenant: _Count = Field(
         100, description="How many of these one tenant may have; more get 429. Only where there are keys."
+    )
+    max_connections: _Count = Field(
+        512, description="Connections at once; a new one takes the place of the one that waited longest for a request."
+    )
+    requests_per_minute: _Share = Field(
+        0, description="Requests of one key in a minute, each question of a batch; more get 429. 0: no limit."
+    )
+    tokens_per_minute: _Share = Field(
+        0, description="Tokens of the LLM that the answers of one key may take in a minute. 0: no limit."
     )
     request_timeout: _Seconds = Field(60.0, description="Seconds until a request is given up with 504.")
     upload_timeout: _Seconds = Field(600.0, description="The same for an upload.")

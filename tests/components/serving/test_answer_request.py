@@ -28,7 +28,7 @@ def nested(depth):
         ("filters", {"field": "meta.source"}),
         ("filters", {"operator": "AND", "conditions": [{"title": "x"}]}),
         ("filters", nested(12)),
-        ("filters", {"operator": "OR", "conditions": [nested(0)] * 201}),
+        ("filters", {"operator": "OR", "conditions": [nested(0)] * 501}),
         ("filters", []),
         ("conversation_id", "a b"),
         ("conversation_id", "x" * 129),

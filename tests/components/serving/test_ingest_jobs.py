@@ -1,6 +1,7 @@
 """Uploads on their way into the library: kept, in order, tried again, given up."""
 
 import io
+import json
 import threading
 from dataclasses import replace
 
@@ -362,3 +363,49 @@ def test_uploads_of_one_name_at_once_end_with_the_last_one_in_the_library(make, 
     assert library.texts == {("acme", "a.txt"): text}
     jobs.stop()
     assert list(jobs.folder.pending.iterdir()) == []
+
+
+def wait_until(condition):
+    pause = threading.Event()
+    for _ in range(500):
+        if condition():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not come to that within five seconds")
+
+
+def spoil(record_file, **fields):
+    record_file.write_text(json.dumps({**json.loads(record_file.read_text()), **fields}))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"id": "0" * 16 + "-" + "0" * 16}, {"id": "../../x"}, {"id": None}, {"not_before": "soon"}, {"attempts": None},
+        {"tenant_id": ["a"]}, {"surprise": 1},
+    ],
+)  # fmt: skip
+def test_a_record_that_is_not_its_own_blocks_nobody_and_is_kept_aside(make, library, fields):
+    jobs = make()
+    first = jobs.submit("acme", "one.txt", io.BytesIO(b"one"))
+    second = jobs.submit("acme", "two.txt", io.BytesIO(b"two"))
+    spoil(jobs.folder.pending / f"{first.id}.json", **fields)
+    jobs.start()
+    wait_until(lambda: library.texts == {("acme", "two.txt"): "two"})
+    assert jobs.find("acme", second.id) is not None
+    assert jobs.find("acme", first.id) is None
+    assert (jobs.folder.pending / f"{first.id}.bin.broken").read_bytes() == b"one"
+
+
+def test_tenants_take_turns(make, library):
+    jobs = make()
+    order = []
+    library.before = lambda name, text: order.append(name)
+    for name in ("a1", "a2", "a3", "a4"):
+        jobs.submit("acme", name, io.BytesIO(b"x"))
+    for name in ("b1", "b2"):
+        jobs.submit("beta", name, io.BytesIO(b"x"))
+    jobs.submit("corp", "c1", io.BytesIO(b"x"))
+    jobs.start()
+    wait_until(lambda: len(order) == 7)
+    assert order == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]

@@ -107,12 +107,35 @@ def test_a_spoiled_file_lets_nobody_in_and_says_so(file):
         '{"keys": [{"id": "a", "hash": "%s", "tenant": "t", "role": "root"}]}' % ("0" * 64),
         '{"keys": [{"id": "a", "hash": "%s", "tenant": "", "role": "read"}]}' % ("0" * 64),
         '{"keys": [{"id": "a", "hash": 5, "tenant": "t", "role": "read"}]}',
+        '{"keys": [{"id": ["a"], "hash": "%s", "tenant": "t", "role": "read"}]}' % ("0" * 64),
+        '{"keys": [{"id": "b", "hash": "%s", "tenant": "t", "role": "read"}]}' % ("0" * 64),
+        '{"keys": [{"id": "000000000000", "hash": "%s", "tenant": "t", "role": "read", "revoked": 1}]}' % ("0" * 64),
+        '{"keys": [{"id": "000000000000", "hash": "%s", "tenant": "t", "role": "read", "more": 1}]}' % ("0" * 64),
+        '{"keys": ' + "[" * 100_000,
+        '{"keys": ["\\ud800"]}',
+        "\x00",
     ],
 )
 def test_a_file_that_is_none_of_ours_is_refused(file, content):
     file.path.write_text(content)
     with pytest.raises(ConfigurationError):
         file.read()
+
+
+@pytest.mark.parametrize("content", ["{", '{"keys": [{"id": ["a"]}]}', '{"keys": ' + "[" * 100_000])
+def test_no_old_key_is_accepted_after_the_file_is_spoiled_in_any_way(file, content, caplog):
+    key, _ = file.add("acme", "read")
+    keys = ring(file)
+    whole = file.path.read_text()
+    file.path.write_text(content)
+    for _ in range(3):
+        with pytest.raises(ApiError, match="cannot be read"):
+            keys.principal(key)
+        with pytest.raises(ApiError):
+            keys.check()
+    assert caplog.text.count("No key is accepted until the file is mended") == 1
+    file.path.write_text(whole)
+    assert keys.principal(key) is not None
 
 
 def test_keys_made_at_once_are_all_kept(file):

@@ -205,3 +205,27 @@ async def test_requests_are_counted_by_route_and_never_by_path(gated):
     assert "guess" not in text
     await made.call("/ask", method="BREW").done()
     assert "BREW" not in metrics.exposition().decode()
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_a_key_that_may_not_write_is_turned_away_before_it_takes_a_place(gated, method):
+    made = gated(max_per_tenant=1)
+    key, _ = made.keys.add("acme", "read")
+    headers = {"X-API-Key": key}
+    for _ in range(3):  # their bodies never come
+        call = made.call("/api/v1/documents/a.txt"[: 17 if method == "POST" else None], method=method, headers=headers,
+                         body=b"", complete=False)  # fmt: skip
+        await call.done()
+        assert (call.status, call.error["type"]) == (403, "forbidden")
+    assert made.admission.in_flight == 0
+
+
+async def test_a_body_that_does_not_come_to_an_end_takes_no_turn(gated):
+    made = gated(max_running=1)
+    key, _ = made.keys.add("acme", "read")
+    headers = {"X-API-Key": key, "Content-Type": "application/json"}
+    slow = made.call("/echo", headers=headers, body=b"{", complete=False)
+    quick = await made.call("/echo", headers=headers, body=b"{}").done()
+    assert quick.status == 200
+    slow.hang_up()
+    await slow.done()

@@ -1,0 +1,111 @@
+"""Connections: a request's head is small and comes soon, and who only holds the line makes room for the others."""
+
+import asyncio
+import json
+import sys
+from types import FrameType
+
+import h11
+import uvicorn
+from haystack import logging
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from shiguan.serving.error_replies import MOST_HEAD_BYTES, ApiError
+from shiguan.serving.settings import ServingSettings
+
+logger = logging.getLogger(__name__)
+
+_HEAD_SECONDS = 10.0
+_SPARE = 64
+
+
+class Connection(H11Protocol):
+    """
+    One HTTP/1.1 connection of uvicorn's.
+
+    From its beginning, and from the end of each reply, the whole head of the next request has ten seconds; the rest of
+    a body that nobody reads, too. Where there are as many connections as there may be, a new one takes the place of
+    the one that has waited longest without a request.
+    """
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency - 1:
+            idle = [other for other in self.connections if isinstance(other, Connection) and other._timer is not None]
+            if idle:
+                min(idle, key=_waits_until).give_up()
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, unless it is too much for a head."""
+        # h11 measures only a head that is not complete yet, and reads may be larger than its limit.
+        heads = self.conn.their_state is h11.IDLE
+        if heads and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
+            body = json.dumps(ApiError("head_too_large").body(None)).encode()
+            head = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: application/json"
+            self.transport.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            self.transport.close()
+            return
+        super().data_received(data)
+        if self._timer is not None and self._at_work():
+            self._timer.cancel()
+            self._timer = None
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        if not self._at_work():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def give_up(self) -> None:
+        """Close a connection on which no request came."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _at_work(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(_HEAD_SECONDS, self.give_up)
+
+
+def _waits_until(connection: Connection) -> float:
+    assert connection._timer is not None  # noqa: S101
+    return connection._timer.when()
+
+
+def limit_connections(config: uvicorn.Config, settings: ServingSettings) -> None:
+    """Let a server of uvicorn's take connections as above."""
+    config.http, config.ws = Connection, "none"
+    config.h11_max_incomplete_event_size = MOST_HEAD_BYTES
+    if config.limit_concurrency is None:
+        config.limit_concurrency = max(settings.max_connections, settings.max_in_flight + _SPARE)
+
+
+def limit_callers_connections(settings: ServingSettings) -> str:
+    """Do the same for the server that is loading the application, which says not who it is; give its address."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        config = frame.f_locals.get("self")
+        if isinstance(config, uvicorn.Config):
+            limit_connections(config, settings)
+            # It chose these before it loaded the application.
+            config.http_protocol_class, config.ws_protocol_class = Connection, None
+            return config.host
+        frame = frame.f_back
+    logger.warning(
+        "The server that loads the application is not uvicorn's command, so how large and how slow heads are "
+        "is up to it. `shiguan serve` limits both."
+    )
+    return "127.0.0.1"

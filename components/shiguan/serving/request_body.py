@@ -1,0 +1,140 @@
+"""The body of a request: how much of it there may be, and what JSON no route could work with."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope
+
+from shiguan.serving.error_replies import ApiError
+from shiguan.tenants import odd_value
+
+_MOST_VALUES = 20_000
+_DEEPEST = 64
+# What a body must hold for its values to be looked at one by one: most have none of it. Halves of surrogate pairs, as
+# an escape or as bytes, numbers beyond 64 bits, encodings other than UTF-8, numbers that are none.
+_ODD = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\d{19}|\d[eE]|\x00|\bNaN\b|\bInfinity\b")
+
+
+class RequestBody:
+    """
+    An ASGI `receive` that counts bytes and notices when the caller is gone.
+
+    A body may come without `Content-Length`; what counts is what arrives. An upload is read ahead of the application by
+    its first message only, so that it never piles up here; any other body is read whole and looked at. When the body is
+    complete, the server has nothing more to tell than that the caller is gone: `watch` waits for that.
+    """
+
+    def __init__(self, receive: Receive, *, limit: int) -> None:
+        self.limit = limit
+        self._receive = receive
+        self._first: Message | None = None
+        self._size = 0
+        self._complete = asyncio.Event()
+        self._gone = asyncio.Event()
+
+    async def start(self, *, whole: bool = False) -> bool:
+        """Read the first message, which for most requests is all of the body, or all of them."""
+        self._first = await self._next()
+        parts = [self._first.get("body", b"")]
+        while whole and not self._complete.is_set():
+            if self._size > self.limit:
+                raise too_large(self.limit)
+            parts.append((await self._next()).get("body", b""))
+        if whole and not self._gone.is_set():
+            body = b"".join(parts)
+            if len(body) <= self.limit:
+                check_json(body)
+            self._first = {"type": "http.request", "body": body, "more_body": False}
+        return not self._gone.is_set()
+
+    async def __call__(self) -> Message:
+        """Give the application the next message."""
+        if self._first is not None:
+            message, self._first = self._first, None
+        elif self._complete.is_set():
+            await self._gone.wait()
+            return {"type": "http.disconnect"}
+        else:
+            message = await self._next()
+        if self._size > self.limit:
+            raise too_large(self.limit)
+        return message
+
+    async def watch(self, gone: Callable[[], None]) -> None:
+        """Wait until the caller hangs up."""
+        await self._complete.wait()
+        while not self._gone.is_set():
+            await self._next()
+        gone()
+
+    async def _next(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self._gone.set()
+            self._complete.set()
+        else:
+            self._size += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._complete.set()
+        return message
+
+
+def check_length(scope: Scope, limit: int) -> None:
+    """Refuse a body that says itself that it is too large, before any of it is read."""
+    length = Headers(scope=scope).get("content-length")
+    if length is None:
+        return
+    if not (length.isascii() and length.isdigit()):
+        raise ApiError("bad_request", message="`Content-Length` is no number.")
+    if int(length) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> ApiError:
+    """Say that a body is too large."""
+    return ApiError(
+        "payload_too_large",
+        message=f"The body has more than {limit:,} bytes.",
+        next_step=f"Send at most {limit:,} bytes.",
+    )
+
+
+def check_json(body: bytes) -> None:
+    """
+    Refuse JSON that some library behind a route would break on or be busy with: too many values, too deep, no Unicode,
+    numbers that are none or are larger than 64 bits.
+
+    What is no JSON at all is left to the route, which says so.
+    """
+    brackets = body.count(b"[") + body.count(b"{")
+    if brackets <= _DEEPEST and brackets + body.count(b",") <= _MOST_VALUES and not _ODD.search(body):
+        return
+    try:
+        level: list[Any] = [json.loads(body)]
+    except RecursionError:
+        raise _refused(f"more than {_DEEPEST} levels", "Nest less deep.") from None
+    except ValueError:
+        return
+    depth = count = 0
+    while level:
+        depth += 1
+        below: list[Any] = []
+        if depth > _DEEPEST:
+            raise _refused(f"more than {_DEEPEST} levels", "Nest less deep.")
+        for value in level:
+            if isinstance(value, (dict, list)):
+                count += len(value)
+                if count > _MOST_VALUES:
+                    raise _refused(f"at least {count:,} values, the limit is {_MOST_VALUES:,}", "Send fewer at once.")
+                below += (*value, *value.values()) if isinstance(value, dict) else value
+            elif odd := odd_value(value):
+                raise _refused(odd, "Send Unicode text and finite numbers of at most 64 bits.")
+        level = below
+
+
+def _refused(what: str, next_step: str) -> ApiError:
+    return ApiError("bad_request", message=f"The body has {what}.", next_step=next_step)
