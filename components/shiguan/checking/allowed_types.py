@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from shiguan.checking.definition import Component, Definition, inner_components
+from shiguan.checking.definition import Component, Definition
 from shiguan.checking.reading import Finding, shortened
 
 ALLOWED_TYPES = (
@@ -86,7 +86,7 @@ def check_allowed_types(definition: Definition) -> Iterator[Finding]:
     """
     for component in definition.components.values():
         yield from _type_findings(component, definition.allowed_types)
-        for inner in inner_components(component):
+        for inner in component.inner:
             yield from _type_findings(inner, definition.allowed_types)
 
 
@@ -101,11 +101,4 @@ def _type_findings(component: Component, allowed: tuple[str, ...]) -> Iterator[F
             "generators, joiners, preprocessors, rankers, retrievers, routers or writers, or a store; docs/security.md "
             "has the list.",
             f"Use one of these. If you trust this one, allow it with `--allow-type` or ${SETTING}.",
-        )
-    elif component.signature.state == "unknown":
-        yield Finding(
-            place,
-            f"There is no class `{type_}`.",
-            "Expected the module in which the class is written, and its name.",
-            "Correct the path.",
         )

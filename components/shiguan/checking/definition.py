@@ -1,23 +1,18 @@
-"""A pipeline file as components and connections, the way the checks look at it."""
+"""A pipeline file as components, connections and declared inputs, the way the rules look at it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import networkx as nx
-
 from shiguan.checking.reading import PipelineFile, Place
-from shiguan.checking.signatures import Signature, read_signature
 
 Socket = tuple[str, str]
 """A component's name and the name of one of its sockets."""
 
 
-_HAYSTACK_ROLES = {"haystack.components.writers.document_writer.DocumentWriter": "writes"}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Component:
     """One component of a pipeline, or one that stands inside another."""
 
@@ -26,15 +21,18 @@ class Component:
     parameters: Mapping[str, Any]
     place: Place
 
-    @property
-    def signature(self) -> Signature:
-        """What its class takes and gives, as far as its source tells."""
-        return read_signature(self.type)
+    @cached_property
+    def inner(self) -> "list[Component]":
+        """What it is built with: everything among its parameters that has a class for a type."""
+        return list(self._inner())
 
-    @property
-    def role(self) -> str:
-        """What its class says of itself about the tenant; Haystack's own say nothing."""
-        return self.signature.role or _HAYSTACK_ROLES.get(self.type, "")
+    def _inner(self) -> "Iterator[Component]":
+        for place, value in nodes(dict(self.parameters), (*self.place, "init_parameters")):
+            # Haystack takes a `type` with a dot for a class and imports it.
+            if isinstance(value, dict) and isinstance(value.get("type"), str) and "." in value["type"]:
+                name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
+                parameters = value.get("init_parameters")
+                yield Component(name, value["type"], parameters if isinstance(parameters, dict) else {}, place)
 
 
 @dataclass(frozen=True)
@@ -76,13 +74,14 @@ class Definition:
         return {name: [as_socket(target) for target in targets] for name, targets in declared.items()}
 
     @cached_property
-    def graph(self) -> "nx.DiGraph[str]":
-        """The components, and which of them hand something to which."""
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.components)
-        edges = ((edge.sender[0], edge.receiver[0]) for edge in self.connections)
-        graph.add_edges_from(edge for edge in edges if set(edge) <= self.components.keys())
-        return graph
+    def feeds(self) -> list[tuple[tuple[str, ...], Socket, Place]]:
+        """What goes into a component, from an output of another or a declared input, which is a name alone."""
+        declared = [
+            ((name,), target, ("inputs", name, position))
+            for name, targets in self.inputs.items()
+            for position, target in enumerate(targets)
+        ]
+        return [*((edge.sender, edge.receiver, edge.place) for edge in self.connections), *declared]
 
     @cached_property
     def _edges(self) -> dict[Socket, list[Connection]]:
@@ -92,34 +91,35 @@ class Definition:
         return found
 
     @cached_property
-    def _names(self) -> dict[Socket, list[str]]:
-        found: dict[Socket, list[str]] = {}
-        for name, targets in self.inputs.items():
-            for target in dict.fromkeys(targets):
-                found.setdefault(target, []).append(name)
+    def _names(self) -> dict[Socket, dict[str, Place]]:
+        found: dict[Socket, dict[str, Place]] = {}
+        for origin, receiver, place in self.feeds:
+            if len(origin) == 1:
+                found.setdefault(receiver, {}).setdefault(origin[0], place)
         return found
 
     def senders(self, receiver: Socket) -> list[Connection]:
         """Give the connections that end at an input."""
         return self._edges.get(receiver, [])
 
-    def input_names(self, receiver: Socket) -> list[str]:
-        """Give the names of the declared inputs of the pipeline that go to an input of a component."""
-        return self._names.get(receiver, [])
+    def input_names(self, receiver: Socket) -> dict[str, Place]:
+        """Give the declared inputs of the pipeline that go to an input of a component, and where they say so."""
+        return self._names.get(receiver, {})
 
-    def feeds(self, receiver: Socket) -> int:
+    def count_feeds(self, receiver: Socket) -> int:
         """Count how many connections and declared inputs feed an input."""
         return len(self.senders(receiver)) + len(self.input_names(receiver))
-
-    def input_place(self, name: str, receiver: Socket) -> Place:
-        """Tell where a declared input names a component's input."""
-        return ("inputs", name, self.inputs[name].index(receiver))
 
 
 def as_socket(text: str) -> Socket:
     """Read `component.socket`; a socket's own name may have dots, as a file type has."""
     component, _, socket = text.partition(".")
     return component, socket
+
+
+def written(socket: tuple[str, ...]) -> str:
+    """Write a socket as it stands in a file."""
+    return ".".join(socket)
 
 
 def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -133,15 +133,12 @@ def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
             yield from nodes(inner, (*place, position))
 
 
-def inner_components(component: Component) -> Iterator[Component]:
-    """Find what a component is built with: everything among its parameters that has a class for a type."""
-    for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
-        if isinstance(value, dict) and is_class_path(value.get("type")):
-            name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
-            parameters = value.get("init_parameters")
-            yield Component(name, value["type"], parameters if isinstance(parameters, dict) else {}, place)
+def words_of(type_: Any) -> set[str]:
+    """Give the names in a type, such as `list`, `Document` and `None`."""
+    return set(re.findall(r"\w+", str(type_))) - {"class", "typing"}
 
 
-def is_class_path(value: Any) -> bool:
-    """Tell whether Haystack would take a `type` for a class and import it."""
-    return isinstance(value, str) and "." in value
+def may_be(type_: Any, *names: str) -> bool:
+    """Tell whether a type may stand for one of some classes: it names one, or is `Any`."""
+    words = words_of(type_)
+    return words == {"Any"} or bool(words & set(names))

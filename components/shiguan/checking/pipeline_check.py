@@ -1,32 +1,22 @@
 """Asks every check about a file and gathers what they find."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from shiguan.checking.allowed_types import SETTING, check_allowed_types, extensions
-from shiguan.checking.definition import Definition, inner_components
+from shiguan.checking.definition import Definition
 from shiguan.checking.loops import check_starvation
 from shiguan.checking.parameters import check_code_in_parameters, check_reachable_parameters
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, read_pipeline_file
-from shiguan.checking.structure import check_connections, check_structure
-from shiguan.checking.templates import check_known_prompts, check_templates
+from shiguan.checking.structure import check_structure
+from shiguan.checking.templates import check_templates
 from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 
-CHECKS = (
-    check_allowed_types,
-    check_code_in_parameters,
-    check_templates,
-    check_known_prompts,
-    check_connections,
-    check_starvation,
-    check_reachable_parameters,
-    check_tenant_reads,
-    check_tenant_writes,
-)
+TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_templates)
+"""What must hold before anything is built."""
 
 _UNSAFE_HAYSTACK = "HAYSTACK_UNSAFE_DESERIALIZATION"
 
@@ -63,7 +53,7 @@ class Report:
 
 
 def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None) -> Report:
-    """Decide whether a pipeline file may be built, without building or importing anything of it."""
+    """Decide whether a pipeline file may be built, by its text, then by what Haystack makes of it."""
     refuse_unsafe_environment()
     try:
         file = read_pipeline_file(path, name)
@@ -74,15 +64,22 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
     if shape:
         return Report(name, shape, content=file.content)
     definition = Definition(file, extensions(allow_types))
-    findings = [
-        _placed(file, finding, check.__name__.removeprefix("check_"))
-        for check in CHECKS
-        for finding in check(definition)
-    ]
+    found = [(check, finding) for check in TEXT_CHECKS for finding in check(definition)]
+    notes = [_extended(definition.allowed_types)] if definition.allowed_types else []
+    if not found:
+        # A file that is refused for its text shall not wait for Haystack.
+        from shiguan.checking.building import BuiltPipeline, check_building, check_connections  # noqa: PLC0415
+
+        built = BuiltPipeline(definition)
+        notes += built.notes
+        graph_checks = (check_building, check_connections, check_starvation, check_reachable_parameters,
+                        check_tenant_reads, check_tenant_writes)  # fmt: skip
+        found = [(check, finding) for check in graph_checks for finding in check(built)]
+    findings = [_placed(file, finding, check.__name__.removeprefix("check_")) for check, finding in found]
     # A store behind an anchor stands in several places and is wrong once.
     once = {(finding.line, finding.problem): finding for finding in reversed(findings)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)
-    return Report(name, ordered, list(dict.fromkeys(_notes(definition))), file.content, definition.allowed_types)
+    return Report(name, ordered, notes, file.content, definition.allowed_types)
 
 
 def _unpack_metadata(content: dict[str, Any]) -> None:
@@ -107,13 +104,5 @@ def _placed(file: PipelineFile, finding: Finding, check: str) -> Finding:
     return replace(finding, check=check, line=finding.line if finding.line is not None else file.line(finding.place))
 
 
-def _notes(definition: Definition) -> Iterator[str]:
-    if definition.allowed_types:
-        yield (
-            f"Types below {', '.join(definition.allowed_types)} are allowed beyond Shiguan's own list, by "
-            f"`--allow-type` or ${SETTING}."
-        )
-    for component in definition.components.values():
-        for one in (component, *inner_components(component)):
-            if one.signature.state == "absent":
-                yield f"`{one.type}` is not installed here, so that its parameters and sockets were not checked."
+def _extended(types: tuple[str, ...]) -> str:
+    return f"Types below {', '.join(types)} are allowed beyond Shiguan's own list, by `--allow-type` or ${SETTING}."

@@ -8,7 +8,7 @@ from jinja2 import Environment, TemplateError, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 
-from shiguan.checking.definition import Component, Definition, inner_components
+from shiguan.checking.definition import Component, Definition
 from shiguan.checking.definition import nodes as values_below
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
@@ -225,10 +225,7 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
     for component in definition.components.values():
         yield from _template_findings(component)
         for socket in _SOCKETS:
-            named = [
-                definition.input_place(name, (component.name, socket))
-                for name in definition.input_names((component.name, socket))
-            ]
+            named = definition.input_names((component.name, socket)).values()
             for place in [*named, *(edge.place for edge in definition.senders((component.name, socket)))]:
                 yield Finding(
                     place,
@@ -275,48 +272,3 @@ def _template(place: Place, text: str, *, layers: bool) -> Iterator[Finding]:
             _EXPECTED,
             "Take it out; what needs code is a component's work.",
         )
-
-
-_OURS = "shiguan."
-
-_LAYERS = ("persona", "rules", "task", "scope")
-
-
-def check_known_prompts(definition: Definition) -> Iterator[Finding]:
-    """Find names that lead to no prompt."""
-    for component in definition.components.values():
-        for one in (component, *inner_components(component)):
-            if one.type.startswith(_OURS):
-                yield from _prompt_findings(one)
-
-
-def _prompt_findings(component: Component) -> Iterator[Finding]:
-    given = component.parameters
-    asked: dict[str, Callable[[], object]] = {}
-    if isinstance(given.get("prompt"), str):
-        asked["prompt"] = partial(load_prompt, given["prompt"])
-    if isinstance(given.get("mode"), str):
-        asked["mode"] = partial(not_found_sentence, given["mode"], "en")
-    if component.type == _BUILDER:
-        asked |= {kind: partial(check_layer, kind, given[kind]) for kind in _LAYERS if isinstance(given.get(kind), str)}
-        asked["profile"] = partial(read_profile, given.get("profile"))
-        asked["examples"] = partial(read_examples, given.get("examples"))
-        if (given.get("prompt") is None) == (given.get("template") is None):
-            yield flaw(
-                (*component.place, "init_parameters"),
-                f"Both or neither of `prompt` and `template` are given to `{component.name}`.",
-                "Expected exactly one.",
-                "Name a prompt, or write a template.",
-            )
-    for name, ask in asked.items():
-        try:
-            ask()
-        except ConfigurationError as error:
-            problem, _, rest = str(error).partition(". ")
-            expected, _, next_step = rest.rpartition(". ")
-            yield flaw(
-                (*component.place, "init_parameters", name),
-                f"{problem}.",
-                f"{expected}." if expected else "Expected one that exists.",
-                next_step or "Correct the name.",
-            )

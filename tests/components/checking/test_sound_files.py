@@ -12,13 +12,8 @@ from tests.conftest import ROOT
 from tests.security.hostile_files import SOUND
 from tests.security.tenant_mutants import FILES
 
-from shiguan.checking import signatures
 from shiguan.checking.allowed_types import ALLOWED_TYPES, REFUSED_TYPES
-from shiguan.checking.definition import Definition
 from shiguan.checking.pipeline_check import check_pipeline
-from shiguan.checking.reading import read_pipeline_file
-from shiguan.checking.signatures import can_fit
-from shiguan.checking.sockets import sockets_of
 from shiguan.checking.templates import FILTERS, METHODS, parse_template, violations
 from shiguan.engine.loading import load_pipeline
 from shiguan.llm.prompts import list_layers, list_prompts, load_layer, load_prompt
@@ -121,9 +116,8 @@ def test_a_sound_swap_is_let_through(tmp_path, change):
         "{# a comment with __class__ #} text with __init__ outside of any expression",
     ],
 )
-def test_a_plain_template_is_let_through(tmp_path, template):
-    change = add("new", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": template})
-    assert findings(tmp_path, change) == []
+def test_a_plain_template_is_let_through(template):
+    assert list(violations(parse_template(template), layers=False)) == []
 
 
 def test_the_prompts_that_ship_with_shiguan_keep_the_rules_for_templates():
@@ -164,7 +158,7 @@ def test_a_wide_or_deep_file_is_decided_about_in_a_moment(tmp_path):
     assert check_pipeline(path, "deep.yml").findings
     dotted = "{{ " + "x." * 5000 + "y }}"
     change = add("new", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": dotted})
-    assert findings(tmp_path, change) == []
+    assert "cannot be built" in findings(tmp_path, change)[0]
     assert process_time() - start < 3
 
 
@@ -193,38 +187,6 @@ def test_a_package_that_is_not_installed_is_a_note_and_its_filters_still_count(t
     )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_sockets_read_from_the_source_are_those_of_the_built_component(path):
-    definition = Definition(read_pipeline_file(path, path.name))
-    try:
-        pipeline = load_pipeline(path.parent.name, path.stem)
-    except Exception as error:
-        if path.parent.name == "embedded":
-            raise
-        pytest.skip(f"the deployment cannot be built here: {error}")
-    for name, component in definition.components.items():
-        sockets, built = sockets_of(component), pipeline.get_component(name)
-        inputs = {key: socket.is_mandatory for key, socket in built.__haystack_input__._sockets_dict.items()}
-        outputs = set(built.__haystack_output__._sockets_dict)
-        read = {key: socket.mandatory for key, socket in sockets.inputs.items()}
-        assert read.items() <= inputs.items() if sockets.open_inputs else read == inputs, name
-        assert set(sockets.outputs) <= outputs if sockets.open_outputs else set(sockets.outputs) == outputs, name
-
-
-@pytest.mark.parametrize(
-    ("sender", "receiver", "fits"),
-    [
-        ("str", "str | None", True), ("list[Document]", "Variadic[list[Document]]", True), ("str", "list[str]", True),
-        ("list[ChatMessage]", "str", True), ("dict[str, Any]", "dict[str, Any] | None", True), ("Any", "int", True),
-        ("Whatever", "int", True), ("Optional[str]", "str", True), ("List[Document]", "list[Document]", True),
-        ("list[Document]", "str", False), ("str", "int", False), ("dict", "list[Document]", False), ("int", "bool", False),
-        ("list[str]", "list[Document]", False), ("None", "str", False),
-    ],
-)  # fmt: skip
-def test_types_fit_as_haystack_would_have_it(sender, receiver, fits):
-    assert can_fit(sender, receiver) is fits
-
-
 def test_the_page_on_security_lists_what_is_allowed():
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     for name in (*ALLOWED_TYPES, *REFUSED_TYPES, *FILTERS, *METHODS):
@@ -234,18 +196,3 @@ def test_the_page_on_security_lists_what_is_allowed():
 def test_a_template_that_cannot_be_parsed_raises_without_running_a_line():
     with pytest.raises(TemplateSyntaxError):
         parse_template("{{ x }")
-
-
-def test_source_is_parsed_again_where_the_parser_was_disturbed(monkeypatch):
-    calls = []
-    real = signatures.ast.parse
-
-    def disturbed(source):
-        calls.append(source)
-        if len(calls) == 1:
-            raise SystemError("AST constructor recursion depth mismatch")
-        return real(source)
-
-    monkeypatch.setattr(signatures.ast, "parse", disturbed)
-    assert len(signatures.parse_source("a = 1\nb = 2").body) == 2
-    assert len(calls) == 2
