@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -18,11 +19,10 @@ from haystack.core.component.types import InputSocket, OutputSocket
 from haystack.core.errors import PipelineConnectError
 from haystack.core.serialization import component_from_dict
 
-from shiguan.checking.definition import Component, Connection, Definition, Socket, written
+from shiguan.checking.definition import Component, Connection, Definition, Socket, names_store, written
 from shiguan.checking.parameters import names_code, takes_only_code
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
-
 
 HAYSTACK_ROLES = {
     "haystack.components.writers.document_writer.DocumentWriter": "writes",
@@ -50,12 +50,17 @@ class BuiltPipeline:
         self.findings: list[Finding] = []
         self.notes: list[str] = []
         self.classes: dict[str, type | None] = {}
+        self.unknown: set[str] = set()
         self.stand_ins: set[str] = set()
         instances = {one.name: self._built(one) for one in definition.components.values()}
         # What stands in for a component gives anything, which Haystack lets fit nothing.
         self.pipeline = Pipeline(connection_type_validation=not self.stand_ins)
         for name, instance in instances.items():
-            self.pipeline.add_component(name, instance)
+            try:
+                self.pipeline.add_component(name, instance)
+            except ValueError as error:
+                place = ("components", name)
+                self.findings.append(flaw(place, f"{error}.", "Expected a name of its own.", "Give it another name."))
         self.unfit = [(edge, why) for edge in definition.connections if (why := self._connect(edge)) is not None]
         self.graph: nx.DiGraph[str] = nx.DiGraph(self.pipeline.graph)
 
@@ -78,54 +83,74 @@ class BuiltPipeline:
         known = HAYSTACK_READERS_INSIDE.get(part.type, ())
         return getattr(self.classes[part.type], "tenant_readers", known)
 
-    def parameters(self, part: Component) -> dict[str, inspect.Parameter]:
-        """Give what a component is built with, `self` first; nothing where its class is not there."""
-        return _arguments(self.classes[part.type], "__init__")
+    def may_hold_a_store(self, part: Component) -> bool:
+        """Tell whether a class takes a store, or is a retriever by its package: some open a database of their own."""
+        return ".retrievers." in part.type or any(map(names_store, self._arguments(part, "__init__")))
 
     def takes_filters(self, part: Component) -> bool:
         """Tell whether a component's `run` takes `filters`; what is not installed is believed to."""
-        cls = self.classes[part.type]
-        return cls is None or "filters" in _arguments(cls, "run")
+        return self.classes[part.type] is None or "filters" in self._arguments(part, "run")
 
     def loops(self) -> list[set[str]]:
         """Find the names of components that can reach one another."""
         return sorted((loop for loop in nx.strongly_connected_components(self.graph) if len(loop) > 1), key=min)
 
     def _built(self, whole: Component) -> Any:
+        for part in (whole, *whole.inner):
+            if part.type not in self.classes:
+                self.classes[part.type] = self._class_of(part)
         parts = [whole, *whole.inner]
-        before = len(self.findings)
-        absent = [part for part in parts if self._find(part) is None]
-        for part in parts:
-            self.findings += _wrong_parameters(part, self.classes[part.type])
-        why = f"`{absent[0].type}` is not installed here" if absent and len(self.findings) == before else ""
-        if len(self.findings) == before and not absent:
-            spec = {"type": whole.type, "init_parameters": deepcopy(dict(whole.parameters))}
+        code = [finding for part in parts for finding in _code(part, self._arguments(part, "__init__"))]
+        absent = [part.type for part in parts if self.classes[part.type] is None and part.type not in self.unknown]
+        problem = f"`{shortened(absent[0])}` is not installed here" if absent else ""
+        if not code and all(self.classes[part.type] for part in parts):
             try:
                 with _harmless():
-                    return component_from_dict(self.classes[whole.type], spec, whole.name)
+                    spec = {"type": whole.type, "init_parameters": deepcopy(dict(whole.parameters))}
+                    return component_from_dict(component.registry[whole.type], spec, whole.name)
             except Exception as error:  # whatever an __init__ raises is about this file, or about this machine
-                why = shortened(str(error).partition("\n")[0].rstrip(". "), 300)
-                if not (isinstance(error, ImportError | OSError) or "environment variable" in why or "shiguan[" in why):
-                    self.findings.append(_cannot_be_built(whole, error))
-                    why = ""
-        if why:
-            self.notes.append(f"`{whole.name}` was not built, so that parameters and types were not checked: {why}.")
+                problem = shortened(str(error).partition("\n")[0].rstrip(". "), 300)
+                here = isinstance(error, ImportError | OSError) or "environment variable" in problem
+                if not (here or "shiguan[" in problem):
+                    known = ", ".join(list(self._arguments(whole, "__init__"))[1:]) or "no parameters at all"
+                    code = [
+                        flaw(
+                            whole.place,
+                            f"`{whole.name}` cannot be built: {problem}.",
+                            f"Expected {known}.",
+                            "Correct it.",
+                        )
+                    ]
+        self.findings += code
+        if problem and not code:
+            self.notes.append(f"`{whole.name}` was not built, so its parameters and types were not checked: {problem}.")
         self.stand_ins.add(whole.name)
-        return _StandIn(self.classes[whole.type], self.definition, whole.name)
+        return _StandIn(self._arguments(whole, "run"), self.definition, whole.name)
 
-    def _find(self, part: Component) -> type | None:
-        if part.type not in self.classes:
-            self.classes[part.type], known = _find_class(part.type)
-            if not known:
-                self.findings.append(
-                    Finding(
-                        (*part.place, "type"),
-                        f"There is no class `{shortened(part.type, 160)}`.",
-                        "Expected the module in which the class is written, and its name.",
-                        "Correct the path.",
-                    )
-                )
-        return self.classes[part.type]
+    def _class_of(self, part: Component) -> type | None:
+        """Import a class that is on the list; None where it does not exist, or is not installed here."""
+        path, _, name = part.type.rpartition(".")
+        missing = ""
+        if all(step.isidentifier() and not step.startswith("__") for step in part.type.split(".")):
+            try:
+                found = getattr(import_module(path), name, None)
+            except (ImportError, ConfigurationError) as error:
+                missing = getattr(error, "name", None) or "?"
+            else:
+                is_component = part.type in component.registry or len(part.place) > 2
+                if isinstance(found, type) and found.__module__ == path and is_component:
+                    return found
+        ours = path.partition(".")[0] in ("haystack", "shiguan")
+        if not missing or (ours and f"{path}.".startswith(f"{missing}.")):
+            self.unknown.add(part.type)
+            problem = f"There is no {'class' if len(part.place) > 2 else 'component'} `{shortened(part.type, 160)}`."
+            expected = "Expected the module in which the class is written, and its name."
+            self.findings.append(Finding((*part.place, "type"), problem, expected, "Correct the path."))
+        return None
+
+    def _arguments(self, part: Component, method: str) -> dict[str, inspect.Parameter]:
+        known = getattr(self.classes[part.type], method, None)
+        return dict(inspect.signature(known).parameters) if known is not None and self.classes[part.type] else {}
 
     def _connect(self, edge: Connection) -> str | None:
         try:
@@ -139,8 +164,7 @@ class BuiltPipeline:
 class _StandIn:
     """Has the sockets that a class says of itself, or those that the file connects where there is no class."""
 
-    def __init__(self, cls: type | None, definition: Definition, name: str) -> None:
-        said = _arguments(cls, "run")
+    def __init__(self, said: dict[str, inspect.Parameter], definition: Definition, name: str) -> None:
         for key, parameter in list(said.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 default = {} if parameter.default is parameter.empty else {"default": parameter.default}
@@ -160,49 +184,12 @@ class _StandIn:
         raise NotImplementedError
 
 
-def _find_class(type_: str) -> tuple[type | None, bool]:
-    """Import a class that is on the list; None where it is not installed, and whether there may be such a class."""
-    path, _, name = type_.rpartition(".")
-    if not all(part.isidentifier() and not part.startswith("__") for part in type_.split(".")):
-        return None, False
-    try:
-        found = getattr(import_module(path), name, None)
-    except (ImportError, ConfigurationError) as error:
-        missing = getattr(error, "name", None) or ""
-        ours = path.partition(".")[0] in ("haystack", "shiguan") and f"{path}.".startswith(f"{missing}.")
-        return None, not (ours and missing)
-    written_there = isinstance(found, type) and found.__module__ == path
-    return (found, True) if written_there else (None, False)
-
-
-def _wrong_parameters(part: Component, cls: type | None) -> Iterator[Finding]:
-    known = _arguments(cls, "__init__")
-    is_open = any(one.kind is one.VAR_KEYWORD for one in known.values())
-    for name, value in part.parameters.items():
-        place = (*part.place, "init_parameters", name)
-        if name not in known and known and not is_open:
-            yield flaw(
-                place,
-                f"`{part.type.rpartition('.')[2]}` has no parameter `{shortened(name)}`.",
-                f"Expected {', '.join(list(known)[1:]) or 'no parameters at all'}.",
-                "Correct the name, or remove it.",
-            )
-        elif name in known and isinstance(value, str) and takes_only_code(name, known[name].annotation):
-            yield names_code(place, name, value)
-
-
-def _arguments(cls: type | None, method: str) -> dict[str, inspect.Parameter]:
-    return dict(inspect.signature(getattr(cls, method)).parameters) if hasattr(cls, method) and cls else {}
-
-
-def _cannot_be_built(whole: Component, error: Exception) -> Finding:
-    text = shortened(str(error).partition("\n")[0].rstrip(". "), 400)
-    return flaw(
-        whole.place,
-        f"`{whole.name}` cannot be built: {text}.",
-        f"Expected parameters with which `{whole.type.rpartition('.')[2]}` can be made.",
-        "Correct them.",
-    )
+def _code(part: Component, known: dict[str, inspect.Parameter]) -> list[Finding]:
+    return [
+        names_code((*part.place, "init_parameters", name), name, value)
+        for name, value in part.parameters.items()
+        if name in known and isinstance(value, str) and takes_only_code(name, known[name].annotation)
+    ]
 
 
 _building: ContextVar[bool] = ContextVar("building", default=False)
@@ -220,12 +207,15 @@ def _refuse_work(event: str, arguments: tuple[Any, ...]) -> None:
         raise OSError(f"it asks for more than its parameters while it is built (`{event}`)")
 
 
+@cache
+def _watch() -> None:
+    sys.addaudithook(_refuse_work)  # it stays, and looks at nothing while nothing is built
+
+
 @contextmanager
 def _harmless() -> Iterator[None]:
     """Let nothing reach the network, start a process or write a file meanwhile; Python's own audit events tell."""
-    if _refuse_work not in _hooks:
-        sys.addaudithook(_refuse_work)  # it stays, and looks at nothing while nothing is built
-        _hooks.append(_refuse_work)
+    _watch()
     # What Haystack has to say it says when the pipeline is built to be run.
     logger = logging.getLogger("haystack")
     token, level = _building.set(True), logger.level
@@ -237,9 +227,6 @@ def _harmless() -> Iterator[None]:
     finally:
         _building.reset(token)
         logger.setLevel(level)
-
-
-_hooks: list[Any] = []
 
 
 def check_building(built: BuiltPipeline) -> Iterator[Finding]:

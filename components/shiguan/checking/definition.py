@@ -142,3 +142,8 @@ def may_be(type_: Any, *names: str) -> bool:
     """Tell whether a type may stand for one of some classes: it names one, or is `Any`."""
     words = words_of(type_)
     return words == {"Any"} or bool(words & set(names))
+
+
+def names_store(key: str | int) -> bool:
+    """Tell whether a parameter is called as one that takes a document store."""
+    return str(key) == "store" or str(key).endswith("_store")

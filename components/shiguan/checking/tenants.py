@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from shiguan.checking.definition import Component, Socket, may_be, written
+from shiguan.checking.definition import Component, Socket, may_be, names_store, written
 from shiguan.checking.loops import runs_without
 from shiguan.checking.reading import Finding
 
@@ -44,11 +44,7 @@ def _holders(built: "BuiltPipeline", component: Component) -> list[Component]:
     """
     stores = [part for part in component.inner if _is_store(part)]
     parts = {part.place: part for part in (component, *component.inner) if not _is_store(part)}
-    holders = {
-        part.place
-        for part in parts.values()
-        if ".retrievers." in part.type or any(map(_names_store, built.parameters(part)))
-    }
+    holders = {part.place for part in parts.values() if built.may_hold_a_store(part)}
     for store in stores:
         place = store.place[:-1]
         while place not in parts:
@@ -58,16 +54,12 @@ def _holders(built: "BuiltPipeline", component: Component) -> list[Component]:
 
 
 def _is_store(part: Component) -> bool:
-    named = _names_store(part.place[-1])
+    named = names_store(part.place[-1])
     return named or part.type.startswith(_STORE_PACKAGES) or part.type.endswith("Store")
 
 
-def _names_store(key: str | int) -> bool:
-    return str(key) == "store" or str(key).endswith("_store")
-
-
 def _tenant(built: "BuiltPipeline", component: Component) -> Iterator[Finding]:
-    """A component that knows the tenant has it from the caller's key."""
+    """Ask whether the tenant of a component is the caller's."""
     socket = (component.name, "tenant_id")
     names = built.definition.input_names(socket)
     for name, place in names.items():

@@ -1,8 +1,8 @@
 """What people really write is let through: the check must not be safe by refusing everything."""
 
 import json
+import sys
 from copy import deepcopy
-from time import process_time
 
 import pytest
 import yaml
@@ -10,7 +10,6 @@ from haystack import Pipeline
 from jinja2 import TemplateSyntaxError
 from tests.conftest import ROOT
 from tests.security.hostile_files import SOUND
-from tests.security.tenant_mutants import FILES
 
 from shiguan.checking.allowed_types import ALLOWED_TYPES, REFUSED_TYPES
 from shiguan.checking.pipeline_check import check_pipeline
@@ -18,6 +17,7 @@ from shiguan.checking.templates import FILTERS, METHODS, parse_template, violati
 from shiguan.engine.loading import load_pipeline
 from shiguan.llm.prompts import list_layers, list_prompts, load_layer, load_prompt
 
+PROMPT_BUILDER = "haystack.components.builders.prompt_builder.PromptBuilder"
 MEMORY = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
 
 
@@ -143,23 +143,60 @@ def test_what_was_loaded_and_dumped_again_may_be_checked_and_loaded_again(tmp_pa
     assert load_pipeline("embedded", path).metadata["inputs"] == load_pipeline("embedded", mode).metadata["inputs"]
 
 
-def test_a_wide_or_deep_file_is_decided_about_in_a_moment(tmp_path):
-    """The worst of the files that are still read; before, 4 KB of anchors took 17 seconds."""
+def work(check):
+    """How often Python calls a function or passes a line meanwhile."""
+    count = 0
+
+    def step(*_):
+        nonlocal count
+        count += 1
+        return step
+
+    sys.settrace(step)
+    try:
+        check()
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def nested(components):
+    """A few kilobytes of anchors within anchors, which stand for very many components inside of others."""
     store = "{type: shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore}"
-    ranker = f"{{type: shiguan.retrieval.late_interaction_ranker.LateInteractionRanker, init_parameters: {{document_store: {store}}}}}"
-    layers = "".join(f"x-{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 10))
-    path = tmp_path / "deep.yml"
-    path.write_text(
-        f"x-0: &a0 {ranker}\n{layers}components:\n  r:\n    type: shiguan.retrieval.fallback_ranker.FallbackRanker\n"
-        "    init_parameters: {rankers: *a9}\n",
-        encoding="utf-8",
+    inner = (
+        f"{{type: shiguan.retrieval.best_window_ranker.BestWindowRanker, init_parameters: {{document_store: {store}}}}}"
     )
-    start = process_time()
-    assert check_pipeline(path, "deep.yml").findings
-    dotted = "{{ " + "x." * 5000 + "y }}"
-    change = add("new", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": dotted})
-    assert "cannot be built" in findings(tmp_path, change)[0]
-    assert process_time() - start < 3
+    layers = "".join(f"x-{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, components))
+    return (
+        f"x-0: &a0 {inner}\n{layers}components:\n  r:\n    type: shiguan.retrieval.best_window_ranker.BestWindowRanker\n"
+        f"    init_parameters: {{rankers: *a{components - 1}}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        lambda size: nested({1: 8, 2: 9}[size]),
+        lambda size: "components:\n" + "".join(f"  c{i}: {{type: os.system}}\n" for i in range(90 * size)),
+        lambda size: f"components:\n  a:\n    type: {PROMPT_BUILDER}\n    init_parameters:\n"
+        + "".join(f"      hook{i}_hook: b.c\n" for i in range(1000 * size)),
+        lambda size: "components:\n" + "".join(f"  c{i}: {{type: {PROMPT_BUILDER}, init_parameters: {{template: a}}}}\n" for i in range(90 * size))
+        + "connections:\n" + "".join(f"- {{sender: c{i}.prompt, receiver: c{i + 1}.no}}\n" for i in range(90 * size - 1)),
+    ],
+    ids=["anchors", "types", "parameters", "connections"],
+)  # fmt: skip
+def test_twice_as_large_a_file_is_at_most_twice_the_work(tmp_path, file):
+    path, steps = tmp_path / "large.yml", {}
+    for size in (1, 1, 2):  # the first time loads what it needs
+        path.write_text(file(size), encoding="utf-8")
+        steps[size] = work(lambda: check_pipeline(path, "large.yml"))
+    assert steps[1] > 1_000
+    assert steps[2] < 2.2 * steps[1]
+
+
+def test_a_template_that_no_builder_can_compile_is_refused(tmp_path):
+    change = add("new", PROMPT_BUILDER, {"template": "{{ " + "x." * 5000 + "y }}"})
+    assert "`new` cannot be built: maximum recursion" in findings(tmp_path, change)[0]
 
 
 def test_a_type_is_allowed_by_a_setting_and_the_note_says_so(tmp_path, monkeypatch):

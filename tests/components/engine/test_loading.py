@@ -3,7 +3,7 @@ import sys
 
 import pytest
 import yaml
-from haystack import AsyncPipeline
+from haystack import AsyncPipeline, component
 
 from shiguan.engine import loading
 from shiguan.engine.loading import describe_mode, list_modes, load_pipeline
@@ -63,6 +63,7 @@ def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
         "inputs": {"query": ["retriever.query", "router.query"], "tenant_id": ["tenant_filter.tenant_id"]},
         "outputs": {"documents": "retriever.documents", "prompt": "prompt_builder.prompt"},
         "explain": {"language": "router.language"},
+        "comment": "tiny: for tests.\nLLM calls per question: 0.",
     }
 
 
@@ -240,6 +241,8 @@ def test_a_mode_whose_extra_is_missing_is_one_sentence_that_names_it(monkeypatch
     monkeypatch.setitem(sys.modules, "haystack_integrations.components.embedders.sentence_transformers", None)
     for module in [name for name in sys.modules if ".embedders.sentence_transformers." in name]:
         monkeypatch.setitem(sys.modules, module, None)
+    for type_ in [type_ for type_ in component.registry if ".embedders.sentence_transformers." in type_]:
+        monkeypatch.delitem(component.registry, type_)
     monkeypatch.setattr(loading, "find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*shiguan\[trans"):
         load_pipeline("elasticsearch_qdrant", "simple")
