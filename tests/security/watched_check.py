@@ -39,10 +39,10 @@ def main(folder):
     # What the checks themselves load at their first file, and what any file may have imported.
     check_pipeline(folder / "warm-up.yml", "warm-up.yml")
     for path in folder.glob("*.yml"):
-        for type_ in re.findall(rb'"type": "([a-z_.]+)\.[A-Z]\w+"', path.read_bytes()):
+        for type_ in re.findall(rb'"type": "([\w.]+)"', path.read_bytes()):
             if refusal(type_.decode()) is None:
-                with suppress(ImportError):
-                    import_module(type_.decode())
+                with suppress(ImportError, ValueError):
+                    import_module(type_.decode().rpartition(".")[0])
     sys.addaudithook(hook)
     for path in sorted(folder.glob("*.yml")):
         watching.append(path.name)

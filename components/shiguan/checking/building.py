@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -91,6 +91,7 @@ class BuiltPipeline:
         """Tell whether a component's `run` takes `filters`; what is not installed is believed to."""
         return self.classes[part.type] is None or "filters" in self._arguments(part, "run")
 
+    @cached_property
     def loops(self) -> list[set[str]]:
         """Find the names of components that can reach one another."""
         return sorted((loop for loop in nx.strongly_connected_components(self.graph) if len(loop) > 1), key=min)
@@ -105,6 +106,8 @@ class BuiltPipeline:
         problem = f"`{shortened(absent[0])}` is not installed here" if absent else ""
         if not code and all(self.classes[part.type] for part in parts):
             try:
+                if whole.type not in component.registry:
+                    raise ConfigurationError(f"`{whole.type}` is no component")
                 with _harmless():
                     spec = {"type": whole.type, "init_parameters": deepcopy(dict(whole.parameters))}
                     return component_from_dict(component.registry[whole.type], spec, whole.name)
@@ -137,13 +140,12 @@ class BuiltPipeline:
             except (ImportError, ConfigurationError) as error:
                 missing = getattr(error, "name", None) or "?"
             else:
-                is_component = part.type in component.registry or len(part.place) > 2
-                if isinstance(found, type) and found.__module__ == path and is_component:
+                if isinstance(found, type) and found.__module__ == path:
                     return found
         ours = path.partition(".")[0] in ("haystack", "shiguan")
         if not missing or (ours and f"{path}.".startswith(f"{missing}.")):
             self.unknown.add(part.type)
-            problem = f"There is no {'class' if len(part.place) > 2 else 'component'} `{shortened(part.type, 160)}`."
+            problem = f"There is no class `{shortened(part.type, 160)}`."
             expected = "Expected the module in which the class is written, and its name."
             self.findings.append(Finding((*part.place, "type"), problem, expected, "Correct the path."))
         return None

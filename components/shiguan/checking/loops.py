@@ -50,7 +50,7 @@ def _overtaken(built: "BuiltPipeline", reader: Component, source: str) -> str | 
     always = built.role(built.definition.components[source]) == "filters"  # nothing but the caller feeds it
     if not always and reader.name not in _waiting_for(built, source, set(built.graph)):
         return f"`{reader.name}` does not wait for `{source}`"
-    loop = next((loop for loop in built.loops() if source in loop), None)
+    loop = next((loop for loop in built.loops if source in loop), None)
     if loop and source not in _waiting_for(built, reader.name, loop):
         return f"`{source}` may begin the next round before `{reader.name}` has run"
     return None
@@ -91,7 +91,7 @@ def check_starvation(built: "BuiltPipeline") -> Iterator[Finding]:
                     "Expected a connection or a declared input.",
                     "Connect it, or remove the component.",
                 )
-    for loop in built.loops():
+    for loop in built.loops:
         if not any(_greedy(built, name) for name in loop):
             yield flaw(
                 ("connections",),

@@ -21,7 +21,7 @@ _CALLABLES = re.compile(
     r"tools|toolset|custom_filters|azure_ad_token_provider|.*(callback|callable|hook|handler|_fn|_func)s?"
     r"|(splitting|tool_parsing|parsing|embedding|tokenizer|filter)_function"
 )
-_EMPTIES = re.compile(r"(recreate|force_recreate|drop|overwrite|delete)(_\w+)?")
+_EMPTIES = re.compile(r"(force_)?(recreate|drop|overwrite|delete|clear|reset|purge|wipe)(_\w+)?")
 _CALLABLE_TYPES = frozenset({"Callable", "StreamingCallbackT", "Tool", "Toolset", "ToolsType"})
 # So are the modules of types.
 _TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})

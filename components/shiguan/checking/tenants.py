@@ -112,7 +112,7 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
     if not edges:
         problem = f"Nothing is connected to `{reader.name}.filters`: it would find every tenant's documents."
         yield Finding(reader.place, problem, _FROM_FILTER, _CARRY)
-    loop = next((loop for loop in built.loops() if reader.name in loop), set[str]())
+    loop = next((loop for loop in built.loops if reader.name in loop), set[str]())
     for edge in edges:
         reason = _unfiltered(built, edge.sender)
         if reason is not None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from copy import deepcopy
 
 import pytest
@@ -101,8 +102,18 @@ FILTERED = [("tenant_filter.filters", "new.filters")]
     ],
     ids=range(9),
 )  # fmt: skip
-def test_a_sound_swap_is_let_through(tmp_path, change):
+def test_a_sound_swap_is_let_through_and_so_is_what_haystack_dumps_of_it(tmp_path, change, monkeypatch):
     assert findings(tmp_path, change) == []
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    data = deepcopy(SOUND)
+    change(data)
+    inputs = data.pop("inputs")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Haystack's own, of experimental components
+        dumped = Pipeline.from_dict({key: data[key] for key in ("components", "connections")}).dumps()
+    path = tmp_path / "dumped.yml"
+    path.write_text(dumped + yaml.safe_dump({"inputs": inputs}), encoding="utf-8")
+    assert [str(finding) for finding in check_pipeline(path, "dumped.yml").findings] == []
 
 
 @pytest.mark.parametrize(
@@ -139,7 +150,7 @@ def test_what_haystack_dumps_is_let_through(tmp_path):
 def test_what_was_loaded_and_dumped_again_may_be_checked_and_loaded_again(tmp_path, mode):
     path = tmp_path / "again.yml"
     path.write_text(load_pipeline("embedded", mode).dumps(), encoding="utf-8")
-    assert [str(finding) for finding in check_pipeline(path, "again.yml").findings] == []
+    assert [str(finding) for finding in check_pipeline(path, "again.yml", promise=True).findings] == []
     assert load_pipeline("embedded", path).metadata["inputs"] == load_pipeline("embedded", mode).metadata["inputs"]
 
 
@@ -197,6 +208,41 @@ def test_twice_as_large_a_file_is_at_most_twice_the_work(tmp_path, file):
 def test_a_template_that_no_builder_can_compile_is_refused(tmp_path):
     change = add("new", PROMPT_BUILDER, {"template": "{{ " + "x." * 5000 + "y }}"})
     assert "`new` cannot be built: maximum recursion" in findings(tmp_path, change)[0]
+
+
+@pytest.mark.parametrize(
+    ("comment", "metadata", "refused"),
+    [
+        ("", {}, True),
+        ("# mine: for me.\n# LLM calls per question:\n", {}, True),
+        ("# mine: for me.\n# LLM calls per question: 1.\n", {}, False),
+        ("# mine: for me.\n\n# LLM calls per question: 1, below a gap.\n", {}, True),
+        ("", {"comment": "mine: for me.\nLLM calls per question: 2"}, False),
+    ],
+)
+def test_a_mode_says_what_a_question_costs(tmp_path, comment, metadata, refused):
+    path = tmp_path / "mine.yml"
+    path.write_text(comment + yaml.safe_dump({**SOUND, "metadata": metadata}), encoding="utf-8")
+    found = [str(finding) for finding in check_pipeline(path, "mine.yml", promise=True).findings]
+    assert [("Add `# LLM calls per question: 0.`" in text) for text in found] == [True] * refused
+    assert check_pipeline(path, "mine.yml").findings == []  # it is no reason not to build it
+
+
+def test_only_what_answers_questions_costs_something(tmp_path):
+    path = tmp_path / "mine.yml"
+    path.write_text(json.dumps({"components": {"a": SOUND["components"]["prompt_builder"]}}), encoding="utf-8")
+    assert check_pipeline(path, "mine.yml", promise=True).findings == []
+
+
+@pytest.mark.parametrize("name", ["_debug"])
+def test_a_name_that_haystack_keeps_for_itself_is_a_finding(tmp_path, name):
+    found = findings(tmp_path, add(name, "haystack.components.joiners.document_joiner.DocumentJoiner"))
+    assert any("reserved" in text for text in found)
+
+
+def test_a_class_that_is_no_component_is_a_finding(tmp_path):
+    found = findings(tmp_path, add("new", "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore"))
+    assert any("InMemoryDocumentStore` is no component" in text for text in found)
 
 
 def test_a_type_is_allowed_by_a_setting_and_the_note_says_so(tmp_path, monkeypatch):
