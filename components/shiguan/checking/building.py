@@ -19,7 +19,7 @@ from haystack.core.component.types import InputSocket, OutputSocket
 from haystack.core.errors import PipelineConnectError
 from haystack.core.serialization import component_from_dict
 
-from shiguan.checking.definition import Component, Connection, Definition, Socket, names_store, written
+from shiguan.checking.definition import Component, Definition, Feed, Socket, as_socket, names_store, written
 from shiguan.checking.parameters import names_code, takes_only_code
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
@@ -61,7 +61,7 @@ class BuiltPipeline:
             except ValueError as error:
                 place = ("components", name)
                 self.findings.append(flaw(place, f"{error}.", "Expected a name of its own.", "Give it another name."))
-        self.unfit = [(edge, why) for edge in definition.connections if (why := self._connect(edge)) is not None]
+        self.unfit = {edge.place: why for edge in definition.connections if (why := self._connect(edge)) is not None}
         self.graph: nx.DiGraph[str] = nx.DiGraph(self.pipeline.graph)
 
     def inputs(self, name: str) -> dict[str, InputSocket]:
@@ -115,15 +115,9 @@ class BuiltPipeline:
                 problem = shortened(str(error).partition("\n")[0].rstrip(". "), 300)
                 here = isinstance(error, ImportError | OSError) or "environment variable" in problem
                 if not (here or "shiguan[" in problem):
+                    text = f"`{whole.name}` cannot be built: {problem}."
                     known = ", ".join(list(self._arguments(whole, "__init__"))[1:]) or "no parameters at all"
-                    code = [
-                        flaw(
-                            whole.place,
-                            f"`{whole.name}` cannot be built: {problem}.",
-                            f"Expected {known}.",
-                            "Correct it.",
-                        )
-                    ]
+                    code = [flaw(whole.place, text, f"Expected {shortened(known, 300)}.", "Correct it.")]
         self.findings += code
         if problem and not code:
             self.notes.append(f"`{whole.name}` was not built, so its parameters and types were not checked: {problem}.")
@@ -154,7 +148,7 @@ class BuiltPipeline:
         known = getattr(self.classes[part.type], method, None)
         return dict(inspect.signature(known).parameters) if known is not None and self.classes[part.type] else {}
 
-    def _connect(self, edge: Connection) -> str | None:
+    def _connect(self, edge: Feed) -> str | None:
         try:
             self.pipeline.connect(written(edge.sender), written(edge.receiver))
         except (PipelineConnectError, ValueError) as error:
@@ -173,13 +167,13 @@ class _StandIn:
                 type_ = Any if isinstance(parameter.annotation, str) else parameter.annotation
                 component.set_input_type(self, key, type_, **default)
         if not said or any(parameter.kind is parameter.VAR_KEYWORD for parameter in said.values()):
-            for _, receiver, _ in definition.feeds:
+            for _, receiver, _ in [*definition.connections, *definition.declared]:
                 if receiver[0] == name and receiver[1] not in said:
                     component.set_input_type(self, receiver[1], Any)
         sent = [edge.sender[1] for edge in definition.connections if edge.sender[0] == name]
         for section in ("outputs", "explain"):
-            targets = (definition.file.content.get(section) or {}).values()
-            sent += [target.partition(".")[2] for target in targets if target.partition(".")[0] == name]
+            targets = map(as_socket, (definition.file.content.get(section) or {}).values())
+            sent += [socket for owner, socket in targets if owner == name]
         component.set_output_types(self, **dict.fromkeys(sent, Any))
 
     def run(self, **kwargs: Any) -> dict[str, Any]:
@@ -238,7 +232,6 @@ def check_building(built: BuiltPipeline) -> Iterator[Finding]:
 
 def check_connections(built: BuiltPipeline) -> Iterator[Finding]:
     """Find connections that cannot be made, and declared inputs and outputs that lead nowhere."""
-    unfit = {id(edge): why for edge, why in built.unfit}
     seen: set[tuple[Socket, Socket]] = set()
     for edge in built.definition.connections:
         missing = [
@@ -246,58 +239,34 @@ def check_connections(built: BuiltPipeline) -> Iterator[Finding]:
             *_missing(built, edge.receiver, (*edge.place, "receiver"), "input"),
         ]
         yield from missing
-        if not missing and id(edge) in unfit:
-            yield _unfit(built, edge, unfit[id(edge)])
+        if not missing and edge.place in built.unfit:
+            yield _unfit(built, edge, built.unfit[edge.place])
         if (edge.sender, edge.receiver) in seen:
-            yield flaw(
-                edge.place,
-                f"The connection to `{written(edge.receiver)}` stands twice.",
-                "Expected each connection once.",
-                "Remove one of them.",
-            )
+            problem = f"The connection to `{written(edge.receiver)}` stands twice."
+            yield flaw(edge.place, problem, "Expected each connection once.", "Remove one of them.")
         seen.add((edge.sender, edge.receiver))
-    for origin, target, place in built.definition.feeds:
-        if len(origin) == 1:
-            yield from _missing(built, target, place, "input")
+    for _, target, place in built.definition.declared:
+        yield from _missing(built, target, place, "input")
     for section in ("outputs", "explain"):
         for name, text in (built.definition.file.content.get(section) or {}).items():
-            component_, _, socket = text.partition(".")
-            yield from _missing(built, (component_, socket), (section, name), "output")
+            yield from _missing(built, as_socket(text), (section, name), "output")
 
 
-def _unfit(built: BuiltPipeline, edge: Connection, why: str) -> Finding:
-    given = built.outputs(edge.sender[0])[edge.sender[1]].type
-    wanted = built.inputs(edge.receiver[0])[edge.receiver[1]].type
+def _unfit(built: BuiltPipeline, edge: Feed, why: str) -> Finding:
+    types = (built.outputs(edge.sender[0])[edge.sender[1]].type, built.inputs(edge.receiver[0])[edge.receiver[1]].type)
     if "do not match" in why:
-        why = (
-            f"`{written(edge.sender)}` gives `{_shown(given)}` and `{written(edge.receiver)}` takes `{_shown(wanted)}`"
-        )
-    return flaw(
-        edge.place,
-        f"{shortened(why.rstrip('.'), 300)}.",
-        "Expected two components whose sockets fit; several values meet in a joiner, and a loop in a `BranchJoiner`.",
-        "Connect another socket, or put a component between them.",
-    )
-
-
-def _shown(type_: Any) -> str:
-    return shortened(re.sub(r"<class '(.*)'>", r"\1", str(type_)).replace("typing.", ""))
+        given, wanted = (re.sub(r"<class '(.*)'>", r"\1", str(type_)).replace("typing.", "") for type_ in types)
+        why = f"`{written(edge.sender)}` gives `{given}` and `{written(edge.receiver)}` takes `{wanted}`"
+    expected = "Expected sockets that fit; several values meet in a joiner, and a loop in a `BranchJoiner`."
+    next_step = "Connect another socket, or put a component between them."
+    return flaw(edge.place, f"{shortened(why.rstrip('.'), 400)}.", expected, next_step)
 
 
 def _missing(built: BuiltPipeline, socket: Socket, place: Place, kind: str) -> Iterator[Finding]:
-    if socket[0] not in built.definition.components:
-        yield flaw(
-            place,
-            f"There is no component `{shortened(socket[0])}`.",
-            f"Expected one of {shortened(', '.join(built.definition.components), 300)}.",
-            "Correct the name, or remove this line.",
-        )
-        return
-    known = built.inputs(socket[0]) if kind == "input" else built.outputs(socket[0])
-    if socket[1] not in known:
-        yield flaw(
-            place,
-            f"`{socket[0]}` has no {kind} `{shortened(socket[1])}`.",
-            f"Expected one of its {kind}s: {shortened(', '.join(known), 300) or 'it has none'}.",
-            "Correct the name.",
-        )
+    name, known = socket[0], built.inputs(socket[0]) if kind == "input" else built.outputs(socket[0])
+    if name not in built.definition.components:
+        expected = f"Expected one of {shortened(', '.join(built.definition.components), 300)}."
+        yield flaw(place, f"There is no component `{name}`.", expected, "Correct the name, or remove this line.")
+    elif socket[1] not in known:
+        expected = f"Expected one of its {kind}s: {shortened(', '.join(known), 300) or 'it has none'}."
+        yield flaw(place, f"`{name}` has no {kind} `{shortened(socket[1])}`.", expected, "Correct the name.")

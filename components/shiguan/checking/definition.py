@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from shiguan.checking.reading import PipelineFile, Place
 
-Socket = tuple[str, str]
-"""A component's name and the name of one of its sockets."""
+Socket = tuple[str, ...]
+"""A component's name and the name of one of its sockets; of a declared input its name alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,8 @@ class Component:
                 yield Component(name, value["type"], parameters if isinstance(parameters, dict) else {}, place)
 
 
-@dataclass(frozen=True)
-class Connection:
-    """One connection."""
+class Feed(NamedTuple):
+    """What goes into a component: from an output of another, or from a declared input, which is a name alone."""
 
     sender: Socket
     receiver: Socket
@@ -60,51 +59,35 @@ class Definition:
         }
 
     @cached_property
-    def connections(self) -> list[Connection]:
+    def connections(self) -> list[Feed]:
         """All connections, in the order of the file."""
-        return [
-            Connection(as_socket(edge["sender"]), as_socket(edge["receiver"]), ("connections", position))
-            for position, edge in enumerate(self.file.content.get("connections") or [])
-        ]
+        edges = enumerate(self.file.content.get("connections") or [])
+        return [Feed(as_socket(edge["sender"]), as_socket(edge["receiver"]), ("connections", i)) for i, edge in edges]
 
     @cached_property
-    def inputs(self) -> dict[str, list[Socket]]:
+    def declared(self) -> list[Feed]:
         """What a caller may pass, and where it goes."""
-        declared = self.file.content.get("inputs") or {}
-        return {name: [as_socket(target) for target in targets] for name, targets in declared.items()}
-
-    @cached_property
-    def feeds(self) -> list[tuple[tuple[str, ...], Socket, Place]]:
-        """What goes into a component, from an output of another or a declared input, which is a name alone."""
-        declared = [
-            ((name,), target, ("inputs", name, position))
-            for name, targets in self.inputs.items()
+        inputs = self.file.content.get("inputs") or {}
+        return [
+            Feed((name,), as_socket(target), ("inputs", name, position))
+            for name, targets in inputs.items()
             for position, target in enumerate(targets)
         ]
-        return [*((edge.sender, edge.receiver, edge.place) for edge in self.connections), *declared]
 
     @cached_property
-    def _edges(self) -> dict[Socket, list[Connection]]:
-        found: dict[Socket, list[Connection]] = {}
-        for edge in self.connections:
-            found.setdefault(edge.receiver, []).append(edge)
+    def _feeds(self) -> dict[Socket, list[Feed]]:
+        found: dict[Socket, list[Feed]] = {}
+        for feed in [*self.connections, *self.declared]:
+            found.setdefault(feed.receiver, []).append(feed)
         return found
 
-    @cached_property
-    def _names(self) -> dict[Socket, dict[str, Place]]:
-        found: dict[Socket, dict[str, Place]] = {}
-        for origin, receiver, place in self.feeds:
-            if len(origin) == 1:
-                found.setdefault(receiver, {}).setdefault(origin[0], place)
-        return found
-
-    def senders(self, receiver: Socket) -> list[Connection]:
+    def senders(self, receiver: Socket) -> list[Feed]:
         """Give the connections that end at an input."""
-        return self._edges.get(receiver, [])
+        return [feed for feed in self._feeds.get(receiver, []) if len(feed.sender) > 1]
 
     def input_names(self, receiver: Socket) -> dict[str, Place]:
         """Give the declared inputs of the pipeline that go to an input of a component, and where they say so."""
-        return self._names.get(receiver, {})
+        return {feed.sender[0]: feed.place for feed in self._feeds.get(receiver, []) if len(feed.sender) == 1}
 
     def count_feeds(self, receiver: Socket) -> int:
         """Count how many connections and declared inputs feed an input."""
@@ -117,7 +100,7 @@ def as_socket(text: str) -> Socket:
     return component, socket
 
 
-def written(socket: tuple[str, ...]) -> str:
+def written(socket: Socket) -> str:
     """Write a socket as it stands in a file."""
     return ".".join(socket)
 

@@ -44,44 +44,40 @@ def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
         for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
             if isinstance(value, dict):
                 for key, inner in value.items():
-                    yield from _parameter((*place, key), key, inner)
+                    if not _names_property((*place, key), inner):
+                        yield from _parameter((*place, key), key, inner)
                 yield from _secret(place, value)
 
 
 def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
+    shown = f"`{shortened(key)}: {shortened(value)}`"
     if key in _SWITCHES and value not in (False, None):
-        yield Finding(
-            place,
-            f"`{key}: {shortened(value)}` {_SWITCHES[key]}.",
-            f"Expected a file without `{key}`.",
-            "Remove it.",
-        )
+        yield Finding(place, f"{shown} {_SWITCHES[key]}.", f"Expected a file without `{key}`.", "Remove it.")
     elif _EMPTIES.fullmatch(key) and value not in (False, None):
         yield Finding(
             place,
-            f"`{key}: {shortened(value)}` empties a store whenever the file is built.",
+            f"{shown} empties a store whenever the file is built.",
             "Expected a file that leaves what is stored as it is.",
             "Remove it; `shiguan stores init` makes what is missing.",
         )
-    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}) and not _names_property(place, value):
+    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}):
         yield names_code(place, key, value)
     elif key in _SECRETS and isinstance(value, str | list):
         yield _open_secret(place)
     elif key in _TYPE_PARAMETERS:
-        for text in value if isinstance(value, list) else [value]:
-            unknown = [word for word in _TYPE_WORD.findall(str(text)) if word not in _PLAIN_TYPES]
-            if unknown:
-                yield Finding(
-                    place,
-                    f"`{key}` names the type `{shortened(unknown[0])}`, whose module would be imported.",
-                    "Expected plain types such as `str`, `list[str]`, `dict[str, typing.Any]` or "
-                    "`list[haystack.dataclasses.ChatMessage]`.",
-                    "Use one of these.",
-                )
+        texts = value if isinstance(value, list) else [value]
+        unknown = [word for text in texts for word in _TYPE_WORD.findall(str(text)) if word not in _PLAIN_TYPES]
+        for word in unknown[:1]:
+            yield Finding(
+                place,
+                f"`{key}` names the type `{shortened(word)}`, whose module would be imported.",
+                "Expected plain types such as `str`, `dict[str, typing.Any]` or `haystack.dataclasses.ChatMessage`.",
+                "Use one of these.",
+            )
     elif key == "filter_policy" and value != "replace":
         yield Finding(
             place,
-            f"`filter_policy: {shortened(value)}` joins a caller's filter with the tenant's, and an OR or a second "
+            f"{shown} joins a caller's filter with the tenant's, and an OR or a second "
             "condition on the same field drops the tenant's.",
             "Expected `replace`, which is the default.",
             "Remove it.",
@@ -154,7 +150,7 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
                 "Expected converters and file routers only where files are put into a library, as in `index.yml`.",
                 "Convert the files with `shiguan ingest`, and take it out here.",
             )
-    for origin, receiver, place in built.definition.feeds:
+    for origin, receiver, place in [*built.definition.connections, *built.definition.declared]:
         target = components.get(receiver[0])
         if target is None:
             continue

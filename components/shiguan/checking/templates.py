@@ -47,7 +47,7 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
     """
     for component in definition.components.values():
         yield from _template_findings(component)
-    for _, receiver, place in definition.feeds:
+    for _, receiver, place in [*definition.declared, *definition.connections]:
         if receiver[1] in _SOCKETS:
             yield Finding(
                 place,

@@ -27,8 +27,7 @@ def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
     """
     for component in built.definition.components.values():
         if built.role(component) == "filters":
-            yield from _tenant(built, component)
-            yield from _fed_by_components(built, component)
+            yield from _tenant(built, component, "filters")
         parts = [part for part in _holders(built, component) if built.role(part) != "writes"]
         if parts:
             yield from _inner(built, component, [part for part in parts if part is not component])
@@ -58,35 +57,30 @@ def _is_store(part: Component) -> bool:
     return named or part.type.startswith(_STORE_PACKAGES) or part.type.endswith("Store")
 
 
-def _tenant(built: "BuiltPipeline", component: Component) -> Iterator[Finding]:
-    """Ask whether the tenant of a component is the caller's."""
-    socket = (component.name, "tenant_id")
-    names = built.definition.input_names(socket)
-    for name, place in names.items():
-        if name != "tenant_id":
+def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterator[Finding]:
+    """Ask whether a component has the tenant from the caller, and no component feeds that or its `others`."""
+    name, kind = component.name, component.type.rpartition(".")[2]
+    names = built.definition.input_names((name, "tenant_id"))
+    for given, place in names.items():
+        if given != "tenant_id":
             yield Finding(
                 place,
-                f"The tenant of `{component.name}` comes from the input `{name}`.",
+                f"The tenant of `{name}` comes from the input `{given}`.",
                 "Expected it from the input `tenant_id`, which a server fills from the caller's key.",
-                f"Declare `tenant_id: [{component.name}.tenant_id]` and remove this one.",
+                f"Declare `tenant_id: [{name}.tenant_id]` and remove this one.",
             )
     if "tenant_id" not in names:
+        problem = f"`{name}` does not get the input `tenant_id`."
         yield Finding(
-            component.place,
-            f"`{component.name}` does not get the input `tenant_id`.",
-            f"Expected `tenant_id: [{component.name}.tenant_id]` below `inputs`.",
-            "Declare it.",
+            component.place, problem, f"Expected `tenant_id: [{name}.tenant_id]` below `inputs`.", "Declare it."
         )
-
-
-def _fed_by_components(built: "BuiltPipeline", component: Component, only: str = "") -> Iterator[Finding]:
     for edge in built.definition.connections:
-        if edge.receiver[0] == component.name and only in ("", edge.receiver[1]):
+        if edge.receiver in ((name, "tenant_id"), (name, others)):
             yield Finding(
                 edge.place,
                 f"`{written(edge.sender)}` feeds `{written(edge.receiver)}`.",
-                f"Expected a `{component.type.rpartition('.')[2]}` that has the tenant, and every filter, from the "
-                "caller: what a component makes up, or may never send, cannot say whose documents these are.",
+                f"Expected a `{kind}` that has the tenant, and every filter, from the caller: what a component makes "
+                "up, or may never send, cannot say whose documents these are.",
                 "Remove the connection; conditions of your own go into the input `filters`.",
             )
 
@@ -209,8 +203,7 @@ def check_tenant_writes(built: "BuiltPipeline") -> Iterator[Finding]:
     """Find ways on which documents could be stored without a tenant, or under another one's name."""
     for component in built.definition.components.values():
         if built.role(component) == "stamps":
-            yield from _tenant(built, component)
-            yield from _fed_by_components(built, component, "tenant_id")
+            yield from _tenant(built, component, "tenant_id")
         if any(built.role(part) == "writes" for part in _holders(built, component)):
             for name, socket in built.inputs(component.name).items():
                 if may_be(socket.type, *_CARRIERS):

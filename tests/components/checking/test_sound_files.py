@@ -68,7 +68,7 @@ FILTERED = [("tenant_filter.filters", "new.filters")]
                     "stop": ["{{", "{%"],
                     "response_format": {
                         "type": "json_schema",
-                        "json_schema": {"schema": {"type": "object", "properties": {"tools": {"type": "array"}, "hook": True}}},
+                        "json_schema": {"schema": {"type": "object", "properties": {"tools": {"type": "array"}, "hook": True, "unsafe": {"type": "boolean"}, "reset": {"type": "boolean"}}}},
                     },
                 },
             },
