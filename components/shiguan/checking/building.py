@@ -50,7 +50,7 @@ class BuiltPipeline:
         self.findings: list[Finding] = []
         self.notes: list[str] = []
         self.classes: dict[str, type | None] = {}
-        self.unknown: set[str] = set()
+        self.absent: dict[str, str] = {}
         self.stand_ins: set[str] = set()
         instances = {one.name: self._built(one) for one in definition.components.values()}
         # What stands in for a component gives anything, which Haystack lets fit nothing.
@@ -102,8 +102,7 @@ class BuiltPipeline:
                 self.classes[part.type] = self._class_of(part)
         parts = [whole, *whole.inner]
         code = [finding for part in parts for finding in _code(part, self._arguments(part, "__init__"))]
-        absent = [part.type for part in parts if self.classes[part.type] is None and part.type not in self.unknown]
-        problem = f"`{shortened(absent[0])}` is not installed here" if absent else ""
+        problem = next((self.absent[part.type] for part in parts if part.type in self.absent), "")
         if not code and all(self.classes[part.type] for part in parts):
             try:
                 if whole.type not in component.registry:
@@ -132,13 +131,14 @@ class BuiltPipeline:
             try:
                 found = getattr(import_module(path), name, None)
             except (ImportError, ConfigurationError) as error:
-                missing = getattr(error, "name", None) or "?"
+                missing, why = getattr(error, "name", None) or "?", shortened(str(error).rstrip("."), 200)
+                self.absent[part.type] = f"`{shortened(name)}` is not installed here ({why})"
             else:
                 if isinstance(found, type) and found.__module__ == path:
                     return found
         ours = path.partition(".")[0] in ("haystack", "shiguan")
         if not missing or (ours and f"{path}.".startswith(f"{missing}.")):
-            self.unknown.add(part.type)
+            self.absent.pop(part.type, None)
             problem = f"There is no class `{shortened(part.type, 160)}`."
             expected = "Expected the module in which the class is written, and its name."
             self.findings.append(Finding((*part.place, "type"), problem, expected, "Correct the path."))

@@ -68,10 +68,9 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
     if found:
         return Report(name, found, content=file.content)
     definition = Definition(file, extensions(allow_types))
-    types = ", ".join(definition.allowed_types)
-    notes = [f"Types below {types} are allowed beyond Shiguan's own list, by `--allow-type` or ${SETTING}."] * bool(
-        types
-    )
+    notes = []
+    if types := ", ".join(definition.allowed_types):
+        notes.append(f"Types below {types} are allowed beyond Shiguan's own list, by `--allow-type` or ${SETTING}.")
     found = _placed(file, definition, TEXT_CHECKS)
     if not found:
         # A file that is refused for its text shall not wait for Haystack.
