@@ -100,6 +100,8 @@ _FOREIGN = [
     "haystack_integrations.components.embedders.jina.document_image_embedder.JinaDocumentImageEmbedder",
     "haystack_integrations.tools.mcp.MCPTool", "haystack_integrations.components.connectors.github.GitHubIssueViewer",
     "haystack_experimental.components.X",
+]  # fmt: skip
+_NO_CLASSES = [
     # Below an allowed package, but no class that is written there.
     "haystack.components.builders.chat_prompt_builder.import_module", "haystack.components.joiners.branch.os.system",
     "shiguan.answer.citation_extractor.Path", "shiguan.retrieval.tenant_filter.TenantFilterX", "shiguan.answer.",
@@ -125,6 +127,8 @@ def _foreign_types() -> Iterator[Hostile]:
 
     for type_ in _FOREIGN:
         yield changed(f"the type {type_}", "allowed_types", lambda data, type_=type_: alone(data, type_))
+    for type_ in _NO_CLASSES:
+        yield changed(f"the type {type_}", "building", lambda data, type_=type_: alone(data, type_))
     for place, change in (("as a store", inside), ("without parameters", bare), ("deep inside", deep)):
         for type_ in ("os.system", f"{CANARY}.Canary", "haystack.components.agents.agent.Agent"):
             yield changed(f"the type {type_} {place}", "allowed_types", lambda d, c=change, t=type_: c(d, t))
@@ -187,9 +191,11 @@ def _code_in_parameters() -> Iterator[Hostile]:
         ("no variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": None}}),
         ("a store that empties itself", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"recreate_index": True}}}),
         ("a store that drops its table", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"recreate_table": "yes"}}}),
+        ("a store that is cleared", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"clear_index": 1}}}),
+        ("a store that is dropped", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"drop_old": True}}}),
+        ("a store that is reset", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"reset": True}}}),
         ("a callback named like a property of a schema", generator, {"properties": {"streaming_callback": f"{CANARY}.run"}}),
         ("a callback in a schema's place", generator, {"generation_kwargs": {"properties": {"hook": f"{CANARY}.run"}}}),
-        ("an unknown parameter", "shiguan.retrieval.tenant_filter.TenantFilter", {"tenant_id": "theirs"}),
         ("merged filters", "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever", {"filter_policy": "merge"}),
     ]  # fmt: skip
     for name, type_, parameters in cases:
@@ -429,7 +435,9 @@ def _sockets() -> Iterator[Hostile]:
         ("an unknown mode", {"prompt": "simple", "mode": "nosuch"}),
     ):
         spec = {"type": builder, "init_parameters": parameters}
-        yield changed(name, "known_prompts", lambda d, s=spec: d["components"].update(evil=s))
+        yield changed(name, "building", lambda d, s=spec: d["components"].update(evil=s))
+    unknown = {"type": "shiguan.retrieval.tenant_filter.TenantFilter", "init_parameters": {"tenant_id": "theirs"}}
+    yield changed("an unknown parameter", "building", lambda d: d["components"].update(evil=unknown))
 
 
 def added(

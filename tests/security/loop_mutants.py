@@ -69,7 +69,7 @@ def loop_mutants(  # noqa: C901 - a list of cuts
     for one in readers:
         yield f"{one} takes filters that are carried beside", lambda d, one=one: carried_beside(d, [one]), False
     yield "a caller may pass a state to the joiner", lambda d: d["inputs"].update(state=[f"{joiner}.value"]), False
-    made = {"type": ADAPTER, "init_parameters": {"template": "{{ state }}", "output_type": "dict"}}
+    made = {"type": ADAPTER, "init_parameters": {"template": "{{ state }}", "output_type": "dict[str, typing.Any]"}}
     for sender, receiver in (
         (f"{starter}.state", f"{joiner}.value"),
         (f"{joiner}.value", f"{reader}.state"),

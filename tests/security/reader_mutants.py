@@ -52,7 +52,7 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
         lambda d: instead(
             d,
             "made",
-            {"type": ADAPTER, "init_parameters": {"template": "{{ filters }}", "output_type": "dict"}},
+            {"type": ADAPTER, "init_parameters": {"template": "{{ filters }}", "output_type": "dict[str, typing.Any]"}},
             "output",
             filters=["made.filters"],
         ),

@@ -79,7 +79,6 @@ def test_each_error_says_what_is_wrong_what_was_expected_and_what_to_do(results)
 
 def test_nothing_is_imported_run_written_or_sent_meanwhile(results, canary):
     assert {name: result["did"] for name, result in results["files"].items() if result["did"]} == {}
-    assert results["loaded"] == []
     assert not (canary / "sung").exists()
 
 

@@ -1,6 +1,6 @@
 """
-Decides whether a pipeline file may be built, by reading it: nothing that a file names is imported here.
+Decides whether a pipeline file may be built and run: by its text first, then by the graph that Haystack makes of it.
 
-`reading` turns a file into data, `definition` into components and connections, the other files hold the rules, and
-`pipeline_check` runs them all. `load_pipeline` and `shiguan check` ask the same question and get the same answer.
+`reading` turns a file into data and `definition` into components; the others hold the rules, `building` what Haystack
+says, and `pipeline_check` runs them all. `load_pipeline` and `shiguan check` ask the same function.
 """

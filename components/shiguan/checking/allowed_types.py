@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from shiguan.checking.definition import Component, Definition, inner_components
+from shiguan.checking.definition import Definition
 from shiguan.checking.reading import Finding, shortened
 
 ALLOWED_TYPES = (
@@ -84,28 +84,14 @@ def check_allowed_types(definition: Definition) -> Iterator[Finding]:
 
     Haystack imports whatever stands as `type`, which runs the module's code, and has no list of its own.
     """
-    for component in definition.components.values():
-        yield from _type_findings(component, definition.allowed_types)
-        for inner in inner_components(component):
-            yield from _type_findings(inner, definition.allowed_types)
-
-
-def _type_findings(component: Component, allowed: tuple[str, ...]) -> Iterator[Finding]:
-    place, type_ = (*component.place, "type"), shortened(component.type, 160)
-    reason = refusal(component.type, allowed)
-    if reason is not None:
-        yield Finding(
-            place,
-            f"The type `{type_}` is not allowed: {reason}.",
-            "Expected a class of Shiguan's stages, of Haystack's builders, classifiers, converters, embedders, "
-            "generators, joiners, preprocessors, rankers, retrievers, routers or writers, or a store; docs/security.md "
-            "has the list.",
-            f"Use one of these. If you trust this one, allow it with `--allow-type` or ${SETTING}.",
-        )
-    elif component.signature.state == "unknown":
-        yield Finding(
-            place,
-            f"There is no class `{type_}`.",
-            "Expected the module in which the class is written, and its name.",
-            "Correct the path.",
-        )
+    for part in [part for component in definition.components.values() for part in (component, *component.inner)]:
+        reason = refusal(part.type, definition.allowed_types)
+        if reason is not None:
+            yield Finding(
+                (*part.place, "type"),
+                f"The type `{shortened(part.type, 160)}` is not allowed: {reason}.",
+                "Expected a class of Shiguan's stages, of Haystack's builders, classifiers, converters, embedders, "
+                "generators, joiners, preprocessors, rankers, retrievers, routers or writers, or a store; "
+                "docs/security.md has the list.",
+                f"Use one of these. If you trust this one, allow it with `--allow-type` or ${SETTING}.",
+            )

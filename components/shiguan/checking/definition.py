@@ -1,23 +1,18 @@
-"""A pipeline file as components and connections, the way the checks look at it."""
+"""A pipeline file as components, connections and declared inputs, the way the rules look at it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import networkx as nx
+from typing import Any, NamedTuple
 
 from shiguan.checking.reading import PipelineFile, Place
-from shiguan.checking.signatures import Signature, read_signature
 
-Socket = tuple[str, str]
-"""A component's name and the name of one of its sockets."""
-
-
-_HAYSTACK_ROLES = {"haystack.components.writers.document_writer.DocumentWriter": "writes"}
+Socket = tuple[str, ...]
+"""A component's name and the name of one of its sockets; of a declared input its name alone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Component:
     """One component of a pipeline, or one that stands inside another."""
 
@@ -26,20 +21,22 @@ class Component:
     parameters: Mapping[str, Any]
     place: Place
 
-    @property
-    def signature(self) -> Signature:
-        """What its class takes and gives, as far as its source tells."""
-        return read_signature(self.type)
+    @cached_property
+    def inner(self) -> "list[Component]":
+        """What it is built with: everything among its parameters that has a class for a type."""
+        return list(self._inner())
 
-    @property
-    def role(self) -> str:
-        """What its class says of itself about the tenant; Haystack's own say nothing."""
-        return self.signature.role or _HAYSTACK_ROLES.get(self.type, "")
+    def _inner(self) -> "Iterator[Component]":
+        for place, value in nodes(dict(self.parameters), (*self.place, "init_parameters")):
+            # Haystack takes a `type` with a dot for a class and imports it.
+            if isinstance(value, dict) and isinstance(value.get("type"), str) and "." in value["type"]:
+                name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
+                parameters = value.get("init_parameters")
+                yield Component(name, value["type"], parameters if isinstance(parameters, dict) else {}, place)
 
 
-@dataclass(frozen=True)
-class Connection:
-    """One connection."""
+class Feed(NamedTuple):
+    """What goes into a component: from an output of another, or from a declared input, which is a name alone."""
 
     sender: Socket
     receiver: Socket
@@ -62,64 +59,50 @@ class Definition:
         }
 
     @cached_property
-    def connections(self) -> list[Connection]:
+    def connections(self) -> list[Feed]:
         """All connections, in the order of the file."""
+        edges = enumerate(self.file.content.get("connections") or [])
+        return [Feed(as_socket(edge["sender"]), as_socket(edge["receiver"]), ("connections", i)) for i, edge in edges]
+
+    @cached_property
+    def declared(self) -> list[Feed]:
+        """What a caller may pass, and where it goes."""
+        inputs = self.file.content.get("inputs") or {}
         return [
-            Connection(as_socket(edge["sender"]), as_socket(edge["receiver"]), ("connections", position))
-            for position, edge in enumerate(self.file.content.get("connections") or [])
+            Feed((name,), as_socket(target), ("inputs", name, position))
+            for name, targets in inputs.items()
+            for position, target in enumerate(targets)
         ]
 
     @cached_property
-    def inputs(self) -> dict[str, list[Socket]]:
-        """What a caller may pass, and where it goes."""
-        declared = self.file.content.get("inputs") or {}
-        return {name: [as_socket(target) for target in targets] for name, targets in declared.items()}
-
-    @cached_property
-    def graph(self) -> "nx.DiGraph[str]":
-        """The components, and which of them hand something to which."""
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.components)
-        edges = ((edge.sender[0], edge.receiver[0]) for edge in self.connections)
-        graph.add_edges_from(edge for edge in edges if set(edge) <= self.components.keys())
-        return graph
-
-    @cached_property
-    def _edges(self) -> dict[Socket, list[Connection]]:
-        found: dict[Socket, list[Connection]] = {}
-        for edge in self.connections:
-            found.setdefault(edge.receiver, []).append(edge)
+    def _feeds(self) -> dict[Socket, list[Feed]]:
+        found: dict[Socket, list[Feed]] = {}
+        for feed in [*self.connections, *self.declared]:
+            found.setdefault(feed.receiver, []).append(feed)
         return found
 
-    @cached_property
-    def _names(self) -> dict[Socket, list[str]]:
-        found: dict[Socket, list[str]] = {}
-        for name, targets in self.inputs.items():
-            for target in dict.fromkeys(targets):
-                found.setdefault(target, []).append(name)
-        return found
-
-    def senders(self, receiver: Socket) -> list[Connection]:
+    def senders(self, receiver: Socket) -> list[Feed]:
         """Give the connections that end at an input."""
-        return self._edges.get(receiver, [])
+        return [feed for feed in self._feeds.get(receiver, []) if len(feed.sender) > 1]
 
-    def input_names(self, receiver: Socket) -> list[str]:
-        """Give the names of the declared inputs of the pipeline that go to an input of a component."""
-        return self._names.get(receiver, [])
+    def input_names(self, receiver: Socket) -> dict[str, Place]:
+        """Give the declared inputs of the pipeline that go to an input of a component, and where they say so."""
+        return {feed.sender[0]: feed.place for feed in self._feeds.get(receiver, []) if len(feed.sender) == 1}
 
-    def feeds(self, receiver: Socket) -> int:
+    def count_feeds(self, receiver: Socket) -> int:
         """Count how many connections and declared inputs feed an input."""
         return len(self.senders(receiver)) + len(self.input_names(receiver))
-
-    def input_place(self, name: str, receiver: Socket) -> Place:
-        """Tell where a declared input names a component's input."""
-        return ("inputs", name, self.inputs[name].index(receiver))
 
 
 def as_socket(text: str) -> Socket:
     """Read `component.socket`; a socket's own name may have dots, as a file type has."""
     component, _, socket = text.partition(".")
     return component, socket
+
+
+def written(socket: Socket) -> str:
+    """Write a socket as it stands in a file."""
+    return ".".join(socket)
 
 
 def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -133,15 +116,17 @@ def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
             yield from nodes(inner, (*place, position))
 
 
-def inner_components(component: Component) -> Iterator[Component]:
-    """Find what a component is built with: everything among its parameters that has a class for a type."""
-    for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
-        if isinstance(value, dict) and is_class_path(value.get("type")):
-            name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
-            parameters = value.get("init_parameters")
-            yield Component(name, value["type"], parameters if isinstance(parameters, dict) else {}, place)
+def words_of(type_: Any) -> set[str]:
+    """Give the names in a type, such as `list`, `Document` and `None`."""
+    return set(re.findall(r"\w+", str(type_))) - {"class", "typing"}
 
 
-def is_class_path(value: Any) -> bool:
-    """Tell whether Haystack would take a `type` for a class and import it."""
-    return isinstance(value, str) and "." in value
+def may_be(type_: Any, *names: str) -> bool:
+    """Tell whether a type may stand for one of some classes: it names one, or is `Any`."""
+    words = words_of(type_)
+    return words == {"Any"} or bool(words & set(names))
+
+
+def names_store(key: str | int) -> bool:
+    """Tell whether a parameter is called as one that takes a document store."""
+    return str(key) == "store" or str(key).endswith("_store")

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shiguan.checking.definition import Component, Definition, Socket, inner_components, nodes
-from shiguan.checking.reading import Finding, Place, flaw, shortened
-from shiguan.checking.signatures import mentions
-from shiguan.checking.sockets import sockets_of
+from shiguan.checking.definition import Component, Definition, nodes, words_of, written
+from shiguan.checking.reading import Finding, Place, shortened
+
+if TYPE_CHECKING:
+    from shiguan.checking.building import BuiltPipeline
 
 _SWITCHES = {
     "unsafe": "lets a template run code",
@@ -20,8 +21,8 @@ _CALLABLES = re.compile(
     r"tools|toolset|custom_filters|azure_ad_token_provider|.*(callback|callable|hook|handler|_fn|_func)s?"
     r"|(splitting|tool_parsing|parsing|embedding|tokenizer|filter)_function"
 )
-_EMPTIES = re.compile(r"(recreate|force_recreate|drop|overwrite|delete)(_\w+)?")
-_CALLABLE_TYPES = ("Callable", "StreamingCallbackT", "Tool", "Toolset", "ToolsType")
+_EMPTIES = re.compile(r"(force_)?(recreate|drop|overwrite|delete|clear|reset|purge|wipe)(_\w+)?")
+_CALLABLE_TYPES = frozenset({"Callable", "StreamingCallbackT", "Tool", "Toolset", "ToolsType"})
 # So are the modules of types.
 _TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})
 _TYPE_WORD = re.compile(r"[\w.]+")
@@ -43,46 +44,40 @@ def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
         for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
             if isinstance(value, dict):
                 for key, inner in value.items():
-                    yield from _parameter((*place, key), key, inner)
+                    if not _names_property((*place, key), inner):
+                        yield from _parameter((*place, key), key, inner)
                 yield from _secret(place, value)
-        for one in (component, *inner_components(component)):
-            yield from _by_signature(one)
 
 
 def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
+    shown = f"`{shortened(key)}: {shortened(value)}`"
     if key in _SWITCHES and value not in (False, None):
-        yield Finding(
-            place,
-            f"`{key}: {shortened(value)}` {_SWITCHES[key]}.",
-            f"Expected a file without `{key}`.",
-            "Remove it.",
-        )
+        yield Finding(place, f"{shown} {_SWITCHES[key]}.", f"Expected a file without `{key}`.", "Remove it.")
     elif _EMPTIES.fullmatch(key) and value not in (False, None):
         yield Finding(
             place,
-            f"`{key}: {shortened(value)}` empties a store whenever the file is built.",
+            f"{shown} empties a store whenever the file is built.",
             "Expected a file that leaves what is stored as it is.",
             "Remove it; `shiguan stores init` makes what is missing.",
         )
-    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}) and not _names_property(place, value):
-        yield _callable(place, key, value)
+    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}):
+        yield names_code(place, key, value)
     elif key in _SECRETS and isinstance(value, str | list):
         yield _open_secret(place)
     elif key in _TYPE_PARAMETERS:
-        for text in value if isinstance(value, list) else [value]:
-            unknown = [word for word in _TYPE_WORD.findall(str(text)) if word not in _PLAIN_TYPES]
-            if unknown:
-                yield Finding(
-                    place,
-                    f"`{key}` names the type `{shortened(unknown[0])}`, whose module would be imported.",
-                    "Expected plain types such as `str`, `list[str]`, `dict[str, typing.Any]` or "
-                    "`list[haystack.dataclasses.ChatMessage]`.",
-                    "Use one of these.",
-                )
+        texts = value if isinstance(value, list) else [value]
+        unknown = [word for text in texts for word in _TYPE_WORD.findall(str(text)) if word not in _PLAIN_TYPES]
+        for word in unknown[:1]:
+            yield Finding(
+                place,
+                f"`{key}` names the type `{shortened(word)}`, whose module would be imported.",
+                "Expected plain types such as `str`, `dict[str, typing.Any]` or `haystack.dataclasses.ChatMessage`.",
+                "Use one of these.",
+            )
     elif key == "filter_policy" and value != "replace":
         yield Finding(
             place,
-            f"`filter_policy: {shortened(value)}` joins a caller's filter with the tenant's, and an OR or a second "
+            f"{shown} joins a caller's filter with the tenant's, and an OR or a second "
             "condition on the same field drops the tenant's.",
             "Expected `replace`, which is the default.",
             "Remove it.",
@@ -94,31 +89,14 @@ def _names_property(place: Place, value: Any) -> bool:
     return place[-2] == "properties" and "generation_kwargs" in place and isinstance(value, dict | bool)
 
 
-def _by_signature(component: Component) -> Iterator[Finding]:
-    signature = component.signature
-    if signature.state != "read":
-        return
-    place = (*component.place, "init_parameters")
-    for name, value in component.parameters.items():
-        known = signature.parameters.get(name)
-        if known is None and not signature.open_parameters:
-            yield flaw(
-                (*place, name),
-                f"`{component.type.rpartition('.')[2]}` has no parameter `{shortened(name)}`.",
-                f"Expected {', '.join(signature.parameters) or 'no parameters at all'}.",
-                "Correct the name, or remove it.",
-            )
-        elif known is not None and isinstance(value, str) and _takes_only_code(name, known.annotation):
-            yield _callable((*place, name), name, value)
+def takes_only_code(name: str, annotation: Any) -> bool:
+    """Tell whether a text for a parameter could only be the path of something to call."""
+    words = words_of(annotation)
+    return bool(words & _CALLABLE_TYPES) and not words & {"str", "Any"} and not _CALLABLES.fullmatch(name)
 
 
-def _takes_only_code(name: str, annotation: str) -> bool:
-    if not annotation or _CALLABLES.fullmatch(name):
-        return False
-    return mentions(annotation, *_CALLABLE_TYPES) and not mentions(annotation, "str", "Any")
-
-
-def _callable(place: Place, key: str, value: Any) -> Finding:
+def names_code(place: Place, key: str, value: Any) -> Finding:
+    """Find a text that would be imported and called."""
     return Finding(
         place,
         f"`{shortened(key)}: {shortened(value)}` names code to be imported and called.",
@@ -156,17 +134,15 @@ _FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
 _PARAMETERS = re.compile(
     r"(.*_)?(urls?|hosts?|headers)|.*_kwargs|api_key|model|tools|toolset|streaming_callback|index|policy"
 )
-_PATH = re.compile(r"\b(Path|PathLike)\b")
-_FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
-_ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
 
 
-def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
+def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
     """Find inputs that open files or change what a component is, and that anybody but the ingest can reach."""
+    components = built.definition.components
     # Nothing else can read a library, so a file without one answers from nothing.
-    answers = any(component.role == "filters" for component in definition.components.values())
-    for component in definition.components.values():
-        if answers and _opens_files(component):
+    answers = any(built.role(component) == "filters" for component in components.values())
+    for component in components.values():
+        if answers and any(_takes_files(built, component, name) for name in built.inputs(component.name)):
             yield Finding(
                 component.place,
                 f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would be "
@@ -174,54 +150,38 @@ def check_reachable_parameters(definition: Definition) -> Iterator[Finding]:
                 "Expected converters and file routers only where files are put into a library, as in `index.yml`.",
                 "Convert the files with `shiguan ingest`, and take it out here.",
             )
-    for receiver, place, origin in _feeds(definition):
-        target = definition.components.get(receiver[0])
+    for origin, receiver, place in [*built.definition.connections, *built.definition.declared]:
+        target = components.get(receiver[0])
         if target is None:
             continue
         if _PARAMETERS.fullmatch(receiver[1]):
             yield Finding(
                 place,
-                f"`{'.'.join(origin)}` sets `{'.'.join(receiver)}` while the pipeline runs.",
+                f"`{written(origin)}` sets `{written(receiver)}` while the pipeline runs.",
                 "Expected addresses and parameters in the file alone, where nothing asked or answered can reach them.",
                 "Write the value below `init_parameters`, and remove this.",
             )
-        elif _takes_files(target, receiver[1]) and not _is_source(definition, origin):
+        elif _takes_files(built, target, receiver[1]) and not _is_source(built, origin):
             yield Finding(
                 place,
-                f"`{'.'.join(origin)}` says which files `{target.name}` opens.",
+                f"`{written(origin)}` says which files `{target.name}` opens.",
                 "Expected the declared input `sources`, directly or through `SourceInspector` and `FileTypeRouter`.",
                 "Connect it so.",
             )
 
 
-def _feeds(definition: Definition) -> Iterator[tuple[Socket, Place, tuple[str, ...]]]:
-    for edge in definition.connections:
-        yield edge.receiver, edge.place, edge.sender
-    for name, targets in definition.inputs.items():
-        for position, target in enumerate(targets):
-            yield target, ("inputs", name, position), (name,)
+def _takes_files(built: "BuiltPipeline", component: Component, name: str) -> bool:
+    known = built.inputs(component.name).get(name)
+    words = words_of(known.type) if known is not None else set()
+    if words == {"Any"} and component.name in built.stand_ins:  # nobody knows what it is
+        return bool(_FILES.fullmatch(name))
+    return bool(words & {"Path", "PathLike"}) or (bool(_FILES.fullmatch(name)) and "str" in words)
 
 
-def _opens_files(component: Component) -> bool:
-    return any(_takes_files(component, name) for name in ("sources", *sockets_of(component).inputs))
-
-
-def _takes_files(component: Component, name: str) -> bool:
-    if component.type == _ADAPTER:
-        return False
-    sockets = sockets_of(component)
-    known = sockets.inputs.get(name)
-    if known is None:
-        # A class that cannot be read, or one that is made of others.
-        return ".converters." in component.type and sockets.open_inputs and bool(_FILES.fullmatch(name))
-    return bool(_PATH.search(known.annotation)) or (bool(_FILES.fullmatch(name)) and "str" in known.annotation)
-
-
-def _is_source(definition: Definition, origin: tuple[str, ...]) -> bool:
+def _is_source(built: "BuiltPipeline", origin: tuple[str, ...]) -> bool:
     """Whether it is the input `sources`, or what a component makes of it, whose own input is asked the same."""
     if len(origin) == 1:
         return origin == ("sources",)
-    sender = definition.components.get(origin[0])
-    if sender is None:
-        return False
-    return sender.type == _FILE_ROUTER or (sender.type.startswith("shiguan.ingest.") and origin[1] == "sources")
+    sender = built.definition.components.get(origin[0])
+    role = built.role(sender) if sender else ""
+    return role == "sorts" or (role == "inspects" and origin[1] == "sources")

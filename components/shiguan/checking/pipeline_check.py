@@ -1,32 +1,26 @@
 """Asks every check about a file and gathers what they find."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from shiguan.checking.allowed_types import SETTING, check_allowed_types, extensions
-from shiguan.checking.definition import Definition, inner_components
+from shiguan.checking.definition import Definition
 from shiguan.checking.loops import check_starvation
 from shiguan.checking.parameters import check_code_in_parameters, check_reachable_parameters
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, read_pipeline_file
-from shiguan.checking.structure import check_connections, check_structure
-from shiguan.checking.templates import check_known_prompts, check_templates
+from shiguan.checking.structure import check_promise, check_structure
+from shiguan.checking.templates import check_templates
 from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 
-CHECKS = (
-    check_allowed_types,
-    check_code_in_parameters,
-    check_templates,
-    check_known_prompts,
-    check_connections,
-    check_starvation,
-    check_reachable_parameters,
-    check_tenant_reads,
-    check_tenant_writes,
-)
+TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_templates)
+"""What must hold before anything is built."""
+
+GRAPH_CHECKS = (check_starvation, check_reachable_parameters, check_tenant_reads, check_tenant_writes)
+"""What must hold for the pipeline that Haystack builds."""
 
 _UNSAFE_HAYSTACK = "HAYSTACK_UNSAFE_DESERIALIZATION"
 
@@ -62,36 +56,51 @@ class Report:
         }
 
 
-def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None) -> Report:
-    """Decide whether a pipeline file may be built, without building or importing anything of it."""
+def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None, promise: bool = False) -> Report:
+    """Decide whether a file may be built, by its text, then by what Haystack makes of it; and what a mode promises."""
     refuse_unsafe_environment()
     try:
         file = read_pipeline_file(path, name)
     except UnreadableFile as unreadable:
         return Report(name, [replace(finding, check="reading") for finding in unreadable.findings])
     _unpack_metadata(file.content)
-    shape = [_placed(file, finding, "structure") for finding in check_structure(file.content)]
-    if shape:
-        return Report(name, shape, content=file.content)
+    found = _placed(file, file.content, [check_structure])
+    if found:
+        return Report(name, found, content=file.content)
     definition = Definition(file, extensions(allow_types))
-    findings = [
-        _placed(file, finding, check.__name__.removeprefix("check_"))
-        for check in CHECKS
-        for finding in check(definition)
-    ]
+    notes = []
+    if types := ", ".join(definition.allowed_types):
+        notes.append(f"Types below {types} are allowed beyond Shiguan's own list, by `--allow-type` or ${SETTING}.")
+    found = _placed(file, definition, TEXT_CHECKS)
+    if not found:
+        # A file that is refused for its text shall not wait for Haystack.
+        from shiguan.checking.building import BuiltPipeline, check_building, check_connections  # noqa: PLC0415
+
+        built = BuiltPipeline(definition)
+        notes += built.notes
+        found = _placed(file, built, (check_building, check_connections, *GRAPH_CHECKS))
+    if promise:
+        found += _placed(file, file, [check_promise])
     # A store behind an anchor stands in several places and is wrong once.
-    once = {(finding.line, finding.problem): finding for finding in reversed(findings)}
+    once = {(finding.line, finding.problem): finding for finding in reversed(found)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)
-    return Report(name, ordered, list(dict.fromkeys(_notes(definition))), file.content, definition.allowed_types)
+    return Report(name, ordered, notes, file.content, definition.allowed_types)
+
+
+def _placed(file: PipelineFile, subject: Any, checks: Iterable[Callable[[Any], Iterable[Finding]]]) -> list[Finding]:
+    return [
+        replace(finding, check=check.__name__.removeprefix("check_"), line=finding.line or file.line(finding.place))
+        for check in checks
+        for finding in check(subject)
+    ]
 
 
 def _unpack_metadata(content: dict[str, Any]) -> None:
     """Put back in its place what `load_pipeline` keeps in the metadata, where Haystack's `dumps` writes it."""
     metadata = content.get("metadata")
-    if isinstance(metadata, dict):
-        for section in ("inputs", "outputs", "explain"):
-            if section in metadata:
-                content.setdefault(section, metadata[section])
+    for section in ("inputs", "outputs", "explain"):
+        if isinstance(metadata, dict) and section in metadata:
+            content.setdefault(section, metadata[section])
 
 
 def refuse_unsafe_environment() -> None:
@@ -101,19 +110,3 @@ def refuse_unsafe_environment() -> None:
             f"{_UNSAFE_HAYSTACK} is set to `{os.environ[_UNSAFE_HAYSTACK]}`, which lets a pipeline file load any code. "
             "Expected an environment without it. Unset it and try again."
         )
-
-
-def _placed(file: PipelineFile, finding: Finding, check: str) -> Finding:
-    return replace(finding, check=check, line=finding.line if finding.line is not None else file.line(finding.place))
-
-
-def _notes(definition: Definition) -> Iterator[str]:
-    if definition.allowed_types:
-        yield (
-            f"Types below {', '.join(definition.allowed_types)} are allowed beyond Shiguan's own list, by "
-            f"`--allow-type` or ${SETTING}."
-        )
-    for component in definition.components.values():
-        for one in (component, *inner_components(component)):
-            if one.signature.state == "absent":
-                yield f"`{one.type}` is not installed here, so that its parameters and sockets were not checked."

@@ -1,7 +1,8 @@
 """Reads a pipeline file as data: bounded, without tags, with the line of every value; and what a finding is."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ import yaml
 
 Place = tuple[str | int, ...]
 """The keys and list positions that lead to a value in a file."""
+
+Pair = tuple[yaml.Node, yaml.Node]
+"""A key and its value."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Finding:
     @property
     def where(self) -> str:
         """The place as a person reads it, such as `components.retriever.type`; empty for the file as a whole."""
-        return place_text(self.place)
+        steps = (f"[{step}]" if isinstance(step, int) else f".{shortened(step)}" for step in self.place)
+        return "".join(steps).removeprefix(".")
 
     def __str__(self) -> str:
         line = f"line {self.line}" if self.line is not None else ""
@@ -43,17 +48,6 @@ class Finding:
 def flaw(place: Place, problem: str, expected: str, next_step: str, line: int | None = None) -> Finding:
     """Find something that is wrong and harms nobody."""
     return Finding(place, problem, expected, next_step, line=line, unsafe=False)
-
-
-def place_text(place: Place) -> str:
-    """Write a place as a person reads it."""
-    text = ""
-    for step in place:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            text += ("." if text else "") + shortened(step)
-    return text
 
 
 def shortened(value: object, most: int = 80) -> str:
@@ -95,18 +89,20 @@ class PipelineFile:
 
     name: str
     content: dict[str, Any]
+    comment: str
+    keys: dict[int, dict[str | int, Pair]]
     root: yaml.Node
 
     def line(self, place: Place) -> int | None:
         """Find the line on which a value stands."""
         node, found = self.root, None
         for step in place:
-            inner = _below(node, step)
-            if inner is None:
+            below = self.keys.get(id(node), {})
+            if step not in below:
                 break
-            node = inner[1]
             # An aliased value stands elsewhere; its key tells where it is used.
-            found = inner[0].start_mark.line + 1
+            key, node = below[step]
+            found = key.start_mark.line + 1
         return found
 
 
@@ -118,23 +114,32 @@ def read_pipeline_file(path: Path, name: str) -> PipelineFile:
         loader = _Loader(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            raise _no_pipeline("It is empty." if root is None else "It is no mapping of names.")
+            problem = "It is empty." if root is None else "It is no mapping of names."
+            expected = "Expected `components`, `connections`, `inputs` and `outputs`."
+            raise _refused(f"The file is no pipeline. {problem}", expected, "Start from a file of pipelines/.", flaw)
         if _expanded_size(root, {}) > MAX_NODES:
-            raise _refused_file(
+            raise _refused(
                 f"The file grows beyond {MAX_NODES:,} nodes when its anchors are written out.",
                 "Expected anchors that stand for one store or one model each.",
                 "Remove anchors that contain other anchors over and over.",
             )
-        wrong_keys = list(_wrong_keys(root))
-        if wrong_keys:
-            raise UnreadableFile(*wrong_keys)
+        wrong: list[Finding] = []
+        keys = _keys_below(root, wrong)
+        if wrong:
+            raise UnreadableFile(*wrong)
         content = loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _invalid(error.problem or error.context or "", mark.line + 1 if mark else None) from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise _invalid(str(error)) from error
-    return PipelineFile(name, content, root)
+    return PipelineFile(name, content, opening_comment(text), keys, root)
+
+
+def opening_comment(text: str) -> str:
+    """Give the comment that opens a file: what a mode is for, what it costs, what it needs."""
+    lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
+    return "\n".join(line.lstrip("# ").rstrip() for line in lines)
 
 
 def _text(path: Path) -> str:
@@ -142,27 +147,17 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise _refused_file(
-            f"The file cannot be read: {error.strerror or error}.",
-            "Expected the path of a YAML file.",
-            "Check the path and its permissions.",
-            unsafe=False,
+        problem = f"The file cannot be read: {error.strerror or error}."
+        raise _refused(
+            problem, "Expected the path of a YAML file.", "Check the path and its permissions.", flaw
         ) from error
     if len(data) > MAX_BYTES:
-        raise _refused_file(
-            f"The file has more than {MAX_BYTES:,} bytes.",
-            "A pipeline file has a few thousand.",
-            "Check that this is the file you mean.",
-        )
+        raise _flood(f"more than {MAX_BYTES:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _refused_file(
-            f"The file is not valid YAML: byte {error.start} is no UTF-8.",
-            "Expected text in UTF-8.",
-            "Save the file as UTF-8.",
-            unsafe=False,
-        ) from error
+        problem = f"The file is not valid YAML: byte {error.start} is no UTF-8."
+        raise _refused(problem, "Expected text in UTF-8.", "Save the file as UTF-8.", flaw) from error
 
 
 def _check_events(text: str) -> None:
@@ -170,14 +165,10 @@ def _check_events(text: str) -> None:
     depth = documents = 0
     for count, event in enumerate(yaml.parse(text, Loader=_Loader), start=1):
         line = event.start_mark.line + 1 if event.start_mark else 0
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        documents += isinstance(event, yaml.DocumentStartEvent)
         if count > MAX_EVENTS:
             raise _flood(f"more than {MAX_EVENTS:,} values and keys", line)
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
         if depth > MAX_DEPTH:
             raise _flood(f"more than {MAX_DEPTH} levels", line)
         if documents > 1:
@@ -185,45 +176,33 @@ def _check_events(text: str) -> None:
         tag = getattr(event, "tag", None)
         is_tuple = tag == _TUPLE and isinstance(event, yaml.SequenceStartEvent)
         if tag is not None and tag != "!" and tag not in _PLAIN_TAGS and not is_tuple:
-            raise _refused_file(
-                f"The file is not valid YAML for a pipeline: it has the tag `{shortened(tag)}`.",
-                "Expected plain values: tags make objects out of text.",
-                "Remove the tag.",
-                line=line,
+            problem = f"The file is not valid YAML for a pipeline: it has the tag `{shortened(tag)}`."
+            raise _refused(
+                problem, "Expected plain values: tags make objects out of text.", "Remove the tag.", line=line
             )
 
 
-def _refused_file(
-    problem: str, expected: str, next_step: str, *, line: int | None = None, unsafe: bool = True
+def _refused(
+    problem: str, expected: str, next_step: str, kind: Callable[..., Finding] = Finding, line: int | None = None
 ) -> UnreadableFile:
-    return UnreadableFile(Finding((), problem, expected, next_step, line=line, unsafe=unsafe))
+    return UnreadableFile(kind((), problem, expected, next_step, line=line))
 
 
-def _flood(what: str, line: int) -> UnreadableFile:
+def _flood(what: str, line: int | None = None) -> UnreadableFile:
     expected = "A pipeline file has a few hundred values, a few levels deep."
-    return _refused_file(f"The file has {what}.", expected, "Check that this is the file you mean.", line=line)
+    return _refused(f"The file has {what}.", expected, "Check that this is the file you mean.", line=line)
 
 
 def _invalid(problem: str, line: int | None = None) -> UnreadableFile:
     text = f"The file is not valid YAML: {shortened(problem, 200)}."
     step = "Correct the file at this place." if line else "Correct the file."
-    return _refused_file(text, "Expected one YAML document.", step, line=line, unsafe=False)
+    return _refused(text, "Expected one YAML document.", step, flaw, line)
 
 
-def _no_pipeline(problem: str) -> UnreadableFile:
-    expected = "Expected `components`, `connections`, `inputs` and `outputs`."
-    return _refused_file(
-        f"The file is no pipeline. {problem}", expected, "Start from a file of pipelines/.", unsafe=False
-    )
-
-
-def _children(node: yaml.Node) -> Iterator[yaml.Node]:
+def _children(node: yaml.Node) -> list[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            yield key
-            yield value
-    elif isinstance(node, yaml.SequenceNode):
-        yield from node.value
+        return [part for pair in node.value for part in pair]
+    return node.value if isinstance(node, yaml.SequenceNode) else []
 
 
 def _expanded_size(node: yaml.Node, sizes: dict[int, int]) -> int:
@@ -234,50 +213,34 @@ def _expanded_size(node: yaml.Node, sizes: dict[int, int]) -> int:
     return sizes[id(node)]
 
 
-def _wrong_keys(root: yaml.Node) -> Iterator[Finding]:
-    stack, seen = [root], set()
+def _keys_below(root: yaml.Node, wrong: list[Finding]) -> dict[int, dict[str | int, Pair]]:
+    """Note for every mapping and list what stands where, and which keys must not stand there."""
+    stack, found = [root], dict[int, dict[str | int, Pair]]()
     while stack:
         node = stack.pop()
-        if id(node) in seen:
+        if id(node) in found:
             continue
-        seen.add(id(node))
-        if isinstance(node, yaml.MappingNode):
-            yield from _wrong_keys_of(node)
-        elif node.tag == _TUPLE:
+        below = found[id(node)] = dict[str | int, Pair]()
+        if isinstance(node, yaml.SequenceNode):
             node.tag = "tag:yaml.org,2002:seq"
-        stack.extend(_children(node))
+            below.update(enumerate((value, value) for value in node.value))
+        for key, value in node.value if isinstance(node, yaml.MappingNode) else []:
+            wrong += _wrong_key(key, below)
+            if isinstance(key, yaml.ScalarNode):
+                below[key.value] = (key, value)
+        stack += _children(node)
+    return found
 
 
-def _wrong_keys_of(node: yaml.MappingNode) -> Iterator[Finding]:
-    lines: dict[str, int] = {}
-    for key, _ in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode) or key.tag not in _TEXT_TAGS:
-            shown = shortened(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
-            yield flaw(
-                (),
-                f"The key `{shown}` is no text to YAML.",
-                "Expected text: YAML reads words such as `on` and `1` as something else.",
-                "Put the key in quotes, or give it another name.",
-                line=line,
-            )
-        elif key.value in lines:
-            yield Finding(
-                (),
-                f"The key `{shortened(key.value)}` stands twice, on the lines {lines[key.value]} and {line}.",
-                "Expected each key once: the later one would silently win.",
-                "Remove one of them.",
-                line=line,
-            )
-        else:
-            lines[key.value] = line
-
-
-def _below(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == step:
-                return key, value
-    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step], node.value[step]
-    return None
+def _wrong_key(key: yaml.Node, before: dict[str | int, Pair]) -> Iterator[Finding]:
+    line = key.start_mark.line + 1
+    if not isinstance(key, yaml.ScalarNode) or key.tag not in _TEXT_TAGS:
+        shown = shortened(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
+        problem = f"The key `{shown}` is no text to YAML."
+        expected = "Expected text: YAML reads words such as `on` and `1` as something else."
+        yield flaw((), problem, expected, "Put the key in quotes, or give it another name.", line=line)
+    elif key.value in before:
+        first = before[key.value][0].start_mark.line + 1
+        problem = f"The key `{shortened(key.value)}` stands twice, on the lines {first} and {line}."
+        expected = "Expected each key once: the later one would silently win."
+        yield Finding((), problem, expected, "Remove one of them.", line=line)

@@ -1,222 +1,58 @@
-"""The sections of a file, their names and shapes; and connections, which join sockets that exist and can fit."""
+"""The sections of a file, their names and shapes, and what a mode says of itself to people."""
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from shiguan.checking.definition import Connection, Definition, Socket
-from shiguan.checking.reading import Finding, Place, flaw, shortened
-from shiguan.checking.signatures import Socket as Typed
-from shiguan.checking.signatures import can_fit
-from shiguan.checking.sockets import sockets_of
+import yaml
+from jsonschema import Draft202012Validator
 
-_SECTIONS = (
-    "metadata max_runs_per_component connection_type_validation components connections inputs outputs explain".split()
-)
-_MAX_COMPONENTS, _MAX_CONNECTIONS = 200, 1_000
-_COMPONENT_KEYS = {"type", "init_parameters"}
-_NAME = re.compile(r"[A-Za-z_][\w-]{0,79}")
-_SOCKET = re.compile(r"[A-Za-z_][\w-]{0,79}\.\S(.{0,198}\S)?")
-_SOCKET_RULE = "Expected `component.socket`, such as `retriever.documents`."
+from shiguan.checking.reading import Finding, PipelineFile, flaw, shortened
+
+_MAY_HIDE = {"additionalProperties", "propertyNames", "pattern"}
+"""Where something may hide; any other shape that is wrong is an accident."""
+
+
+@cache
+def _schema() -> Draft202012Validator:
+    text = Path(__file__).with_name("pipeline_file.yaml").read_text(encoding="utf-8")
+    return Draft202012Validator(yaml.safe_load(text))
 
 
 def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
     """Find what keeps a file from being understood as a pipeline at all."""
-    for key in content:
-        if key not in _SECTIONS and not key.startswith("x-"):
-            yield Finding(
-                (key,),
-                f"There is no section `{shortened(key)}`.",
-                f"Expected {', '.join(_SECTIONS)}, or a name that begins with `x-`.",
-                "Correct the name: what stands below it would be ignored.",
-            )
-    yield from _components(content.get("components"))
-    yield from _connections(content.get("connections"))
-    yield from _declared(content)
-    if not isinstance(content.get("metadata", {}), dict):
-        yield _shape(("metadata",), content["metadata"], "a mapping")
-    if content.get("connection_type_validation", True) is not True:
-        yield _shape(("connection_type_validation",), content["connection_type_validation"], "true, or leave it out")
-    runs = content.get("max_runs_per_component", 1)
-    if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= 1000:
-        yield _shape(("max_runs_per_component",), runs, "a whole number from 1 to 1000")
-
-
-def _components(components: Any) -> Iterator[Finding]:
-    if not isinstance(components, dict) or not components:
-        yield flaw(
-            ("components",),
-            f"The file is no pipeline: its `components` are {_shown(components)}.",
-            "Expected at least one component with a name and a `type`.",
-            "Start from a file of pipelines/.",
-        )
-        return
-    if len(components) > _MAX_COMPONENTS:
-        yield _shape(("components",), len(components), f"at most {_MAX_COMPONENTS} of them")
-        return
-    for name, spec in components.items():
-        place = ("components", name)
-        if not _NAME.fullmatch(name):
-            yield Finding(
-                place,
-                f"`{shortened(name)}` is no name for a component.",
-                "Expected letters, digits, `_` and `-`, 80 at most, a letter first.",
-                "Rename it, here and in the connections.",
-            )
-        if not isinstance(spec, dict) or not isinstance(spec.get("type"), str):
-            yield flaw(
-                place,
-                f"The component `{shortened(name)}` has no `type`.",
-                "Expected the full module path of its class.",
-                "Give it one, or remove the component.",
-            )
-            continue
-        for key in spec:
-            if key not in _COMPONENT_KEYS:
-                yield Finding(
-                    (*place, key),
-                    f"A component has no `{shortened(key)}`.",
-                    "Expected `type` and `init_parameters`.",
-                    "Correct the name: what stands below it would be ignored.",
-                )
-        if not isinstance(spec.get("init_parameters") or {}, dict):
-            yield _shape((*place, "init_parameters"), spec["init_parameters"], "a mapping of names to values")
-
-
-def _connections(connections: Any) -> Iterator[Finding]:
-    if connections is None:
-        return
-    if not isinstance(connections, list):
-        yield _shape(("connections",), connections, "a list of `sender` and `receiver`")
-        return
-    if len(connections) > _MAX_CONNECTIONS:
-        yield _shape(("connections",), len(connections), f"at most {_MAX_CONNECTIONS:,} of them")
-        return
-    for position, edge in enumerate(connections):
-        place: Place = ("connections", position)
-        if not isinstance(edge, dict) or set(edge) != {"sender", "receiver"}:
-            yield _shape(place, edge, "exactly `sender` and `receiver`")
-            continue
-        for end in ("sender", "receiver"):
-            if not isinstance(edge[end], str) or not _SOCKET.fullmatch(edge[end]):
-                yield Finding(
-                    (*place, end),
-                    f"`{shortened(edge[end])}` names no socket.",
-                    _SOCKET_RULE,
-                    "Write both names: a socket that is guessed may be another one tomorrow.",
-                )
-
-
-def _declared(content: dict[str, Any]) -> Iterator[Finding]:
-    for section in ("inputs", "outputs", "explain"):
-        targets = content.get(section)
-        if targets is None:
-            continue
-        if not isinstance(targets, dict):
-            yield _shape((section,), targets, "a mapping of names to sockets")
-            continue
-        for name, value in targets.items():
-            listed = value if section == "inputs" else [value]
-            if not isinstance(listed, list) or not listed:
-                yield _shape((section, name), value, "a list of sockets, such as `[retriever.query]`")
-                continue
-            for position, target in enumerate(listed):
-                if not isinstance(target, str) or not _SOCKET.fullmatch(target):
-                    place: Place = (section, name, position) if section == "inputs" else (section, name)
-                    yield flaw(
-                        place,
-                        f"`{shortened(target)}` names no socket.",
-                        _SOCKET_RULE,
-                        "Write both names.",
-                    )
-
-
-def _shape(place: Place, value: Any, expected: str) -> Finding:
-    return flaw(
-        place,
-        f"`{shortened(place[-1])}` is {_shown(value)}.",
-        f"Expected {expected}.",
-        "Correct it; pipelines/embedded/simple.yml shows how it looks.",
-    )
+    for error in _schema().iter_errors(content):
+        place, schema = tuple(error.absolute_path), error.schema
+        what = f"`{shortened(place[-1])}`" if place else "The file"
+        problem = f"{what} is {_shown(error.instance)}"
+        if error.validator == "additionalProperties":
+            odd = [key for key in error.instance if key not in schema["properties"] and not key.startswith("x-")]
+            place, problem = (*place, odd[0]), f"{what} has {', '.join(f'`{shortened(key)}`' for key in odd[:5])}"
+        elif error.validator == "required":
+            missing = [f"`{key}`" for key in schema["required"] if key not in error.instance]
+            problem = f"{what} has no {', '.join(missing)}"
+        elif error.validator == "pattern" and place == ("components",):
+            place, schema = (*place, error.instance), _schema().schema["properties"]["components"]
+            problem = f"`{shortened(error.instance)}` is no name for a component"
+        kind = Finding if error.validator in _MAY_HIDE else flaw
+        expected = f"Expected {schema['description']}."
+        yield kind(place, f"{problem}.", expected, "Correct it; pipelines/embedded/simple.yml shows how it looks.")
 
 
 def _shown(value: Any) -> str:
-    if value is None:
-        return "missing"
-    kinds = {dict: "a mapping", list: "a list", str: "a text", bool: "a truth value"}
+    kinds = {dict: "a mapping", list: "a list", str: "a text", bool: "a truth value", type(None): "nothing"}
     return f"{kinds.get(type(value), 'a value')}, `{shortened(value)}`" if value not in ({}, []) else "empty"
 
 
-def check_connections(definition: Definition) -> Iterator[Finding]:
-    """Find connections that cannot be made, and declared inputs and outputs that lead nowhere."""
-    seen: set[tuple[Socket, Socket]] = set()
-    for edge in definition.connections:
-        yield from _edge(definition, edge)
-        if (edge.sender, edge.receiver) in seen:
-            yield flaw(
-                edge.place,
-                f"The connection to `{_written(edge.receiver)}` stands twice.",
-                "Expected each connection once.",
-                "Remove one of them.",
-            )
-        seen.add((edge.sender, edge.receiver))
-    for name, targets in definition.inputs.items():
-        for position, target in enumerate(targets):
-            yield from _missing(definition, target, ("inputs", name, position), "input")
-    for section in ("outputs", "explain"):
-        for name, text in (definition.file.content.get(section) or {}).items():
-            component, _, socket = text.partition(".")
-            yield from _missing(definition, (component, socket), (section, name), "output")
-
-
-def _edge(definition: Definition, edge: Connection) -> Iterator[Finding]:
-    problems = [
-        *_missing(definition, edge.sender, (*edge.place, "sender"), "output"),
-        *_missing(definition, edge.receiver, (*edge.place, "receiver"), "input"),
-    ]
-    yield from problems
-    if problems:
-        return
-    if edge.sender[0] == edge.receiver[0]:
+def check_promise(file: PipelineFile) -> Iterator[Finding]:
+    """Find a mode that does not say what a question costs, which its readers pay for."""
+    told = f"{file.comment}\n{(file.content.get('metadata') or {}).get('comment', '')}"
+    if "query" in (file.content.get("inputs") or {}) and not re.search(r"LLM calls per question: *\S", told):
         yield flaw(
-            edge.place,
-            f"`{edge.sender[0]}` is connected to itself.",
-            "Expected two components; a loop goes through a `BranchJoiner`.",
-            "Remove the connection.",
+            (),
+            "The file answers questions and does not say what one costs.",
+            "Expected a line in the comment that opens it.",
+            "Add `# LLM calls per question: 0.`, with the number that is true and what it depends on.",
         )
-        return
-    given = sockets_of(definition.components[edge.sender[0]]).outputs.get(edge.sender[1], Typed()).annotation
-    wanted = sockets_of(definition.components[edge.receiver[0]]).inputs.get(edge.receiver[1], Typed()).annotation
-    if given and wanted and not can_fit(given, wanted):
-        yield flaw(
-            edge.place,
-            f"`{_written(edge.sender)}` gives `{given}` and `{_written(edge.receiver)}` takes `{wanted}`.",
-            "Expected types that fit.",
-            "Connect another socket, or put a component between them that makes one of the other.",
-        )
-
-
-def _missing(definition: Definition, socket: Socket, place: Place, kind: str) -> Iterator[Finding]:
-    component = definition.components.get(socket[0])
-    if component is None:
-        yield flaw(
-            place,
-            f"There is no component `{shortened(socket[0])}`.",
-            f"Expected one of {', '.join(definition.components)}.",
-            "Correct the name, or remove this line.",
-        )
-        return
-    sockets = sockets_of(component)
-    known = sockets.inputs if kind == "input" else sockets.outputs
-    is_open = sockets.open_inputs if kind == "input" else sockets.open_outputs
-    if socket[1] not in known and not is_open:
-        yield flaw(
-            place,
-            f"`{component.name}` has no {kind} `{shortened(socket[1])}`.",
-            f"Expected one of its {kind}s: {', '.join(known) or 'it has none'}.",
-            "Correct the name.",
-        )
-
-
-def _written(socket: Socket) -> str:
-    return shortened(".".join(socket))

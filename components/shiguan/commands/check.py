@@ -1,4 +1,4 @@
-"""`shiguan check`: tell whether pipeline files are safe and sound, without building them."""
+"""`shiguan check`: tell whether pipeline files are safe and sound, without running them."""
 
 import argparse
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def _check(options: argparse.Namespace) -> int:
 
     reports: list[Report] = []
     for name, path in _files(options.pipelines):
-        reports.append(check_pipeline(path, name, allow_types=options.allow_type))
+        reports.append(check_pipeline(path, name, allow_types=options.allow_type, promise=True))
         if not options.json:
             _print(reports[-1])
     refused = sum(bool(report.findings) for report in reports)

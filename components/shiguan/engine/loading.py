@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.checking.pipeline_check import check_pipeline
+from shiguan.checking.reading import opening_comment
 from shiguan.errors import ConfigurationError
 from shiguan.resources import resource_folder
 
@@ -107,6 +108,7 @@ def _with_metadata(definition: dict[str, Any], deployment: str, mode: str | Path
         "inputs": definition.pop("inputs", None) or {},
         "outputs": definition.pop("outputs", None) or {},
         "explain": definition.pop("explain", None) or {},
+        "comment": describe_mode(deployment, mode) or (definition.get("metadata") or {}).get("comment", ""),
     }
     return definition
 
@@ -134,14 +136,9 @@ def list_modes() -> dict[str, list[str]]:
     return {deployment: sorted(modes[deployment] - {"index"}) for deployment in sorted(modes)}
 
 
-def describe_mode(deployment: str, mode: str) -> str:
+def describe_mode(deployment: str, mode: str | Path) -> str:
     """Give the comment that opens a mode's file: what it is for, what it costs, what it needs."""
-    lines = []
-    for line in pipeline_path(deployment, mode).read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.lstrip("# ").rstrip())
-    return "\n".join(lines)
+    return opening_comment(pipeline_path(deployment, mode).read_text(encoding="utf-8"))
 
 
 def pipeline_path(deployment: str, mode: str | Path) -> Path:

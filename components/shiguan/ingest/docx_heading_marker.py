@@ -33,6 +33,8 @@ class DocxHeadingMarker:
     `MarkdownSectionSplitter` reads both. A file that cannot be opened passes through, for the converter to refuse.
     """
 
+    tenant_role = "inspects"
+
     @component.output_types(sources=list[ByteStream])
     def run(self, sources: list[str | Path | ByteStream]) -> dict[str, list[ByteStream]]:
         """

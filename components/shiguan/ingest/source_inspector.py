@@ -35,6 +35,8 @@ class SourceInspector:
     ```
     """
 
+    tenant_role = "inspects"
+
     def __init__(self, max_bytes: int = 512 * 1024 * 1024) -> None:
         """
         Keep the limit.

@@ -59,6 +59,8 @@ class MultiQueryHybridRetriever:
     ```
     """
 
+    tenant_readers = ("bm25_retriever", "embedding_retriever")
+
     def __init__(
         self,
         bm25_retriever: TextRetriever,

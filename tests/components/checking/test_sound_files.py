@@ -1,8 +1,9 @@
 """What people really write is let through: the check must not be safe by refusing everything."""
 
 import json
+import sys
+import warnings
 from copy import deepcopy
-from time import process_time
 
 import pytest
 import yaml
@@ -10,19 +11,14 @@ from haystack import Pipeline
 from jinja2 import TemplateSyntaxError
 from tests.conftest import ROOT
 from tests.security.hostile_files import SOUND
-from tests.security.tenant_mutants import FILES
 
-from shiguan.checking import signatures
 from shiguan.checking.allowed_types import ALLOWED_TYPES, REFUSED_TYPES
-from shiguan.checking.definition import Definition
 from shiguan.checking.pipeline_check import check_pipeline
-from shiguan.checking.reading import read_pipeline_file
-from shiguan.checking.signatures import can_fit
-from shiguan.checking.sockets import sockets_of
 from shiguan.checking.templates import FILTERS, METHODS, parse_template, violations
 from shiguan.engine.loading import load_pipeline
 from shiguan.llm.prompts import list_layers, list_prompts, load_layer, load_prompt
 
+PROMPT_BUILDER = "haystack.components.builders.prompt_builder.PromptBuilder"
 MEMORY = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
 
 
@@ -72,7 +68,7 @@ FILTERED = [("tenant_filter.filters", "new.filters")]
                     "stop": ["{{", "{%"],
                     "response_format": {
                         "type": "json_schema",
-                        "json_schema": {"schema": {"type": "object", "properties": {"tools": {"type": "array"}, "hook": True}}},
+                        "json_schema": {"schema": {"type": "object", "properties": {"tools": {"type": "array"}, "hook": True, "unsafe": {"type": "boolean"}, "reset": {"type": "boolean"}}}},
                     },
                 },
             },
@@ -106,8 +102,18 @@ FILTERED = [("tenant_filter.filters", "new.filters")]
     ],
     ids=range(9),
 )  # fmt: skip
-def test_a_sound_swap_is_let_through(tmp_path, change):
+def test_a_sound_swap_is_let_through_and_so_is_what_haystack_dumps_of_it(tmp_path, change, monkeypatch):
     assert findings(tmp_path, change) == []
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    data = deepcopy(SOUND)
+    change(data)
+    inputs = data.pop("inputs")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Haystack's own, of experimental components
+        dumped = Pipeline.from_dict({key: data[key] for key in ("components", "connections")}).dumps()
+    path = tmp_path / "dumped.yml"
+    path.write_text(dumped + yaml.safe_dump({"inputs": inputs}), encoding="utf-8")
+    assert [str(finding) for finding in check_pipeline(path, "dumped.yml").findings] == []
 
 
 @pytest.mark.parametrize(
@@ -121,9 +127,8 @@ def test_a_sound_swap_is_let_through(tmp_path, change):
         "{# a comment with __class__ #} text with __init__ outside of any expression",
     ],
 )
-def test_a_plain_template_is_let_through(tmp_path, template):
-    change = add("new", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": template})
-    assert findings(tmp_path, change) == []
+def test_a_plain_template_is_let_through(template):
+    assert list(violations(parse_template(template), layers=False)) == []
 
 
 def test_the_prompts_that_ship_with_shiguan_keep_the_rules_for_templates():
@@ -145,27 +150,99 @@ def test_what_haystack_dumps_is_let_through(tmp_path):
 def test_what_was_loaded_and_dumped_again_may_be_checked_and_loaded_again(tmp_path, mode):
     path = tmp_path / "again.yml"
     path.write_text(load_pipeline("embedded", mode).dumps(), encoding="utf-8")
-    assert [str(finding) for finding in check_pipeline(path, "again.yml").findings] == []
+    assert [str(finding) for finding in check_pipeline(path, "again.yml", promise=True).findings] == []
     assert load_pipeline("embedded", path).metadata["inputs"] == load_pipeline("embedded", mode).metadata["inputs"]
 
 
-def test_a_wide_or_deep_file_is_decided_about_in_a_moment(tmp_path):
-    """The worst of the files that are still read; before, 4 KB of anchors took 17 seconds."""
+def work(check):
+    """How often Python calls a function or passes a line meanwhile."""
+    count = 0
+
+    def step(*_):
+        nonlocal count
+        count += 1
+        return step
+
+    sys.settrace(step)
+    try:
+        check()
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def nested(components):
+    """A few kilobytes of anchors within anchors, which stand for very many components inside of others."""
     store = "{type: shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore}"
-    ranker = f"{{type: shiguan.retrieval.late_interaction_ranker.LateInteractionRanker, init_parameters: {{document_store: {store}}}}}"
-    layers = "".join(f"x-{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 10))
-    path = tmp_path / "deep.yml"
-    path.write_text(
-        f"x-0: &a0 {ranker}\n{layers}components:\n  r:\n    type: shiguan.retrieval.fallback_ranker.FallbackRanker\n"
-        "    init_parameters: {rankers: *a9}\n",
-        encoding="utf-8",
+    inner = (
+        f"{{type: shiguan.retrieval.best_window_ranker.BestWindowRanker, init_parameters: {{document_store: {store}}}}}"
     )
-    start = process_time()
-    assert check_pipeline(path, "deep.yml").findings
-    dotted = "{{ " + "x." * 5000 + "y }}"
-    change = add("new", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": dotted})
-    assert findings(tmp_path, change) == []
-    assert process_time() - start < 3
+    layers = "".join(f"x-{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, components))
+    return (
+        f"x-0: &a0 {inner}\n{layers}components:\n  r:\n    type: shiguan.retrieval.best_window_ranker.BestWindowRanker\n"
+        f"    init_parameters: {{rankers: *a{components - 1}}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        lambda size: nested({1: 8, 2: 9}[size]),
+        lambda size: "components:\n" + "".join(f"  c{i}: {{type: os.system}}\n" for i in range(90 * size)),
+        lambda size: f"components:\n  a:\n    type: {PROMPT_BUILDER}\n    init_parameters:\n"
+        + "".join(f"      hook{i}_hook: b.c\n" for i in range(1000 * size)),
+        lambda size: "components:\n" + "".join(f"  c{i}: {{type: {PROMPT_BUILDER}, init_parameters: {{template: a}}}}\n" for i in range(90 * size))
+        + "connections:\n" + "".join(f"- {{sender: c{i}.prompt, receiver: c{i + 1}.no}}\n" for i in range(90 * size - 1)),
+    ],
+    ids=["anchors", "types", "parameters", "connections"],
+)  # fmt: skip
+def test_twice_as_large_a_file_is_at_most_twice_the_work(tmp_path, file):
+    path, steps = tmp_path / "large.yml", {}
+    for size in (1, 1, 2):  # the first time loads what it needs
+        path.write_text(file(size), encoding="utf-8")
+        steps[size] = work(lambda: check_pipeline(path, "large.yml"))
+    assert steps[1] > 1_000
+    assert steps[2] < 2.2 * steps[1]
+
+
+def test_a_template_that_no_builder_can_compile_is_refused(tmp_path):
+    change = add("new", PROMPT_BUILDER, {"template": "{{ " + "x." * 5000 + "y }}"})
+    assert "`new` cannot be built: maximum recursion" in findings(tmp_path, change)[0]
+
+
+@pytest.mark.parametrize(
+    ("comment", "metadata", "refused"),
+    [
+        ("", {}, True),
+        ("# mine: for me.\n# LLM calls per question:\n", {}, True),
+        ("# mine: for me.\n# LLM calls per question: 1.\n", {}, False),
+        ("# mine: for me.\n\n# LLM calls per question: 1, below a gap.\n", {}, True),
+        ("", {"comment": "mine: for me.\nLLM calls per question: 2"}, False),
+    ],
+)
+def test_a_mode_says_what_a_question_costs(tmp_path, comment, metadata, refused):
+    path = tmp_path / "mine.yml"
+    path.write_text(comment + yaml.safe_dump({**SOUND, "metadata": metadata}), encoding="utf-8")
+    found = [str(finding) for finding in check_pipeline(path, "mine.yml", promise=True).findings]
+    assert [("Add `# LLM calls per question: 0.`" in text) for text in found] == [True] * refused
+    assert check_pipeline(path, "mine.yml").findings == []  # it is no reason not to build it
+
+
+def test_only_what_answers_questions_costs_something(tmp_path):
+    path = tmp_path / "mine.yml"
+    path.write_text(json.dumps({"components": {"a": SOUND["components"]["prompt_builder"]}}), encoding="utf-8")
+    assert check_pipeline(path, "mine.yml", promise=True).findings == []
+
+
+@pytest.mark.parametrize("name", ["_debug"])
+def test_a_name_that_haystack_keeps_for_itself_is_a_finding(tmp_path, name):
+    found = findings(tmp_path, add(name, "haystack.components.joiners.document_joiner.DocumentJoiner"))
+    assert any("reserved" in text for text in found)
+
+
+def test_a_class_that_is_no_component_is_a_finding(tmp_path):
+    found = findings(tmp_path, add("new", "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore"))
+    assert any("InMemoryDocumentStore` is no component" in text for text in found)
 
 
 def test_a_type_is_allowed_by_a_setting_and_the_note_says_so(tmp_path, monkeypatch):
@@ -193,38 +270,6 @@ def test_a_package_that_is_not_installed_is_a_note_and_its_filters_still_count(t
     )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_sockets_read_from_the_source_are_those_of_the_built_component(path):
-    definition = Definition(read_pipeline_file(path, path.name))
-    try:
-        pipeline = load_pipeline(path.parent.name, path.stem)
-    except Exception as error:
-        if path.parent.name == "embedded":
-            raise
-        pytest.skip(f"the deployment cannot be built here: {error}")
-    for name, component in definition.components.items():
-        sockets, built = sockets_of(component), pipeline.get_component(name)
-        inputs = {key: socket.is_mandatory for key, socket in built.__haystack_input__._sockets_dict.items()}
-        outputs = set(built.__haystack_output__._sockets_dict)
-        read = {key: socket.mandatory for key, socket in sockets.inputs.items()}
-        assert read.items() <= inputs.items() if sockets.open_inputs else read == inputs, name
-        assert set(sockets.outputs) <= outputs if sockets.open_outputs else set(sockets.outputs) == outputs, name
-
-
-@pytest.mark.parametrize(
-    ("sender", "receiver", "fits"),
-    [
-        ("str", "str | None", True), ("list[Document]", "Variadic[list[Document]]", True), ("str", "list[str]", True),
-        ("list[ChatMessage]", "str", True), ("dict[str, Any]", "dict[str, Any] | None", True), ("Any", "int", True),
-        ("Whatever", "int", True), ("Optional[str]", "str", True), ("List[Document]", "list[Document]", True),
-        ("list[Document]", "str", False), ("str", "int", False), ("dict", "list[Document]", False), ("int", "bool", False),
-        ("list[str]", "list[Document]", False), ("None", "str", False),
-    ],
-)  # fmt: skip
-def test_types_fit_as_haystack_would_have_it(sender, receiver, fits):
-    assert can_fit(sender, receiver) is fits
-
-
 def test_the_page_on_security_lists_what_is_allowed():
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     for name in (*ALLOWED_TYPES, *REFUSED_TYPES, *FILTERS, *METHODS):
@@ -234,18 +279,3 @@ def test_the_page_on_security_lists_what_is_allowed():
 def test_a_template_that_cannot_be_parsed_raises_without_running_a_line():
     with pytest.raises(TemplateSyntaxError):
         parse_template("{{ x }")
-
-
-def test_source_is_parsed_again_where_the_parser_was_disturbed(monkeypatch):
-    calls = []
-    real = signatures.ast.parse
-
-    def disturbed(source):
-        calls.append(source)
-        if len(calls) == 1:
-            raise SystemError("AST constructor recursion depth mismatch")
-        return real(source)
-
-    monkeypatch.setattr(signatures.ast, "parse", disturbed)
-    assert len(signatures.parse_source("a = 1\nb = 2").body) == 2
-    assert len(calls) == 2

@@ -77,9 +77,9 @@ def test_it_goes_on_nowhere_if_haystack_may_load_anything(monkeypatch, capsys):
     assert "HAYSTACK_UNSAFE_DESERIALIZATION is set" in capsys.readouterr().err
 
 
-def test_neither_haystack_nor_torch_is_loaded():
+def test_a_file_that_is_refused_for_its_text_does_not_wait_for_haystack(evil):
     code = (
-        "import sys; from shiguan.cli import main; code = main(['check']); "
-        "sys.exit(code or len({'torch', 'haystack'} & set(sys.modules)))"
+        f"import sys; from shiguan.cli import main; code = main(['check', {evil!r}]); "
+        "sys.exit(code - 2 or len({'torch', 'haystack'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
