@@ -65,6 +65,7 @@ class CitationExtractor:
         query: str = "",
         language: str | None = None,
         verdicts: list[dict[str, Any]] | None = None,
+        confidence: float | None = None,
     ) -> dict[str, Any]:
         """
         Check the replies.
@@ -76,8 +77,9 @@ class CitationExtractor:
         :param language: Its language; None to tell from the question.
         :param verdicts: What `HallucinationGrader` found, which an embedder or a judge may have had a part in; None to
             check here.
+        :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
         :returns: `answers`, at least one. Their meta has `status` (`answered` or `not_found`), `language`,
-            `citations`, `claims`, `model` and `usage`. `warnings` says what was removed or could not be supported.
+            `citations`, `claims`, `confidence`, `model` and `usage`. `warnings` says what was removed or could not be supported.
         """
         language = language or detect_language(query)
         numbered = numbered_passages(documents or [])
@@ -85,6 +87,8 @@ class CitationExtractor:
         replies = replies or [ChatMessage.from_assistant("")]
         found = [self._answer(reply, numbered, graded, query, language) for reply in replies]
         warnings = [warning for _, more in found for warning in more]
+        for answer, _ in found:
+            answer.meta["confidence"] = confidence
         return {"answers": [answer for answer, _ in found], "warnings": list(dict.fromkeys(warnings))}
 
     def _answer(

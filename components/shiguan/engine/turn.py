@@ -103,5 +103,6 @@ def answer_object(
             "warnings": warnings_of(results),
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
+            "confidence": meta.get("confidence"),
         },
     }

@@ -12,7 +12,7 @@ from shiguan.claims.claims import split_claims
 from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
-from shiguan.text.question_shapes import question_subject
+from shiguan.text.rarity import question_subject
 from shiguan.text.terms import terms
 
 PROMPT = "answer_grader"

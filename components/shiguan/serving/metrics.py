@@ -47,7 +47,7 @@ JOBS = Counter("shiguan_ingest_jobs", "Uploads by how their ingest ended.", ["st
 JOBS_WAITING = Gauge("shiguan_ingest_jobs_waiting", "Uploads that wait to be ingested.", registry=REGISTRY)
 
 _VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
-_STATUSES = frozenset({"answered", "not_found", "refused", "partial"})
+_STATUSES = frozenset({"answered", "quoted", "not_found", "refused", "partial"})
 _MOST_STAGES = 80
 _stages: set[str] = set()
 
