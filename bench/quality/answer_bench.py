@@ -1,6 +1,5 @@
 """A mode over the public sets, for measuring answers: corpora that are ingested once, and halves of questions."""
 
-import json
 import random
 import zlib
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 from bench.quality.book_questions import BookQuestion, contains_quote, read_book_questions
 from bench.quality.retrieval_bars import BOOK_FILES, BOOKS
-from haystack import Document, GeneratedAnswer
+from haystack import Document
 
 from shiguan.answer.answerability import Signals, signals_of
 from shiguan.answer.quotations import quotations
@@ -49,7 +48,12 @@ class Case:
 
     def in_half(self, half: int | None) -> bool:
         """Whether it is one of the half that the CRC-32 of its id says; None for both."""
-        return half is None or zlib.crc32(self.id.encode()) % 2 == half
+        return in_half(self.id, half)
+
+
+def in_half(key: str, half: int | None) -> bool:
+    """Whether a key is of the half that its CRC-32 says; None for both."""
+    return half is None or zlib.crc32(key.encode()) % 2 == half
 
 
 @dataclass(frozen=True)
@@ -120,12 +124,6 @@ class Bench:
             yield runner
 
 
-def answer_of(runner: Runner, question: str) -> GeneratedAnswer:
-    """Ask a mode."""
-    answer: GeneratedAnswer = runner.trace(question, tenant_id=TENANT, outputs=["answers"])["outputs"]["answers"][0]
-    return answer
-
-
 def _case(row: dict[str, Any]) -> Case:
     # In both languages of a parallel set the gold passage is told by its offsets; its answers by their words.
     quotes = tuple(gold["text"] for gold in row.get("gold") or [] if gold.get("text"))
@@ -142,8 +140,3 @@ def parallel_cases(data: Path, asked: str, answered: str) -> list[Case]:
     questions = [row for _, row in read_json_lines(data / f"xquad_enzh/queries_{asked}.jsonl.gz")]
     both = [(row, rows.get(row["id"])) for row in questions]
     return [Case(row["id"], row["text"], tuple(other["answers"])) for row, other in both if other]
-
-
-def write_json_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows to look at."""
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

@@ -97,7 +97,9 @@ def _question(row: dict[str, Any]) -> BookQuestion:
     group = FOLLOW_UPS if history else ACROSS if row["cross"] else OWN
     group = group if row["answerable"] else UNANSWERABLE
     quotes = tuple(tuple(sides[side]) for side in sorted(sides))
-    return BookQuestion(row["id"], row["book"], row["language"], group, row["question"], history, quotes, tuple(row["answers"]))
+    return BookQuestion(
+        row["id"], row["book"], row["language"], group, row["question"], history, quotes, tuple(row["answers"])
+    )
 
 
 def share_within(ranks: Sequence[int | None], k: int) -> float:

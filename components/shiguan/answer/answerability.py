@@ -1,30 +1,32 @@
 """How likely the passages closest to a question hold its answer: one calibrated probability for all modes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Final
 
 from haystack import Document
 
+from shiguan.text.han import has_han
 from shiguan.text.languages import detect_language
 from shiguan.text.rarity import covered, question_weights
 from shiguan.text.terms import terms
 
-# What is looked at: as many passages as are quoted, and the words of questions up to this length.
-_READ, _MOST_WORDS = 3, 12
+_READ = 3
+"""How many passages are looked at: as many as are quoted at most."""
 
 
 @dataclass(frozen=True)
 class Signals:
     """
-    What speaks for an answer, each about 0 to 1.
+    What speaks for an answer, each from 0 to about 1.
 
     :param cosine: The best cosine of the question and a child.
-    :param coverage: The share of the question's weight, by rarity, that the best passage has.
-    :param agreement: How near the passage with the most words is by its vectors: its best cosine over the best one.
-    :param margin: How far the best cosine stands out from the mean of those found.
-    :param length: How many different words the question has.
+    :param coverage: The share of the question's words, weighed by rarity, that the passages have together.
+    :param agreement: How near the passage with most of them is by its vectors: its best cosine over the best of all.
+    :param margin: How far the best cosine stands out from the mean of those found in its language.
+    :param chinese: Whether the question is in Han characters, whose words and cosines have another scale.
     :param same_language: The share of the passages that are in the question's language.
     """
 
@@ -32,29 +34,58 @@ class Signals:
     coverage: float
     agreement: float
     margin: float
-    length: float
+    chinese: float
     same_language: float
 
 
+@dataclass(frozen=True)
+class Calibration:
+    """A logistic model of the signals."""
+
+    bias: float
+    weights: Signals
+
+    def probability(self, signals: Signals) -> float:
+        """Give the probability, 0 to 1."""
+        weights = asdict(self.weights)
+        odds = self.bias + sum(weights[name] * value for name, value in asdict(signals).items())
+        return 1 / (1 + math.exp(-odds))
+
+
+# Printed by `python -m bench.quality.calibration`: fitted on public paragraph sets and half of the questions on books.
+FITTED: Final = Calibration(
+    bias=-36.065,
+    weights=Signals(
+        cosine=46.065, coverage=1.508, agreement=1.834, margin=-1.877, chinese=-0.894, same_language=-6.559
+    ),
+)
+
+
+def probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
+    """Give the probability, 0 to 1, that the first passages hold an answer to a question."""
+    return FITTED.probability(signals_of(question, documents, nearest)) if documents else 0.0
+
+
 def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> Signals:
-    """Read the signals from the passages, best first, and the children nearest by their vectors, with cosines."""
+    """Read the signals from the passages, best first, and from the children nearest by their vectors."""
     weights = question_weights(question)
     language = detect_language(question)
     cosines: dict[str, float] = {}
     for child in nearest:
         parent = str(child.meta.get("parent_id") or child.id)
         cosines[parent] = max(cosines.get(parent, 0.0), child.score or 0.0)
-    best = max(cosines.values(), default=0.0)
-    usual = sum(child.score or 0.0 for child in nearest) / len(nearest) if nearest else 0.0
+    best = max(nearest, key=lambda child: child.score or 0.0, default=None)
+    highest = (best.score or 0.0) if best else 0.0
+    like = [one.score or 0.0 for one in nearest if best and one.meta.get("language") == best.meta.get("language")]
     read = documents[:_READ]
-    shares = [covered(weights, _words(document)) for document in read]
-    widest = max(range(len(read)), key=lambda at: shares[at], default=0)
+    words = [_words(document) for document in read]
+    widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
     return Signals(
-        cosine=best,
-        coverage=max(shares, default=0.0),
-        agreement=cosines.get(read[widest].id, 0.0) / best if read and best else 0.0,
-        margin=best - usual,
-        length=min(len(weights), _MOST_WORDS) / _MOST_WORDS,
+        cosine=highest,
+        coverage=covered(weights, set[str]().union(*words)),
+        agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
+        margin=highest - fmean(like) if like else 0.0,
+        chinese=float(has_han(question)),
         same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,
     )
 
@@ -67,31 +98,3 @@ def _words(document: Document) -> set[str]:
 
 def _language(document: Document) -> str:
     return str(document.meta.get("language") or detect_language(document.content or ""))
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """The weights of a logistic model over the signals."""
-
-    bias: float
-    cosine: float
-    coverage: float
-    agreement: float
-    margin: float
-    length: float
-    same_language: float
-
-    def probability(self, signals: Signals) -> float:
-        """Give the probability, 0 to 1."""
-        weights = asdict(self)
-        odds = self.bias + sum(weights[name] * value for name, value in asdict(signals).items())
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
-
-
-# Fitted by `python -m bench.quality.calibration` on public paragraph sets and one half of the questions on books.
-FITTED: Final = Calibration(-3.0, 0, 5.0, 0, 0, 0, 0)
-
-
-def probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
-    """Give the probability, 0 to 1, that the first passages hold an answer to a question."""
-    return FITTED.probability(signals_of(question, documents, nearest)) if documents else 0.0

@@ -39,7 +39,7 @@ class AnswerabilityGate:
     ```
     """
 
-    def __init__(self, mode: str = "simple", *, max_risk: float = 0.85, quote: bool | None = None) -> None:
+    def __init__(self, mode: str = "simple", *, max_risk: float = 0.9, quote: bool | None = None) -> None:
         """
         Set when to refuse and when to quote.
 
@@ -63,6 +63,7 @@ class AnswerabilityGate:
         context: str,
         documents: list[Document],
         query: str,
+        *,
         nearest: list[Document] | None = None,
         language: str | None = None,
         attempt: int = 1,
@@ -87,7 +88,7 @@ class AnswerabilityGate:
         if not refused and not quote:
             return {"context": context, "confidence": confidence}
         quoted = [] if refused else quotations(documents, query)
-        meta = {"language": language, "format": "markdown", "claims": [], "model": "", "usage": {}}
+        meta: dict[str, Any] = {"language": language, "format": "markdown", "claims": [], "model": "", "usage": {}}
         if quoted:
             text, citations = write_quotations(quoted, language, confidence)
             meta |= {"status": "quoted", "citations": citations}

@@ -63,6 +63,7 @@ class CitationExtractor:
         replies: list[ChatMessage],
         documents: list[Document] | None = None,
         query: str = "",
+        *,
         language: str | None = None,
         verdicts: list[dict[str, Any]] | None = None,
         confidence: float | None = None,
@@ -79,7 +80,8 @@ class CitationExtractor:
             check here.
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
         :returns: `answers`, at least one. Their meta has `status` (`answered` or `not_found`), `language`,
-            `citations`, `claims`, `confidence`, `model` and `usage`. `warnings` says what was removed or could not be supported.
+            `citations`, `claims`, `confidence`, `model` and `usage`. `warnings` says what was removed or could not be
+            supported.
         """
         language = language or detect_language(query)
         numbered = numbered_passages(documents or [])

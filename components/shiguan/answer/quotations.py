@@ -1,7 +1,7 @@
 """Quotations: of each passage the few sentences closest to a question, whole and in their own words."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,6 +10,7 @@ import yaml
 from haystack import Document
 
 from shiguan.claims.citations import anchor_at
+from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import resource_folder
 from shiguan.text.han import fold_han, is_wide
 from shiguan.text.rarity import covered, question_weights
@@ -19,12 +20,11 @@ from shiguan.text.terms import terms
 Span = tuple[int, int]
 
 _MOST = 3
-"""How many passages are quoted."""
+"""How many quotations there are at most."""
 
-# A window has two to four sentences; short ones (dialogue, rows of a table) go on to as many characters of Latin text.
-_FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 240, 900
-# Where the question's words weigh as much as what retrieval matched, both 0 to 1.
-_BY_WORDS = 1.0
+# A window has at least two sentences and stops at four; short ones (dialogue, verse, rows of a table) go on to `_SHORT`
+# characters of Latin text, and none is taken that would make more than `_LONGEST`.
+_FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 # A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
 _POINTS_BACK = re.compile(
     r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
@@ -80,75 +80,75 @@ class Quotation:
 
 
 def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
-    """Quote the passages that come first; one that introduces whom the question asks about comes before the others."""
+    """
+    Quote what is closest to a question, in the order of the passages.
+
+    A passage gives a second quotation where that matched better than the best place of the next passage. One that
+    introduces whom or what the question asks about comes first, quoted where it does so.
+    """
     weights = question_weights(question)
     introduces = _introduction(question)
     if introduces is not None:
         documents = sorted(documents, key=lambda one: not introduces.search(fold_han(one.content or "")))
-    found = (_quotation(document, weights, introduces) for document in documents)
-    return [one for one in found if one is not None][:_MOST]
+    matches = [_matches(document, weights, introduces) for document in documents]
+    found: list[Quotation] = []
+    for at, document in enumerate(documents):
+        following = matches[at + 1][0][0] if at + 1 < len(matches) and matches[at + 1] else 0.0
+        for rank, (score, span) in enumerate(matches[at]):
+            quotation = _quotation(document, span, weights)
+            here = [one.window for one in found if one.document is document]
+            if (rank == 0 or score > following) and not any(_meet(quotation.window, other) for other in here):
+                found.append(quotation)
+    return found[:_MOST]
 
 
-def _quotation(
+def _matches(
     document: Document, weights: Mapping[str, float], introduces: re.Pattern[str] | None
-) -> Quotation | None:
+) -> list[tuple[float, Span]]:
+    """Give the places of a passage that retrieval matched, best first; without any, the sentence with most words."""
+    text, offset = document.content or "", (document.meta.get("cut") or [0])[0]
+    found = [
+        (float(one.get("score") or 0.0), (one["start"] - offset, one["end"] - offset))
+        for one in document.meta.get("matches") or []
+        if isinstance(one, dict) and one["start"] < offset + len(text) and one["end"] > offset
+    ]
+    found.sort(key=lambda match: -match[0])
+    introduced = introduces.search(fold_han(text)) if introduces is not None else None
+    if introduced is not None:
+        return [(found[0][0] if found else 0.0, (introduced.end() - 1, introduced.end())), *found]
+    if not found and text.strip():
+        return [(0.0, max(sentence_spans(text), key=lambda span: covered(weights, terms(text[slice(*span)]))))]
+    return found
+
+
+def _quotation(document: Document, match: Span, weights: Mapping[str, float]) -> Quotation:
+    """Choose the window of whole sentences that holds a match, what its first one points back to, and what follows."""
     text = document.content or ""
     sentences = sentence_spans(text)
-    if not sentences:
-        return None
-    values = _values(document, sentences, weights)
-    if introduces is not None and (match := introduces.search(fold_han(text))):
-        values[_at(sentences, match.end() - 1)] += 2.0
-    first, last = _window(text, sentences, values)
-    best = max(range(first, last + 1), key=lambda at: values[at])
-    window = (sentences[first][0], sentences[last][1])
-    return Quotation(document, window, sentences[best], tuple(_asked_words(text, sentences[best], weights)))
-
-
-def _values(document: Document, sentences: Sequence[Span], weights: Mapping[str, float]) -> list[float]:
-    """Say how close each sentence is: what the retrieval matched there, and the question's words."""
-    text, offset = document.content or "", (document.meta.get("cut") or [0])[0]
-    matches = [one for one in document.meta.get("matches") or [] if isinstance(one, dict)]
-    best = max((one.get("score") or 0.0 for one in matches), default=0.0)
-    values = []
-    for start, end in sentences:
-        matched = max(
-            ((one.get("score") or 0.0) / best if best > 0 else 1.0
-             for one in matches if one["start"] < end + offset and start + offset < one["end"]),
-            default=0.0,
-        )  # fmt: skip
-        values.append(matched + _BY_WORDS * covered(weights, terms(text[start:end])))
-    return values
-
-
-def _window(text: str, sentences: Sequence[Span], values: Sequence[float]) -> Span:
-    """Choose the run of whole sentences with the closest ones, the one that a first pronoun points to included."""
-    first = last = max(range(len(sentences)), key=lambda at: (values[at], -at))
+    touched = [at for at, span in enumerate(sentences) if _meet(span, match)] or [0]
+    first, last = touched[0], touched[-1]
+    closest = max(touched, key=lambda at: covered(weights, terms(text[slice(*sentences[at])])))
     while True:
         count, size = last - first + 1, _size(text[sentences[first][0] : sentences[last][1]])
-        if size >= _LONGEST or (count >= _SENTENCES and size >= _SHORT):
+        sides = [at for at in (last + 1, first - 1) if 0 <= at < len(sentences)]
+        if first and _POINTS_BACK.match(text[slice(*sentences[first])]):
+            sides = [first - 1]
+        if not sides or size >= _LONGEST or (count >= _SENTENCES and size >= _SHORT):
             break
-        sides = [at for at in (first - 1, last + 1) if 0 <= at < len(sentences)]
-        if not sides:
+        if count >= _FEWEST and size + _size(text[slice(*sentences[sides[0]])]) > _LONGEST:
             break
-        if first - 1 in sides and _POINTS_BACK.match(text[slice(*sentences[first])]):
-            at = first - 1
-        else:
-            # What follows explains more often than what stands before.
-            at = max(sides, key=lambda side: (values[side], side))
-        if count >= _FEWEST and size + _size(text[slice(*sentences[at])]) > _LONGEST:
-            break
-        first, last = min(first, at), max(last, at)
-    return first, last
+        first, last = min(first, sides[0]), max(last, sides[0])
+    words = tuple(_asked_words(text, sentences[closest], weights))
+    return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[closest], words)
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
 
 
 def _size(text: str) -> int:
     """Measure a text in Latin characters: a wide one says as much as three."""
     return len(text) + 2 * sum(map(is_wide, text))
-
-
-def _at(sentences: Sequence[Span], place: int) -> int:
-    return next((at for at, (start, end) in enumerate(sentences) if start <= place < end), 0)
 
 
 def _introduction(question: str) -> re.Pattern[str] | None:
@@ -159,15 +159,16 @@ def _introduction(question: str) -> re.Pattern[str] | None:
     return re.compile(_INTRODUCTION.replace("NAME", re.escape(name)), re.IGNORECASE)
 
 
-def _asked_words(text: str, sentence: Span, asked: Collection[str]) -> list[Span]:
+def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> list[Span]:
     """Find the question's words in a sentence; of Han text, the pairs of neighbours."""
     spans: list[Span] = []
+    asked = frozenset(weights)
     for match in _WORD.finditer(text, *sentence):
         if not is_wide(match[0][0]):
             found = [match.span()] if any(term in asked for term in terms(match[0])) else []
         else:
-            pairs = range(match.start(), match.end() - 1)
-            found = [(at, at + 2) for at in pairs if terms(text[at : at + 2])[-1:] and terms(text[at : at + 2])[-1] in asked]
+            pairs = ((at, at + 2) for at in range(match.start(), match.end() - 1))
+            found = [pair for pair in pairs if not asked.isdisjoint(terms(text[slice(*pair)])[2:])]
         for start, end in found:
             if spans and start <= spans[-1][1]:
                 spans[-1] = (spans[-1][0], end)
@@ -176,9 +177,7 @@ def _asked_words(text: str, sentence: Span, asked: Collection[str]) -> list[Span
     return spans
 
 
-def write_quotations(
-    quoted: Sequence[Quotation], language: str, confidence: float
-) -> tuple[str, list[dict[str, Any]]]:
+def write_quotations(quoted: Sequence[Quotation], language: str, confidence: float) -> tuple[str, list[dict[str, Any]]]:
     """Write the answer that consists of quotations, in Markdown, and its citations."""
     sentences = _sentences()
     text, citations = sentences.get(language, sentences["en"]), []
@@ -187,7 +186,8 @@ def write_quotations(
         content, (start, end), (a, b) = one.document.content or "", one.window, one.sentence
         marked = f"{content[start:a]}**{content[a:b]}**{content[b:end]}"
         quote = "\n".join(f"> {line}".rstrip() for line in marked.splitlines())
-        text += f"\n\n[{citation['number']}] {' › '.join([citation['source'], *citation['section']])}\n\n"
+        place = neutral_attribute(" › ".join([citation["source"], *citation["section"]]))
+        text += f"\n\n[{citation['number']}] {place}\n\n"
         citation["claim"] = {"start": len(text), "end": len(text) + len(quote)}
         citations.append(citation)
         text += quote

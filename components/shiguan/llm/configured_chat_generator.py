@@ -4,7 +4,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from haystack import component
+from haystack import component, default_to_dict
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
 
@@ -67,6 +67,16 @@ class ConfiguredChatGenerator:
         self._endpoint: OpenAIEndpoint | None = None
         self._lock = Lock()
         self._warm = False
+
+    # Haystack writes a component out by itself, but not one that is nested in another.
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the settings out; the key is not among them.
+
+        :returns: The dictionary.
+        """
+        names = ("model", "timeout", "max_retries", "generation_kwargs")
+        return default_to_dict(self, **{name: getattr(self, name) for name in names})
 
     def warm_up(self) -> None:
         """Look for an endpoint in the environment; a second call does nothing."""

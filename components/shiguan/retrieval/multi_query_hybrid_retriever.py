@@ -126,8 +126,8 @@ class MultiQueryHybridRetriever:
         :param use_hyde: Whether hypothetical passages may be written for the question; for its other wordings never.
         :param attempt: Which round of a loop this is, from 1. Later rounds search for statements that lacked support,
             which need no hypothetical passage.
-        :returns: `documents`, children by fused score; `nearest`, those that the first query found by vectors, with their
-            cosines; `searches`, for each list its `kind` (`bm25` or `embedding`),
+        :returns: `documents`, children by fused score; `nearest`, those that the first query found by vectors,
+            with their cosines; `searches`, for each list its `kind` (`bm25` or `embedding`),
             `query`, how many were `found` and, for vectors with HyDE, the `hypothetical_passages`; `warnings`;
             `llm_calls`, how many HyDE made.
         """

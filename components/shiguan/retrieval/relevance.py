@@ -10,8 +10,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
-from shiguan.text.rarity import question_subject
-from shiguan.text.rarity import covered, rarity
+from shiguan.text.rarity import covered, question_subject, rarity
 from shiguan.text.terms import terms
 
 _WORD = re.compile(r"[^\W_]+")
