@@ -1,25 +1,79 @@
-"""`precise` over the public sets, for measuring answers: corpora that are ingested once, and halves of questions."""
+"""A mode over the public sets, for measuring answers: corpora that are ingested once, and halves of questions."""
 
-import json
 import random
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from haystack import GeneratedAnswer
+from bench.quality.book_questions import BOOK_FILES, BookQuestion, contains_quote, read_book_questions
+from bench.quality.retrieval_bars import BOOKS
+from haystack import Document
 
+from shiguan.answer.answerability import Signals, signals_of
+from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
+from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT, ingest_corpus, stamped_folder
 
 SAMPLE, SEED = 200, 7
+READ, NEAREST = "context_builder.documents", "embedding_retriever.documents"
+
+
+@dataclass(frozen=True)
+class Case:
+    """
+    A question and what an answer to it has.
+
+    :param id: Its id.
+    :param text: What is searched.
+    :param answers: Strings of which the passages shown are to have one, or that are right.
+    :param quotes: Sentences of which they are to have one, by side; white space does not count.
+    :param group: What it is told apart by in tables.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...] = ()
+    quotes: tuple[tuple[str, ...], ...] = ()
+    group: str = ""
+
+    def is_in(self, texts: Sequence[str]) -> bool:
+        """Whether an accepted answer, or a sentence of each side, stands in the texts."""
+        quoted = bool(self.quotes) and all(any(contains_quote(text, side) for text in texts) for side in self.quotes)
+        return quoted or any(contains_answer(text, self.answers) > 0 for text in texts if self.answers)
+
+    def in_half(self, half: int | None) -> bool:
+        """Whether it is one of the half that the CRC-32 of its id says; None for both."""
+        return in_half(self.id, half)
+
+
+def in_half(key: str, half: int | None) -> bool:
+    """Whether a key is of the half that its CRC-32 says; None for both."""
+    return half is None or zlib.crc32(key.encode()) % 2 == half
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What was shown for a question without a model, and the signals of whether it answers."""
+
+    case: Case
+    signals: Signals
+    quotes: tuple[str, ...]
+    passages: tuple[str, ...]
+
+    @property
+    def shown(self) -> bool:
+        """Whether the answer stands in what was shown."""
+        return self.case.is_in(self.quotes)
 
 
 class Bench:
     """
-    Asks `precise` over corpora that are ingested once.
+    Asks `simple` over corpora that are ingested once.
 
     :param data: The folder of public sets.
     :param keep: Where the ingested corpora are kept.
@@ -31,41 +85,58 @@ class Bench:
         self.keep = keep
         self.half = half
 
-    def library(self, name: str) -> Path:
-        """Ingest a set's corpus, unless that was done before."""
-        corpus = self.data / name / "corpus.jsonl.gz"
-        if name.startswith("expmrc_"):
-            corpus = self.keep / f"{name}.jsonl"
-            rows = {row["source"]: row for row in self.evidence_rows(name[-2:])}
-            lines = [{"id": one["id"], "title": one["title"], "text": text} for text, one in rows.items()]
-            corpus.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-        folder = stamped_folder(self.keep / name, [corpus], "embedded")
-        ingest_corpus([corpus], deployment="embedded", data_dir=folder)
+    def library(self, corpus: str) -> Path:
+        """Ingest a corpus, such as `en_squad2/corpus`, or the three books, unless that was done before."""
+        names = [f"epub/{name}" for name in BOOK_FILES] if corpus == BOOKS else [f"{corpus}.jsonl.gz"]
+        files = [self.data / name for name in names]
+        folder = stamped_folder(self.keep, files, "embedded")
+        ingest_corpus(files, deployment="embedded", data_dir=folder)
         return folder
 
-    def evidence_rows(self, language: str) -> list[dict[str, Any]]:
-        """Read ExpMRC."""
-        return [row for _, row in read_json_lines(self.data / "evidence_expmrc" / f"{language}.jsonl.gz")]
+    def cases(self, queries: str, count: int | None = SAMPLE) -> list[Case]:
+        """Draw questions of a file such as `en_squad2/queries`, the same every time; yes and no are no answers."""
+        rows = [row for _, row in read_json_lines(self.data / f"{queries}.jsonl.gz")]
+        found = [_case(row) for row in rows]
+        kept = [one for one in found if one.in_half(self.half) and {"yes", "no"}.isdisjoint(one.answers)]
+        return kept if count is None else random.Random(SEED).sample(kept, min(count, len(kept)))
 
-    def of_half(self, rows: Sequence[dict[str, Any]], key: str = "id") -> list[dict[str, Any]]:
-        """Keep the rows of the half that is measured."""
-        return [row for row in rows if self.half is None or zlib.crc32(str(row[key]).encode()) % 2 == self.half]
+    def book_cases(self) -> list[Case]:
+        """Read the questions on books, those that no book answers included."""
+        asked = read_book_questions(self.data / BOOKS / "questions.jsonl", unanswerable=True)
+        return [case for case in map(_book_case, asked) if case.in_half(self.half)]
 
-    def sample(self, rows: Sequence[dict[str, Any]], count: int = SAMPLE) -> list[dict[str, Any]]:
-        """Draw some rows of the half, the same every time."""
-        found = self.of_half(rows)
-        return random.Random(SEED).sample(found, min(count, len(found)))
+    def observed(self, corpus: str, cases: Sequence[Case]) -> Iterator[Observation]:
+        """Ask questions over a corpus and look at what would be shown."""
+        with self.mode(corpus) as runner:
+            for case in cases:
+                found = runner.trace(case.text[:2000], tenant_id=TENANT, outputs=[READ, NEAREST])["outputs"]
+                documents: list[Document] = found[READ] or []
+                quoted = quotations(documents, case.text)
+                shown = tuple((one.document.content or "")[slice(*one.window)] for one in quoted)
+                read = tuple(document.content or "" for document in documents)
+                yield Observation(case, signals_of(case.text, documents, found[NEAREST] or []), shown, read)
 
     @contextmanager
-    def mode(self, name: str, **settings: Any) -> Iterator[Any]:
-        """Load `precise` over a corpus, with other settings of the extractive answerer; gives a function to ask."""
-        with closing(Runner("embedded", "precise", data_dir=self.library(name))) as runner:
+    def mode(self, corpus: str, mode: str = "simple") -> Iterator[Runner]:
+        """Load a mode over a corpus."""
+        with closing(Runner("embedded", mode, data_dir=self.library(corpus))) as runner:
             runner.warm_up()
-            generator = runner.pipeline.get_component("generator")
-            for setting, value in settings.items():
-                setattr(generator._extractive, setting, value)
+            yield runner
 
-            def ask(question: str) -> GeneratedAnswer:
-                return runner.trace(question, tenant_id=TENANT, outputs=["answers"])["outputs"]["answers"][0]
 
-            yield ask
+def _case(row: dict[str, Any]) -> Case:
+    # In both languages of a parallel set the gold passage is told by its offsets; its answers by their words.
+    quotes = tuple(gold["text"] for gold in row.get("gold") or [] if gold.get("text"))
+    return Case(str(row["id"]), row["text"], tuple(row.get("answers") or ()), (quotes,) if quotes else ())
+
+
+def _book_case(question: BookQuestion) -> Case:
+    return Case(question.id, question.query, question.answers, question.sides, f"{question.group}, {question.language}")
+
+
+def parallel_cases(data: Path, asked: str, answered: str) -> list[Case]:
+    """Give the questions of XQuAD in one language with the answers of the other one."""
+    rows = {row["id"]: row for _, row in read_json_lines(data / f"xquad_enzh/queries_{answered}.jsonl.gz")}
+    questions = [row for _, row in read_json_lines(data / f"xquad_enzh/queries_{asked}.jsonl.gz")]
+    both = [(row, rows.get(row["id"])) for row in questions]
+    return [Case(row["id"], row["text"], tuple(other["answers"])) for row, other in both if other]

@@ -11,7 +11,7 @@ from haystack import Document
 
 from shiguan.query.query_rewriter import QueryRewriter
 
-OWN, ACROSS, FOLLOW_UPS = "own language", "across languages", "follow-ups"
+OWN, ACROSS, FOLLOW_UPS, UNANSWERABLE = "own language", "across languages", "follow-ups", "unanswerable"
 BOOK_FILES = ("moby-dick.epub", "childrens-literature.epub", "jiutangshu_dev.epub")
 _SPACE = re.compile(r"\s+")
 
@@ -24,10 +24,11 @@ class BookQuestion:
     :param id: Its id.
     :param book: The file name of its book.
     :param language: `en` or `zh`.
-    :param group: `OWN`, `ACROSS` or `FOLLOW_UPS`.
+    :param group: `OWN`, `ACROSS`, `FOLLOW_UPS` or `UNANSWERABLE`.
     :param text: What is asked.
     :param history: The turns before it.
     :param sides: Quotes without white space. One of each side is needed; only comparisons have two sides.
+    :param answers: Accepted answers.
     """
 
     id: str
@@ -37,6 +38,7 @@ class BookQuestion:
     text: str
     history: list[dict[str, str]] = field(default_factory=list)
     sides: tuple[tuple[str, ...], ...] = ()
+    answers: tuple[str, ...] = ()
 
     @property
     def query(self) -> str:
@@ -57,22 +59,35 @@ class BookQuestion:
         for number, passage in enumerate(passages, start=1):
             if passage.meta.get("source") != self.book:
                 continue
-            text = _SPACE.sub("", passage.content or "")
-            missing = [quotes for quotes in missing if not any(quote in text for quote in quotes)]
+            text = passage.content or ""
+            missing = [quotes for quotes in missing if not contains_quote(text, quotes)]
             if not missing:
                 return number
         return None
 
 
-def read_book_questions(path: Path) -> list[BookQuestion]:
+def contains_quote(text: str, quotes: Iterable[str]) -> bool:
     """
-    Read the questions that their books answer.
+    Tell whether one of some quotes stands in a text, white space aside.
+
+    :param text: The text.
+    :param quotes: The quotes.
+    :returns: Whether one does.
+    """
+    plain = _SPACE.sub("", text)
+    return any(_SPACE.sub("", quote) in plain for quote in quotes)
+
+
+def read_book_questions(path: Path, *, unanswerable: bool = False) -> list[BookQuestion]:
+    """
+    Read the questions on books.
 
     :param path: `questions.jsonl`, as `bench/quality/README.md` says.
-    :returns: The answerable ones, in their order.
+    :param unanswerable: Whether to read those too that their books do not answer.
+    :returns: The questions in their order.
     """
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [_question(row) for row in rows if row["answerable"]]
+    return [_question(row) for row in rows if unanswerable or row["answerable"]]
 
 
 def _question(row: dict[str, Any]) -> BookQuestion:
@@ -81,8 +96,11 @@ def _question(row: dict[str, Any]) -> BookQuestion:
         sides.setdefault(gold.get("side", 1), []).append(_SPACE.sub("", gold["quote"]))
     history = row.get("history") or []
     group = FOLLOW_UPS if history else ACROSS if row["cross"] else OWN
+    group = group if row["answerable"] else UNANSWERABLE
     quotes = tuple(tuple(sides[side]) for side in sorted(sides))
-    return BookQuestion(row["id"], row["book"], row["language"], group, row["question"], history, quotes)
+    return BookQuestion(
+        row["id"], row["book"], row["language"], group, row["question"], history, quotes, tuple(row["answers"])
+    )
 
 
 def share_within(ranks: Sequence[int | None], k: int) -> float:

@@ -47,12 +47,23 @@ def llm(stand_in_llm, monkeypatch):
     return stand_in_llm
 
 
-def test_without_an_llm_every_mode_answers_from_the_sources(runner):
+def test_without_an_llm_every_mode_quotes_the_sources(runner):
     answer = runner.ask("Who proposed the two-tax reform?", tenant_id="a")
-    assert answer["status"] == "answered"
-    assert "Yang Yan" in answer["answer"]
-    assert answer["citations"][0]["verdict"] == "supported"
-    assert (answer["metadata"]["model"], answer["metadata"]["llm_calls"]) == ("extractive", 0)
+    citation = answer["citations"][0]
+    assert (answer["status"], answer["metadata"]["claims"]) == ("quoted", [])
+    assert (citation["source"], citation["verdict"], citation["quote"]) == ("tax.txt", "quoted", CHAPTERS["tax.txt"])
+    assert CHAPTERS["tax.txt"][slice(*citation["sentence"])] == "Yang Yan proposed the two-tax reform in 780."
+    assert (answer["metadata"]["model"], answer["metadata"]["llm_calls"]) == ("", 0)
+    assert 0.5 < answer["metadata"]["confidence"] <= 1
+
+
+def test_a_quotation_is_what_stands_at_its_place_in_the_stored_passage(library, runner):
+    answer = runner.ask("安祿山在哪裡起兵？", tenant_id="a")
+    for citation in answer["citations"]:
+        stored = CHAPTERS[citation["source"]]
+        assert stored[citation["start"] : citation["end"]] == citation["quote"]
+        place = citation["claim"]
+        assert answer["answer"][place["start"] : place["end"]].replace("**", "").removeprefix("> ") == citation["quote"]
 
 
 def test_without_an_llm_every_mode_answers_chinese(runner):
@@ -97,19 +108,28 @@ def test_a_question_costs_no_more_calls_than_the_mode_promises(llm, library, mod
     assert answer["metadata"]["llm_calls"] == llm.calls
 
 
-def test_an_endpoint_that_fails_for_good_is_an_error_that_names_the_stage(llm, library, mode, monkeypatch):
+def test_an_endpoint_that_fails_for_good_is_an_error(llm, library, mode, monkeypatch):
     from shiguan.errors import AnswerError
 
     llm.next(times=50, status=400)
-    with Runner("embedded", mode, data_dir=library) as runner, pytest.raises(AnswerError, match="generator"):
+    with Runner("embedded", mode, data_dir=library) as runner, pytest.raises(AnswerError, match="language model"):
         runner.ask("Who proposed the two-tax reform?", tenant_id="a")
+
+
+@pytest.mark.parametrize("tenant", ["a", "b"], ids=["nothing that answers", "an empty library"])
+def test_no_model_is_asked_where_the_library_has_no_answer(llm, library, mode, tenant):
+    from shiguan.llm.prompts import not_found_sentence
+
+    with Runner("embedded", mode, data_dir=library) as runner:
+        answer = runner.ask("Who invented the telephone in Boston?", tenant_id=tenant)
+    assert (answer["status"], answer["answer"]) == ("not_found", not_found_sentence(mode, "en"))
+    assert (llm.calls, answer["metadata"]["llm_calls"]) == (0, 0)
 
 
 def test_another_tenants_documents_reach_no_prompt(llm, library, mode):
     with Runner("embedded", mode, data_dir=library) as runner:
-        runner.ask("Who proposed the two-tax reform?", tenant_id="b")
-    # What the LLM says of itself comes back as feedback; what only the document says must not appear.
-    assert llm.prompts
+        answer = runner.ask("Why did Yang Yan propose the reform, and how was it collected?", tenant_id="b")
+    assert (answer["status"], answer["documents"]) == ("not_found", [])
     assert all("collected in summer and autumn" not in prompt for prompt in llm.prompts)
 
 

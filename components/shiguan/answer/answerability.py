@@ -1,62 +1,100 @@
-"""Tells from words alone how likely some passages answer a question at all; where they do not, nothing is quoted."""
+"""How likely the passages closest to a question hold its answer: one calibrated probability for all modes."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Final
+
+from haystack import Document
 
 from shiguan.text.han import has_han
-from shiguan.text.rarity import covered, rarity
+from shiguan.text.languages import detect_language
+from shiguan.text.rarity import covered, question_weights
+from shiguan.text.terms import terms
 
-# What speaks for an answer: the best sentence's score; pairs of the question's words in it; the share of words that no
-# passage has; the share of the question's rarity in the sentence with its neighbours, and in its whole passage; how far
-# that passage stands out from the others; the rarest word that it lacks; the number of words (up to twelve); the share
-# of names near the sentence. Fitted by logistic regression, own questions against those of another set, every set with
-# the same weight: English on one half (by the CRC-32 of the question's id) of SQuAD 2, ExpMRC, HotpotQA and MuSiQue,
-# Chinese on one half of CMRC 2018, DRCD and ExpMRC; rounded. Questions whose answer stood in the foreign passages by
-# chance were left out. bench/quality/answer_bars.py reports the other half. Chinese terms are characters and pairs of
-# them and English ones words, so that the same share does not mean the same: hence two rows.
-_FEATURES = ("score", "phrase", "unsaid", "near", "passage", "stands_out", "rarest", "length", "names")
-_HAN_WEIGHTS = (0.2, 2.9, -4.8, 3.9, 3.3, 0.0, 0.0, 2.0, 0.0)
-_OTHER_WEIGHTS = (0.4, 0.0, -3.5, 4.1, 4.8, -4.2, 1.6, 2.8, 2.0)
-# Where the line is drawn: about one answerable question in fifteen falls below it.
-_HAN_BIAS, _OTHER_BIAS = -4.8, -6.4
-# What stands for the share of names where the question has none, and for standing out where there is one passage.
-_NO_NAMES, _ALONE = 0.75, 0.3
-_MOST_WORDS = 12
+_READ = 3
+"""How many passages are looked at: as many as are quoted at most."""
 
 
 @dataclass(frozen=True)
-class Grounds:
-    """What a judgement rests on; all words are search terms."""
+class Signals:
+    """
+    What speaks for an answer, each from 0 to about 1.
 
-    asked: Sequence[str]
-    names: Sequence[str]
-    score: float
-    phrase: float
-    near: frozenset[str]
-    passage: frozenset[str]
-    others: Sequence[frozenset[str]]
+    :param cosine: The best cosine of the question and a child.
+    :param coverage: The share of the question's words, weighed by rarity, that the passages have together.
+    :param agreement: How near the passage with most of them is by its vectors: its best cosine over the best of all.
+    :param margin: How far the best cosine stands out from the mean of those found in its language.
+    :param chinese: Whether the question is in Han characters, whose words and cosines have another scale.
+    :param same_language: The share of the passages that are in the question's language.
+    """
+
+    cosine: float
+    coverage: float
+    agreement: float
+    margin: float
+    chinese: float
+    same_language: float
 
 
-def log_odds(grounds: Grounds) -> float:
-    """Judge whether the passages answer."""
-    if not grounds.asked:
-        return float(min(_HAN_BIAS, _OTHER_BIAS))
-    weights = {word: rarity(word) for word in grounds.asked}
-    passage = covered(weights, grounds.passage)
-    others = [covered(weights, words) for words in grounds.others]
-    said = grounds.passage.union(*grounds.others)
-    content = [word for word in grounds.asked if len(word) > 1 or not has_han(word)] or grounds.asked
-    values = (
-        grounds.score,
-        grounds.phrase,
-        sum(word not in said for word in grounds.asked) / len(grounds.asked),
-        covered(weights, grounds.near),
-        passage,
-        passage - sum(others) / len(others) if others else _ALONE,
-        max((weight for word, weight in weights.items() if word not in grounds.passage), default=0.0),
-        min(len(content), _MOST_WORDS) / _MOST_WORDS,
-        sum(word in grounds.near for word in grounds.names) / len(grounds.names) if grounds.names else _NO_NAMES,
+@dataclass(frozen=True)
+class Calibration:
+    """A logistic model of the signals."""
+
+    bias: float
+    weights: Signals
+
+    def probability(self, signals: Signals) -> float:
+        """Give the probability, 0 to 1."""
+        weights = asdict(self.weights)
+        odds = self.bias + sum(weights[name] * value for name, value in asdict(signals).items())
+        return 1 / (1 + math.exp(-odds))
+
+
+# Printed by `python -m bench.quality.calibration`: fitted on public paragraph sets and half of the questions on books.
+FITTED: Final = Calibration(
+    bias=-36.065,
+    weights=Signals(
+        cosine=46.065, coverage=1.508, agreement=1.834, margin=-1.877, chinese=-0.894, same_language=-6.559
+    ),
+)
+
+
+def probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
+    """Give the probability, 0 to 1, that the first passages hold an answer to a question."""
+    return FITTED.probability(signals_of(question, documents, nearest)) if documents else 0.0
+
+
+def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> Signals:
+    """Read the signals from the passages, best first, and from the children nearest by their vectors."""
+    weights = question_weights(question)
+    language = detect_language(question)
+    cosines: dict[str, float] = {}
+    for child in nearest:
+        parent = str(child.meta.get("parent_id") or child.id)
+        cosines[parent] = max(cosines.get(parent, 0.0), child.score or 0.0)
+    best = max(nearest, key=lambda child: child.score or 0.0, default=None)
+    highest = (best.score or 0.0) if best else 0.0
+    like = [one.score or 0.0 for one in nearest if best and one.meta.get("language") == best.meta.get("language")]
+    read = documents[:_READ]
+    words = [_words(document) for document in read]
+    widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
+    return Signals(
+        cosine=highest,
+        coverage=covered(weights, set[str]().union(*words)),
+        agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
+        margin=highest - fmean(like) if like else 0.0,
+        chinese=float(has_han(question)),
+        same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,
     )
-    han = any(has_han(word) for word in grounds.asked)
-    chosen, bias = (_HAN_WEIGHTS, _HAN_BIAS) if han else (_OTHER_WEIGHTS, _OTHER_BIAS)
-    return bias + sum(weight * value for weight, value in zip(chosen, values, strict=True))
+
+
+def _words(document: Document) -> set[str]:
+    section = document.meta.get("section") or []
+    headings = section if isinstance(section, str) else " ".join(map(str, section))
+    return set(terms(f"{document.meta.get('title') or ''} {headings} {document.content or ''}"))
+
+
+def _language(document: Document) -> str:
+    return str(document.meta.get("language") or detect_language(document.content or ""))

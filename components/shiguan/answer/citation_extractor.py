@@ -65,8 +65,10 @@ class CitationExtractor:
         replies: list[ChatMessage],
         documents: list[Document] | None = None,
         query: str = "",
+        *,
         language: str | None = None,
         verdicts: list[dict[str, Any]] | None = None,
+        confidence: float | None = None,
     ) -> dict[str, Any]:
         """
         Check the replies.
@@ -78,12 +80,13 @@ class CitationExtractor:
         :param language: Its language; None to tell from the question.
         :param verdicts: What `HallucinationGrader` found, which an embedder or a judge may have had a part in; None to
             check here.
+        :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
         :returns: `answers`, at least one. Their meta has `status` (`answered` or `not_found`), `language`,
-            `citations`, `claims`, `changes` (what was done to sentences and marks), `model` and `usage`. `warnings`
-            says what was removed or could not be supported.
+            `citations`, `claims`, `changes` (what was done to sentences and marks), `confidence`, `model` and `usage`.
+            `warnings` says what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
         """
-        return self._checked(replies, documents, query, language, verdicts)
+        return self._checked(replies, documents, query, language, verdicts, confidence)
 
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
     async def run_async(
@@ -91,8 +94,10 @@ class CitationExtractor:
         replies: list[ChatMessage],
         documents: list[Document] | None = None,
         query: str = "",
+        *,
         language: str | None = None,
         verdicts: list[dict[str, Any]] | None = None,
+        confidence: float | None = None,
     ) -> dict[str, Any]:
         """
         Check the replies beside the event loop; a question that is cancelled meanwhile stops the check.
@@ -102,10 +107,13 @@ class CitationExtractor:
         :param query: The question.
         :param language: Its language; None to tell from the question.
         :param verdicts: What `HallucinationGrader` found; None to check here.
+        :param confidence: The probability that the passages hold an answer.
         :returns: What `run` returns.
         :raises AnswerError: If a reply has no text.
         """
-        return await check_in_thread(lambda: self._checked(replies, documents, query, language, verdicts))
+        return await check_in_thread(
+            lambda: self._checked(replies, documents, query, language, verdicts, confidence)
+        )
 
     def _checked(
         self,
@@ -114,6 +122,7 @@ class CitationExtractor:
         query: str,
         language: str | None,
         verdicts: list[dict[str, Any]] | None,
+        confidence: float | None,
     ) -> dict[str, Any]:
         language = language or detect_language(query)
         numbered = numbered_passages(documents or [])
@@ -123,6 +132,8 @@ class CitationExtractor:
             return {"answers": [self._not_found(nobody, numbered, query, language)], "warnings": []}
         found = [self._answer(reply, numbered, graded, query, language) for reply in replies]
         warnings = [warning for _, more in found for warning in more]
+        for answer, _ in found:
+            answer.meta["confidence"] = confidence
         return {"answers": [answer for answer, _ in found], "warnings": list(dict.fromkeys(warnings))}
 
     def _answer(

@@ -45,11 +45,14 @@ def print_answer(answer: dict[str, Any]) -> None:
     console = console_for_people()
     console.print(Text(answer["query"], style="bold"))
     console.print()
-    print_indented(console, Text(answer["answer"]), 2)
-    console.print()
     cited: dict[int, list[dict[str, Any]]] = {}
-    for citation in answer["citations"]:
-        cited.setdefault(citation["number"], []).append(citation)
+    if answer["status"] == "quoted":
+        _print_quotations(console, answer)
+    else:
+        print_indented(console, Text(answer["answer"]), 2)
+        console.print()
+        for citation in answer["citations"]:
+            cited.setdefault(citation["number"], []).append(citation)
     for number, citations in sorted(cited.items()):
         console.print(
             Text.assemble((f"  [{number}] ", "bold cyan"), _place(citations[0])), overflow="ellipsis", no_wrap=True
@@ -68,11 +71,26 @@ def print_answer(answer: dict[str, Any]) -> None:
     calls = metadata["llm_calls"]
     console.print(
         Text(
-            f"  {answer['mode']} · {metadata['model']} · {calls} LLM call{'' if calls == 1 else 's'} · {seconds:.2f} s",
+            f"  {answer['mode']} · {metadata['model'] or 'no model'} · {calls} LLM call{'' if calls == 1 else 's'} · "
+            f"{seconds:.2f} s",
             style="dim",
         )
     )
     _print_warnings(console, metadata["warnings"])
+
+
+def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
+    """Print each quotation under its place, its lines as they stand, the closest sentence and words marked."""
+    for citation in answer["citations"]:
+        head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), _place(citation))
+        console.print(head, overflow="ellipsis", no_wrap=True)
+        text, at = Text(citation["quote"]), citation["start"]
+        for spans, style in (([citation["sentence"]], "bold"), (citation["words"], "underline")):
+            for start, end in spans:
+                text.stylize(style, start - at, end - at)
+        print_indented(console, text, 6)
+        console.print()
+    print_indented(console, Text(answer["answer"].partition("\n")[0], style="dim"), 2)
 
 
 def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:

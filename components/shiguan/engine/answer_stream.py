@@ -193,7 +193,7 @@ class AnswerStream:
                 await self._checking
 
     def _emit_accepted(self, found: dict[str, Any]) -> None:
-        """Tell the accepted answer as if it were just being written: sentence by sentence, each with its verdict."""
+        """Tell an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
         text, at = found["answer"], 0
         for index, claim in enumerate(found["metadata"]["claims"]):
             self._emit_token(text[at : claim["end"]])
@@ -204,6 +204,10 @@ class AnswerStream:
                 if citation["claim"] == {"start": claim["start"], "end": claim["end"]}
             ]
             self._emit(CLAIM, {"index": index, **claim, "citations": cited})
+        if found["status"] == "quoted":
+            for citation in found["citations"]:
+                self._emit_token(text[at : citation["claim"]["end"]])
+                at = citation["claim"]["end"]
         self._emit_token(text[at:])
 
     def _emit_token(self, text: str) -> None:

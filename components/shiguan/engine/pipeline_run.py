@@ -32,13 +32,16 @@ def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
     """
     Read the map of a pipeline.
 
-    The generator is found by going back from the answer along the sockets named `replies`; whoever stands on the way
-    may reject a draft.
+    The generator is found by going back from the answer, past what joins answers, along the sockets named `replies`;
+    whoever stands on the way may reject a draft.
     """
     inputs = pipeline.inputs(include_components_with_connected_inputs=True)
     outputs = pipeline.outputs(include_components_with_connected_outputs=True)
     generator, sources, graders = "", "", []
     stage = answers.partition(".")[0]
+    if stage and "replies" not in inputs.get(stage, {}):
+        before = pipeline.graph.predecessors(stage)
+        stage = next((name for name in before if "replies" in inputs.get(name, {})), stage)
     while stage:
         before = _sender(pipeline, stage, "replies")
         if not before or before.partition(".")[0] in graders:

@@ -105,5 +105,6 @@ def answer_object(
             "claims": meta.get("claims", []),
             "changes": meta.get("changes", []),
             "grade": meta.get("grounding", {}).get("grade"),
+            "confidence": meta.get("confidence"),
         },
     }

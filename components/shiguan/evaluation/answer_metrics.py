@@ -31,7 +31,6 @@ from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
-from shiguan.retrieval.relevance_grader import RelevanceGrader
 from shiguan.text.han import fold_han
 
 
@@ -43,7 +42,6 @@ class CitationScores:
     recalled: int
     citations: int
     precise: int
-    lowest: float
 
     @property
     def recall(self) -> float:
@@ -61,12 +59,10 @@ def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
     checker = ClaimChecker(passages)
     read = checker.read(split_claims(answer))
     recalled = citations = precise = 0
-    lowest = 1.0
     for one in read:
         cited = [number for number in one.claim.numbers if number in passages]
         citations += len(one.claim.numbers)
         support = checker.by(one.stated, cited)
-        lowest = min(lowest, support.score)
         if support.verdict != "supported":
             continue
         recalled += 1
@@ -74,7 +70,7 @@ def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
             others = [other for other in cited if other != number]
             alone = checker.relation(one.stated, number).verdict == "supported"
             precise += alone or checker.by(one.stated, others).verdict != "supported"
-    return CitationScores(len(read), recalled, citations, precise, lowest if read else 0.0)
+    return CitationScores(len(read), recalled, citations, precise)
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
@@ -92,10 +88,8 @@ class ScoredAnswer:
     """
     One answer, scored.
 
-    `confidence`, 0 to 1, is the support of the weakest claim by what it cites, times the share of the question's words,
-    weighted by rarity, that the cited passages have: a quotation is always supported, and whether it is about the
-    question at all only the second factor tells. `right` is whether the answer holds a right one or, where none is
-    written down, cites a gold passage; None for a refusal.
+    `confidence`, 0 to 1, is the mode's own probability that the passages answer. `right` is whether the answer holds a
+    right one or, where none is written down, cites a gold passage; None for a refusal.
     """
 
     metrics: dict[str, float]
@@ -104,8 +98,13 @@ class ScoredAnswer:
 
 
 def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
-    """Write an answer as JSON knows it: `status`, `answer`, `documents`, and numbers `cited`, `verdicts`, `model`."""
+    """
+    Write an answer as JSON knows it.
+
+    Of quotations the answer is the quoted text alone: what stands around it says nothing.
+    """
     meta = answer.meta
+    quotes = [citation["quote"] for citation in meta.get("citations", []) if citation["verdict"] == "quoted"]
     documents = []
     for place, document in enumerate(answer.documents, start=1):
         number = document.meta.get("number")
@@ -114,10 +113,11 @@ def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
         documents.append({"number": number, "id": document.id, "content": document.content or "", "meta": kept})
     return {
         "status": meta.get("status", "answered"),
-        "answer": answer.data,
+        "answer": "\n\n".join(quotes) or answer.data,
         "documents": documents,
         "cited": sorted({citation["number"] for citation in meta.get("citations", [])}),
         "verdicts": [claim["verdict"] for claim in meta.get("claims", [])],
+        "confidence": meta.get("confidence") or 0.0,
         "model": str(meta.get("model") or ""),
     }
 
@@ -144,7 +144,6 @@ def score_answer(question: Question, record: Record) -> ScoredAnswer:
     refused = record["status"] == "not_found"
     said = "" if refused else spoken_answer(record["answer"])
     metrics: dict[str, float] = {}
-    confidence = 0.0
     if question.answerable:
         metrics["false_refusal"] = float(refused)
         if question.answers:
@@ -156,7 +155,8 @@ def score_answer(question: Question, record: Record) -> ScoredAnswer:
             metrics["gold_cited"] = 0.0 if refused else _gold_share(question, _cited(record))
     else:
         metrics["correct_refusal"] = float(refused)
-    if not refused:
+    if record["status"] not in ("not_found", "quoted"):
+        # A quotation claims nothing that could be supported or not.
         scores = score_citations(record["answer"], {one["number"]: one["content"] for one in record["documents"]})
         if scores.claims:
             metrics["citation_precision"] = scores.precision
@@ -164,10 +164,9 @@ def score_answer(question: Question, record: Record) -> ScoredAnswer:
         if record["verdicts"]:
             # The verdicts that the mode itself gave, which knew more than the cited passages.
             metrics["claims_supported"] = record["verdicts"].count("supported") / len(record["verdicts"])
-        confidence = _confidence(question.text, scores, _cited(record))
     right = is_right(question, record)
     metrics["correct"] = float(bool(right) or (refused and not question.answerable))
-    return ScoredAnswer({name: metrics[name] for name in KNOWN if name in metrics}, confidence, right)
+    return ScoredAnswer({name: metrics[name] for name in KNOWN if name in metrics}, record["confidence"], right)
 
 
 def answer_tokens(text: str) -> list[str]:
@@ -224,10 +223,3 @@ def _cited(record: Record) -> list[Document]:
 def _gold_share(question: Question, documents: Sequence[Document]) -> float:
     held = sum(any(gold.stands_in(document) for document in documents) for gold in question.gold)
     return held / len(question.gold) if question.gold else 0.0
-
-
-def _confidence(question: str, scores: CitationScores, cited: Sequence[Document]) -> float:
-    if not cited:
-        return 0.0
-    relevance: float = RelevanceGrader().run(list(cited), question)["relevance"]["overall"]
-    return round(scores.lowest * relevance / 10, 6)

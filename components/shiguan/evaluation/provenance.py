@@ -49,7 +49,7 @@ def describe_configuration(
     deployment: str, mode: str | Path, *, data: dict[str, str], options: dict[str, Any]
 ) -> dict[str, Any]:
     """Name what the numbers of a run hang on; two runs with the same description measure the same thing."""
-    llm: dict[str, Any] = {"model": "extractive"}
+    llm: dict[str, Any] = {"model": "none"}
     if is_endpoint_configured():
         address = urlsplit(os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
         # Host and port only: an address may carry a password.

@@ -178,7 +178,7 @@ def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict
     return {
         "Risk over coverage": {
             "text": "What share of the answers would be wrong if only the surest were given. The confidence is the "
-            "support of the weakest claim times the share of the question's words that the cited passages have. Mean "
+            "mode's own probability that the passages answer. Mean "
             f"risk {curve.area:.3f}.",
             "curve": [[point.coverage, point.risk] for point in curve.points],
             "columns": [">coverage", ">risk", ">confidence at least"],

@@ -18,8 +18,8 @@ from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.text.languages import detect_language
-from shiguan.text.question_shapes import has_shape, question_shapes, question_subject
-from shiguan.text.rarity import covered, rarity
+from shiguan.text.question_shapes import has_shape, question_shapes
+from shiguan.text.rarity import covered, question_subject, rarity
 from shiguan.text.terms import terms
 
 PROMPT = "answer_grader"

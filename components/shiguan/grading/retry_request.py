@@ -8,7 +8,7 @@ from haystack import Document
 from shiguan.claims.checker import CheckedClaim
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.han import HAN
-from shiguan.text.question_shapes import question_subject
+from shiguan.text.rarity import question_subject
 from shiguan.text.terms import terms
 
 _MOST_CLAIMS = 6

@@ -4,14 +4,11 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from haystack import component, default_from_dict, default_to_dict
-from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import component_to_dict
+from haystack import component, default_to_dict
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
 
 from shiguan.errors import AnswerError
-from shiguan.llm.calls import run_generator_async, warm_up_generator
 from shiguan.llm.endpoint import OpenAIEndpoint, is_endpoint_configured
 from shiguan.llm.run_watch import counting_replies
 
@@ -24,9 +21,9 @@ class ConfiguredChatGenerator:
     Calls an OpenAI-compatible endpoint where one is configured.
 
     At warm-up it reads `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a
-    dummy key. Where neither is set, `without_endpoint` answers in its place, and without that the model is absent: a
-    component that can do without asks `available()` first, so that the same YAML runs with and without a model. Who
-    answered stands in the reply's meta as `model`; `prompt` and `prompt_hash` say with which prompt.
+    dummy key. Where neither is set the model is absent: a component that can do without asks `available()` first, and
+    `AnswerabilityGate` quotes the sources, so that the same YAML runs with and without a model. Who answered stands in
+    the reply's meta as `model`; `prompt` and `prompt_hash` say with which prompt.
 
     A call that fails in a way that may pass (no connection, timeout, 429, 5xx, a reply that is no valid JSON) is
     tried again after 1, 2 and 4 seconds, or when the endpoint says, but never once parts of the answer have been
@@ -39,9 +36,6 @@ class ConfiguredChatGenerator:
       type: shiguan.llm.configured_chat_generator.ConfiguredChatGenerator
       init_parameters:
         generation_kwargs: {temperature: 0.2}
-        without_endpoint:
-          type: shiguan.answer.extractive_chat_generator.ExtractiveChatGenerator
-          init_parameters: {mode: simple}
     ```
     """
 
@@ -52,7 +46,6 @@ class ConfiguredChatGenerator:
         timeout: float = 30.0,
         max_retries: int = 3,
         generation_kwargs: dict[str, Any] | None = None,
-        without_endpoint: ChatGenerator | None = None,
     ) -> None:
         """
         Set how to call the endpoint; nothing is looked up yet.
@@ -62,7 +55,6 @@ class ConfiguredChatGenerator:
         :param max_retries: Further attempts after the first.
         :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 where neither
             it nor `max_completion_tokens` is given; null leaves it out.
-        :param without_endpoint: Answers where no endpoint is configured.
         :raises ValueError: If a number is out of its range.
         """
         if timeout <= 0:
@@ -73,7 +65,6 @@ class ConfiguredChatGenerator:
         self.timeout = timeout
         self.max_retries = max_retries
         self.generation_kwargs = generation_kwargs
-        self.without_endpoint = without_endpoint
         self._endpoint: OpenAIEndpoint | None = None
         self._lock = Lock()
         self._warm = False
@@ -85,26 +76,8 @@ class ConfiguredChatGenerator:
 
         :returns: The dictionary.
         """
-        nested = self.without_endpoint
-        return default_to_dict(
-            self,
-            model=self.model,
-            timeout=self.timeout,
-            max_retries=self.max_retries,
-            generation_kwargs=self.generation_kwargs,
-            without_endpoint=None if nested is None else component_to_dict(nested, "without_endpoint"),
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "ConfiguredChatGenerator":
-        """
-        Make a generator from what `to_dict` wrote.
-
-        :param data: The dictionary.
-        :returns: The generator.
-        """
-        generator: ConfiguredChatGenerator = default_from_dict(cls, data)
-        return generator
+        names = ("model", "timeout", "max_retries", "generation_kwargs")
+        return default_to_dict(self, **{name: getattr(self, name) for name in names})
 
     def warm_up(self) -> None:
         """Look for an endpoint in the environment; a second call does nothing."""
@@ -117,20 +90,18 @@ class ConfiguredChatGenerator:
                     timeout=self.timeout,
                     max_retries=self.max_retries,
                     generation_kwargs=self.generation_kwargs,
-                    stage="language model" if self.without_endpoint is None else "generator",
+                    stage="language model",
                 )
-            else:
-                warm_up_generator(self.without_endpoint)
             self._warm = True
 
     def available(self) -> bool:
         """
         Tell whether there is anyone to call.
 
-        :returns: True if an endpoint was configured at warm-up, or something answers without one.
+        :returns: True if an endpoint was configured at warm-up.
         """
         self.warm_up()
-        return self._endpoint is not None or self.without_endpoint is not None
+        return self._endpoint is not None
 
     @component.output_types(replies=list[ChatMessage])
     def run(
@@ -151,13 +122,8 @@ class ConfiguredChatGenerator:
         :returns: `replies`, as many as were asked for; none for an empty prompt.
         :raises AnswerError: If the endpoint fails for good, or there is none.
         """
-        self.warm_up()
         with counting_replies() as came_out:
-            if self._endpoint is not None:
-                replies = self._endpoint.reply(messages, streaming_callback, generation_kwargs, tools)
-            else:
-                extra = _given(streaming_callback=streaming_callback, generation_kwargs=generation_kwargs, tools=tools)
-                replies = self._substitute().run(messages=messages, **extra)["replies"]
+            replies = self._configured().reply(messages, streaming_callback, generation_kwargs, tools)
             came_out.count(replies)
         return {"replies": _marked(replies, messages)}
 
@@ -180,28 +146,19 @@ class ConfiguredChatGenerator:
         :returns: `replies`, as many as were asked for; none for an empty prompt.
         :raises AnswerError: If the endpoint fails for good, or there is none.
         """
-        self.warm_up()
         with counting_replies() as came_out:
-            if self._endpoint is not None:
-                replies = await self._endpoint.reply_async(messages, streaming_callback, generation_kwargs, tools)
-            else:
-                extra = _given(streaming_callback=streaming_callback, generation_kwargs=generation_kwargs, tools=tools)
-                replies = await run_generator_async(self._substitute(), messages, extra)
+            replies = await self._configured().reply_async(messages, streaming_callback, generation_kwargs, tools)
             came_out.count(replies)
         return {"replies": _marked(replies, messages)}
 
-    def _substitute(self) -> Any:
-        if self.without_endpoint is None:
+    def _configured(self) -> OpenAIEndpoint:
+        self.warm_up()
+        if self._endpoint is None:
             raise AnswerError(
                 "No LLM is configured, but one was called. Set OPENAI_API_KEY or OPENAI_BASE_URL, or ask `available()` "
-                "before calling."
+                "before calling; the modes' `AnswerabilityGate` quotes instead."
             )
-        return self.without_endpoint
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    # Not every chat generator takes all of them.
-    return {name: value for name, value in settings.items() if value is not None}
+        return self._endpoint
 
 
 def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:

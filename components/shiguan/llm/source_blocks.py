@@ -1,4 +1,4 @@
-"""The grammar of numbered sources in a prompt: made harmless, written between delimiters, and read back."""
+"""The grammar of numbered sources in a prompt: made harmless and written between delimiters."""
 
 import re
 import unicodedata
@@ -83,10 +83,7 @@ def neutral_attribute(text: str) -> str:
 
 
 _OPEN, _CLOSE = "<sources>", "</sources>"
-_QUESTION_OPEN, _QUESTION_CLOSE = "<question>", "</question>"
 _ATTRIBUTES = ("file", "title", "section", "place")
-_BLOCK = re.compile(r'<source number="(\d+)"((?: [a-z]+="[^"\n]*")*)>\n(.*?)\n</source>(?=\n)', re.DOTALL)
-_ATTRIBUTE = re.compile(r' ([a-z]+)="([^"\n]*)"')
 
 
 @dataclass(frozen=True)
@@ -135,35 +132,6 @@ def render_sources(blocks: Iterable[SourceBlock]) -> str:
     return "\n".join([_OPEN, *(render_block(block) for block in blocks), _CLOSE])
 
 
-def parse_sources(prompt: str) -> list[SourceBlock] | None:
-    """Read the sources back from a prompt, their passages as rendered; None if it has no such part."""
-    span = _sources_span(prompt)
-    if span is None:
-        return None
-    blocks = []
-    for number, attributes, text in _BLOCK.findall(prompt[span[0] : span[1]] + "\n"):
-        values = {name: value for name, value in _ATTRIBUTE.findall(attributes) if name in _ATTRIBUTES}
-        blocks.append(SourceBlock(number=int(number), text=text, **values))
-    return blocks
-
-
-def parse_question(prompt: str) -> str:
-    """
-    Read the question from a prompt.
-
-    The question stands after the sources between its own delimiters; in a template without them the last paragraph
-    is taken. What looks like a question inside a source is never read.
-    """
-    span = _sources_span(prompt)
-    rest = prompt[span[1] :] if span else prompt
-    start = rest.find(_QUESTION_OPEN)
-    end = rest.rfind(_QUESTION_CLOSE)
-    if start >= 0:
-        return rest[start + len(_QUESTION_OPEN) : end if end > start else len(rest)].strip()
-    rest = rest.removeprefix(_CLOSE).strip()
-    return rest.rsplit("\n\n", 1)[-1].strip() if rest else ""
-
-
 def _place(meta: dict[str, Any]) -> str:
     anchor = meta.get("anchor")
     if not isinstance(anchor, dict):
@@ -172,12 +140,3 @@ def _place(meta: dict[str, Any]) -> str:
     if page is not None:
         return f"page {page}"
     return str(anchor.get("href") or "")
-
-
-def _sources_span(prompt: str) -> tuple[int, int] | None:
-    # The delimiters count only as whole lines: an instruction may name them in running text.
-    opening = re.search(rf"^{_OPEN}$", prompt, re.MULTILINE)
-    if opening is None:
-        return None
-    closing = re.compile(rf"^{_CLOSE}$", re.MULTILINE).search(prompt, opening.end())
-    return (opening.end(), closing.start() if closing else len(prompt))

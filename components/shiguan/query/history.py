@@ -9,8 +9,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.han import HAN, has_han
-from shiguan.text.question_shapes import question_subject
-from shiguan.text.rarity import rarity
+from shiguan.text.rarity import question_subject, rarity
 from shiguan.text.terms import terms
 
 LAST_TURNS = 6

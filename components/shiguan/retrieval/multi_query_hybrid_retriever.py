@@ -110,7 +110,13 @@ class MultiQueryHybridRetriever:
             if hasattr(part, "warm_up"):
                 part.warm_up()
 
-    @component.output_types(documents=list[Document], searches=list[dict[str, Any]], warnings=list[str], llm_calls=int)
+    @component.output_types(
+        documents=list[Document],
+        nearest=list[Document],
+        searches=list[dict[str, Any]],
+        warnings=list[str],
+        llm_calls=int,
+    )
     def run(
         self, queries: list[str], filters: dict[str, Any] | None = None, use_hyde: bool = False, attempt: int = 1
     ) -> dict[str, Any]:
@@ -122,7 +128,8 @@ class MultiQueryHybridRetriever:
         :param use_hyde: Whether hypothetical passages may be written for the question; for its other wordings never.
         :param attempt: Which round of a loop this is, from 1. Later rounds search for what an answer lacked,
             which need no hypothetical passage.
-        :returns: `documents`, children by fused score; `searches`, for each list its `kind` (`bm25` or `embedding`),
+        :returns: `documents`, children by fused score; `nearest`, those that the first query found by vectors,
+            with their cosines; `searches`, for each list its `kind` (`bm25` or `embedding`),
             `query`, how many were `found` and, for vectors with HyDE, the `hypothetical_passages`; `warnings`;
             `llm_calls`, how many HyDE made.
         """
@@ -137,7 +144,13 @@ class MultiQueryHybridRetriever:
             found.append(_Found(query, by_words, by_vectors.get("documents", []), embedded))
         return self._joined(found)
 
-    @component.output_types(documents=list[Document], searches=list[dict[str, Any]], warnings=list[str], llm_calls=int)
+    @component.output_types(
+        documents=list[Document],
+        nearest=list[Document],
+        searches=list[dict[str, Any]],
+        warnings=list[str],
+        llm_calls=int,
+    )
     async def run_async(
         self, queries: list[str], filters: dict[str, Any] | None = None, use_hyde: bool = False, attempt: int = 1
     ) -> dict[str, Any]:
@@ -189,6 +202,7 @@ class MultiQueryHybridRetriever:
         documents = lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"]
         return {
             "documents": documents,
+            "nearest": found[0].by_vectors if found else [],
             "searches": [search for one in found for search in _searches(one)],
             "warnings": list(dict.fromkeys(text for one in found for text in one.embedded.get("warnings") or [])),
             "llm_calls": sum(one.embedded.get("llm_calls", 0) for one in found),

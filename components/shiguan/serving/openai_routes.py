@@ -154,6 +154,7 @@ def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str |
         "citations": answer["citations"],
         "documents": answer["documents"],
         "claims": metadata["claims"],
+        "confidence": metadata["confidence"],
         "warnings": [*metadata["warnings"], *warnings],
         "timings_ms": metadata["timings_ms"],
         "request_id": request_id,

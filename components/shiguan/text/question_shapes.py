@@ -25,17 +25,6 @@ def question_shapes(question: str) -> list[Shape]:
     return [shape for shape in found if not (shape == "manner" and len(found) > 1)]
 
 
-def question_subject(question: str) -> str:
-    """
-    Take from a question the words that only make it a question.
-
-    English ones are stop words of the search terms already; Chinese ones are cut out here, with a space in their
-    place, so that no pair of characters is formed across them.
-    """
-    subject = _cues()["chinese_frame"].sub(" ", question)
-    return subject if subject.strip(" ？?。，,！!") else question
-
-
 def has_shape(sentence: str, shape: Shape, question: str) -> bool:
     """Tell whether a sentence holds the kind of thing that is asked for."""
     if shape in ("time", "number"):

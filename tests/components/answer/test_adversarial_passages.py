@@ -7,14 +7,14 @@ import pytest
 import yaml
 from haystack import Document
 from haystack.dataclasses import ChatMessage
+from tests.doubles.prompt_reading import parse_question, parse_sources
 
+from shiguan.answer.answerability_gate import AnswerabilityGate
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.claims.claims import find_marks
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.source_blocks import parse_question, parse_sources
 
 ATTACKS = yaml.safe_load((Path(__file__).parents[2] / "data" / "adversarial_passages.yml").read_text(encoding="utf-8"))
 ATTACKS["very_long_line"] *= 40
@@ -127,7 +127,7 @@ def endpoint(stand_in_llm, monkeypatch):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_model_over_http_gets_two_messages_and_its_citations_mean_what_they_say(endpoint, mode):
-    generator = ConfiguredChatGenerator(without_endpoint=ExtractiveChatGenerator(mode))
+    generator = ConfiguredChatGenerator()
     extractor = CitationExtractor(mode=mode)
     endpoint.default = (
         "Guo Ziyi took Chang'an back in 757 with the help of the Uighurs [2]. The salt tax was raised [3]."
@@ -162,15 +162,17 @@ def test_a_model_that_repeats_the_attack_cites_nothing_that_is_not_there(mode, a
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_the_extractive_answerer_still_answers_from_the_honest_passage(mode, attack):
-    for place, honest in ((0, 2), (1, 1), (2, 1)):
-        built, messages = chain(mode, attack, place=place)
-        replies = ExtractiveChatGenerator(mode=mode).run(messages)["replies"]
-        answer = CitationExtractor(mode=mode).run(replies, documents=built["documents"], query=QUERY)["answers"][0]
-        assert answer.meta["status"] == "answered"
-        assert FIRST in answer.data
+def test_quotations_are_of_the_stored_passages_and_nothing_else(mode, attack):
+    for place in (0, 1, 2):
+        built, _ = chain(mode, attack, place=place)
+        gate = AnswerabilityGate(mode, max_risk=1, quote=True)
+        answer = gate.run(built["context"], documents=built["documents"], query=QUERY)["answers"][0]
+        assert answer.meta["status"] == "quoted"
+        assert FIRST in answer.data.replace("**", "")
         stored = {document.id: document.content for document in documents(attack, place)}
-        for citation in answer.meta["citations"]:
-            assert citation["parent_id"] == f"p{citation['number'] - 1}"
+        for number, citation in enumerate(answer.meta["citations"], start=1):
+            assert (citation["number"], citation["parent_id"]) == (number, f"p{number - 1}")
             assert stored[citation["parent_id"]][citation["start"] : citation["end"]] == citation["quote"]
-        assert honest in {citation["number"] for citation in answer.meta["citations"] if citation["quote"] == FIRST}
+        # What stands outside the quotations is one line of ours and one line for each place.
+        outside = [line for line in answer.data.splitlines() if line and not line.startswith(">")]
+        assert [line.partition(" ")[0] for line in outside[1:]] == ["[1]", "[2]", "[3]"][: len(outside) - 1]

@@ -5,9 +5,9 @@ from haystack import Document
 from haystack.core.serialization import component_from_dict, component_to_dict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.doubles.prompt_reading import parse_sources
 
 from shiguan.context.context_builder import ContextBuilder
-from shiguan.llm.source_blocks import parse_sources
 from shiguan.models.token_counter import TokenCounter
 
 PLAIN = "The governor of {} closed the gates and wrote a letter to the court about grain, salt and horses."

@@ -8,12 +8,12 @@ from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.doubles.prompt_reading import parse_sources
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.errors import ModelMissingError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.source_blocks import parse_sources
 from shiguan.models import token_counter
 from shiguan.models.token_counter import TokenCounter
 

@@ -1,7 +1,8 @@
 import pytest
+from tests.doubles.prompt_reading import parse_question, parse_sources
 
 from shiguan.context.context_builder import read_summaries, summary_messages
-from shiguan.llm.source_blocks import SourceBlock, parse_question, parse_sources
+from shiguan.llm.source_blocks import SourceBlock
 
 BLOCKS = [SourceBlock(1, "One [7].", file="a"), SourceBlock(2, "</sources>")]
 

@@ -8,11 +8,9 @@ from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.tools import Tool
 
-from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.errors import AnswerError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.endpoint import DEFAULT_MODEL, _mended_replies, _Stream
-from shiguan.llm.prompts import not_found_sentence
 
 PROMPT = [
     ChatMessage.from_system("Cite."),
@@ -44,19 +42,15 @@ def waits(monkeypatch):
     return waits
 
 
-def generator(*, mode="simple", **more):
-    return ConfiguredChatGenerator(without_endpoint=ExtractiveChatGenerator(mode), **more)
+def generator(**more):
+    return ConfiguredChatGenerator(**more)
 
 
-def test_without_key_and_address_the_sources_answer():
-    (reply,) = generator().run(messages=PROMPT)["replies"]
-    assert reply.text == not_found_sentence("simple", "en")
-    assert reply.meta["model"] == "extractive"
-    assert reply.meta["prompt"] == "simple"
-
-
-def test_mode_reaches_the_extractive_answerer():
-    assert generator(mode="precise").run(messages=PROMPT)["replies"][0].text == not_found_sentence("precise", "en")
+async def test_without_key_and_address_there_is_nobody_to_ask():
+    with pytest.raises(AnswerError, match=r"No LLM is configured.*OPENAI_API_KEY.*AnswerabilityGate"):
+        generator().run(messages=PROMPT)
+    with pytest.raises(AnswerError, match="No LLM is configured"):
+        await generator().run_async(messages=PROMPT)
 
 
 def test_local_server_needs_no_key(endpoint):
@@ -99,7 +93,7 @@ def test_what_may_pass_is_tried_again(endpoint, fault):
 def test_what_does_not_pass_is_an_error_naming_the_stage(endpoint, fault):
     endpoint.next(times=9, **fault)
     with pytest.raises(
-        AnswerError, match=r"The stage `generator` failed after 4 attempts: 127\.0\.0\.1:\d+ .*\. [A-Z].*\.$"
+        AnswerError, match=r"The stage `language model` failed after 4 attempts: 127\.0\.0\.1:\d+ .*\. [A-Z].*\.$"
     ):
         generator().run(messages=PROMPT)
     assert endpoint.calls == 4
@@ -237,11 +231,6 @@ async def test_async_twin_retries_streams_and_fails_alike(endpoint):
         await generator().run_async(messages=PROMPT)
 
 
-async def test_async_twin_without_endpoint_quotes():
-    (reply,) = (await generator().run_async(messages=PROMPT))["replies"]
-    assert reply.meta["model"] == "extractive"
-
-
 def test_empty_prompt_gives_no_reply(endpoint):
     assert generator().run(messages=[]) == {"replies": []}
     assert endpoint.calls == 0
@@ -264,19 +253,17 @@ def test_numbers_out_of_range_are_refused(arguments):
 
 def test_round_trip_keeps_the_settings_and_no_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    component = generator(model="m", mode="precise", timeout=5.0, max_retries=1, generation_kwargs={"seed": 1})
+    component = generator(model="m", timeout=5.0, max_retries=1, generation_kwargs={"seed": 1})
     component.warm_up()
     data = component_to_dict(component, "g")
     assert KEY not in str(data)
     again = component_from_dict(ConfiguredChatGenerator, data, "g")
     assert (again.model, again.timeout, again.max_retries) == ("m", 5.0, 1)
     assert again.generation_kwargs == {"seed": 1}
-    assert again.without_endpoint.mode == "precise"
 
 
-def test_without_endpoint_and_without_a_substitute_there_is_nobody_to_ask():
+def test_without_an_endpoint_it_is_not_available():
     assert ConfiguredChatGenerator().available() is False
-    assert generator().available() is True
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "OPENAI_BASE_URL"])
@@ -325,21 +312,16 @@ async def test_tools_reach_the_endpoint(endpoint):
         assert [tool["function"]["name"] for tool in request.body["tools"]] == ["weather"]
 
 
-def test_tools_are_no_obstacle_without_an_endpoint():
-    assert generator().run(messages=PROMPT, tools=[TOOL])["replies"][0].meta["model"] == "extractive"
-
-
 async def test_it_stands_in_haystacks_fallback_generator(endpoint):
     endpoint.next(times=2, status=401)
-    fallback = FallbackChatGenerator([ConfiguredChatGenerator(), ExtractiveChatGenerator()])
-    assert fallback.run(messages=PROMPT)["replies"][0].meta["model"] == "extractive"
-    assert (await fallback.run_async(messages=PROMPT))["replies"][0].meta["model"] == "extractive"
-    assert fallback.run(messages=PROMPT)["replies"][0].meta["model"] == DEFAULT_MODEL
+    fallback = FallbackChatGenerator(
+        [ConfiguredChatGenerator("first", max_retries=0), ConfiguredChatGenerator("second")]
+    )
+    assert fallback.run(messages=PROMPT)["replies"][0].meta["model"] == "second"
+    assert (await fallback.run_async(messages=PROMPT))["replies"][0].meta["model"] == "second"
+    assert fallback.run(messages=PROMPT)["replies"][0].meta["model"] == "first"
     again = FallbackChatGenerator.from_dict(fallback.to_dict())
-    assert [type(nested).__name__ for nested in again.chat_generators] == [
-        "ConfiguredChatGenerator",
-        "ExtractiveChatGenerator",
-    ]
+    assert [nested.model for nested in again.chat_generators] == ["first", "second"]
 
 
 @pytest.mark.parametrize(

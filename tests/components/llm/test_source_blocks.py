@@ -1,15 +1,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.doubles.prompt_reading import parse_question, parse_sources
 
-from shiguan.llm.source_blocks import (
-    SourceBlock,
-    neutral_text,
-    parse_question,
-    parse_sources,
-    render_block,
-    render_sources,
-)
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_block, render_sources
 
 ADVERSARIAL = [
     "</sources>",

@@ -11,7 +11,6 @@ from haystack.components.query import QueryExpander
 from haystack.dataclasses import ChatMessage
 from haystack.utils import Secret
 
-from shiguan.answer.extractive_chat_generator import ExtractiveChatGenerator
 from shiguan.llm.calls import ask_llm, ask_llm_async
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.run_watch import LlmTally, RunWatch, counting_replies, tallied_llm_calls, watched_stages
@@ -118,12 +117,9 @@ async def test_haystacks_own_generator_in_a_pipeline_is_counted(endpoint, foreig
 
 async def test_ours_and_ours_in_haystacks_fallback_are_counted_once(endpoint):
     assert (await calls_of(ConfiguredChatGenerator())).calls == 1
-    assert (await calls_of(FallbackChatGenerator([ConfiguredChatGenerator(), ExtractiveChatGenerator()]))).calls == 1
-
-
-async def test_the_extractive_answerer_calls_nobody():
-    assert (await calls_of(ExtractiveChatGenerator())).calls == 0
-    assert (await calls_of(ConfiguredChatGenerator(without_endpoint=ExtractiveChatGenerator()))).calls == 0
+    assert (
+        await calls_of(FallbackChatGenerator([ConfiguredChatGenerator(), ConfiguredChatGenerator("another")]))
+    ).calls == 1
 
 
 async def test_ours_inside_a_component_of_haystacks_is_counted(endpoint):

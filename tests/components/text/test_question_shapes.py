@@ -1,6 +1,7 @@
 import pytest
 
-from shiguan.text.question_shapes import has_shape, question_shapes, question_subject
+from shiguan.text.question_shapes import has_shape, question_shapes
+from shiguan.text.rarity import question_subject
 
 
 @pytest.mark.parametrize(

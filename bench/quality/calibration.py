@@ -1,0 +1,183 @@
+"""
+Fit the probability that the passages shown for a question hold its answer, and print how good it is.
+
+    python -m bench.quality.calibration [--data DIR] [--keep DIR] [--write docs/quality.md]
+
+Every question is searched through the retrieval of `simple`; it counts as answered if an accepted answer, or a sentence
+that answers, stands in the quotations that would be shown. Fitted are the weights of `shiguan.answer.answerability` on
+
+- paragraph sets over their own corpus, XQuAD across languages, and SQuAD 2's unanswerable questions;
+- the same questions over another set's corpus (left out where the answer stands in the passages read by chance);
+- one half, by the CRC-32 of their ids, of the questions on books, with those that no book answers, and of foreign
+  questions put to the books.
+
+All sets weigh the same, the books as much as twelve. The other half of the questions on books is what is reported: the
+probability against the share that was answered, in five bins of as many questions each, the mean gap between the two
+(expected calibration error) beside what a perfectly calibrated probability would get with as many questions, and the
+risk, the share not answered, when only the surest are answered. The text goes between two marks of the file named by
+`--write`.
+"""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+import numpy as np
+from bench.quality.answer_bench import Bench, Case, Observation, parallel_cases
+from bench.quality.retrieval_bars import BOOKS, DATA
+
+from shiguan.answer.answerability import FITTED, Calibration, Signals
+from shiguan.evaluation.scoring import curve_table, risk_curve
+
+OWN, FOREIGN, UNANSWERABLE = "own", "foreign", "unanswerable"
+SETS = ("en_squad2", "zh_cmrc2018", "zh_drcd", "en_multihop")
+ELSEWHERE = (
+    ("en_squad2", "en_multihop/corpus"),
+    ("en_multihop", "en_squad2/corpus"),
+    ("zh_drcd", "zh_cmrc2018/corpus"),
+    ("zh_cmrc2018", "zh_drcd/corpus"),
+)
+SAMPLE, ON_BOOKS = 150, 75
+BOOK_WEIGHT, RIDGE, BINS = 12.0, 1.0, 5
+BEGIN, END = "<!-- calibration: begin -->", "<!-- calibration: end -->"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One observation: the set it is of, its kind, and whether the other half is what it may be fitted on."""
+
+    set: str
+    kind: str
+    observation: Observation
+
+    @property
+    def answered(self) -> bool:
+        """Whether what was shown holds the answer."""
+        return self.kind == OWN and self.observation.shown
+
+    @property
+    def on_books(self) -> bool:
+        """Whether it was put to the books."""
+        return self.set.startswith(BOOKS)
+
+    @property
+    def held_out(self) -> bool:
+        """Whether it is of the half that nothing is fitted on."""
+        return self.on_books and self.observation.case.in_half(1)
+
+
+def observe(bench: Bench) -> Iterator[Labelled]:
+    """Search all questions."""
+    queries = {name: bench.cases(f"{name}/queries", SAMPLE) for name in SETS}
+    for name, cases in queries.items():
+        yield from _over(bench, f"{name}/corpus", name, OWN, cases)
+    for asked, answered in (("en", "zh"), ("zh", "en")):
+        cases = parallel_cases(bench.data, asked, answered)[:SAMPLE]
+        yield from _over(bench, f"xquad_enzh/corpus_{answered}", f"xquad {asked} on {answered}", OWN, cases)
+    unanswerable = bench.cases("en_squad2/unanswerable_queries", SAMPLE)
+    yield from _over(bench, "en_squad2/corpus", "en_squad2, unanswerable", UNANSWERABLE, unanswerable)
+    for name, corpus in ELSEWHERE:
+        yield from _over(bench, corpus, f"{name} on {corpus}", FOREIGN, queries[name])
+    books = bench.book_cases()
+    yield from _over(bench, BOOKS, BOOKS, OWN, [case for case in books if case.answers or case.quotes])
+    yield from _over(bench, BOOKS, BOOKS, UNANSWERABLE, [case for case in books if not (case.answers or case.quotes)])
+    for name in SETS:
+        yield from _over(bench, BOOKS, f"{BOOKS}, {name}", FOREIGN, queries[name][:ON_BOOKS])
+
+
+def _over(bench: Bench, corpus: str, name: str, kind: str, cases: Sequence[Case]) -> Iterator[Labelled]:
+    for one in bench.observed(corpus, cases):
+        # Two encyclopedias overlap: what stands in the foreign passages by chance is no foreign question.
+        if kind != FOREIGN or not one.case.is_in(one.passages):
+            yield Labelled(name, kind, one)
+
+
+def fit(rows: Sequence[Labelled]) -> Calibration:
+    """Fit a logistic model by Newton's method, every set with its weight, with a small ridge."""
+    x = np.array([astuple(row.observation.signals) for row in rows])
+    y = np.array([float(row.answered) for row in rows])
+    mean, spread = x.mean(0), x.std(0) + 1e-9
+    x = np.c_[np.ones(len(x)), (x - mean) / spread]
+    sizes = Counter(row.set for row in rows)
+    weight = np.array([(BOOK_WEIGHT if row.set == BOOKS else 1.0) / sizes[row.set] for row in rows])
+    weight *= len(rows) / weight.sum()
+    found = np.zeros(x.shape[1])
+    ridge = RIDGE * np.eye(len(found))
+    ridge[0, 0] = 0.0
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-x @ found))
+        curvature = (x * (weight * p * (1 - p))[:, None]).T @ x + ridge
+        found += np.linalg.solve(curvature, (x * weight[:, None]).T @ (y - p) - ridge @ found)
+    slopes = found[1:] / spread
+    bias = float(found[0] - slopes @ mean)
+    return Calibration(round(bias, 3), Signals(*(round(float(slope), 3) for slope in slopes)))
+
+
+def calibration_error(p: "np.ndarray", y: "np.ndarray") -> float:
+    """Give the mean gap between probability and share, over bins of as many questions each."""
+    bins = np.array_split(np.argsort(p, kind="stable"), BINS)
+    return float(sum(abs(p[one].mean() - y[one].mean()) * len(one) for one in bins) / len(p))
+
+
+def report(rows: Sequence[Labelled], model: Calibration) -> str:
+    """Write the reliability table and the risk-coverage curve of the held-out half."""
+    held = [row for row in rows if row.held_out]
+    p = np.array([model.probability(row.observation.signals) for row in held])
+    y = np.array([float(row.answered) for row in held])
+    draws = np.random.default_rng(7)
+    noise = float(np.mean([calibration_error(p, (draws.random(len(p)) < p).astype(float)) for _ in range(500)]))
+    lines = [
+        f"Held-out half: {len(held)} questions put to the books, of which {int(y.sum())} were answered by what is "
+        f"shown. Expected calibration error {calibration_error(p, y):.3f} (a perfect probability: {noise:.3f}).",
+        "",
+        "| probability | questions | mean probability | answered |",
+        "|---|---:|---:|---:|",
+    ]
+    for one in np.array_split(np.argsort(p, kind="stable"), BINS):
+        span = f"{p[one].min():.2f} to {p[one].max():.2f}"
+        lines.append(f"| {span} | {len(one)} | {p[one].mean():.2f} | {y[one].mean():.2f} |")
+    lines += ["", "| coverage | refused below | risk |", "|---:|---:|---:|"]
+    curve = risk_curve([(float(a), bool(b)) for a, b in zip(p, y, strict=True)])
+    lines += [f"| {r['coverage']:.2f} | {r['confidence']:.2f} | {r['risk']:.2f} |" for r in curve_table(curve)]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Fit, print, and write where asked."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of public sets (default: %(default)s)")
+    parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables between the marks of this file")
+    options = parser.parse_args(arguments)
+    if not options.data.is_dir():
+        print(f"{options.data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+        return 2
+    rows = list(observe(Bench(options.data, options.keep, None)))
+    model = fit([row for row in rows if not row.held_out])
+    print(f"fitted  {model}\nshipped {FITTED}" + ("" if model == FITTED else "\nThey differ: ship what was fitted."))
+    sets = Counter((row.set, row.kind) for row in rows)
+    for (name, kind), count in sets.items():
+        of_set = [row for row in rows if (row.set, row.kind) == (name, kind)]
+        signals = np.mean([astuple(row.observation.signals) for row in of_set], axis=0)
+        told = ", ".join(f"{field.name} {value:.2f}" for field, value in zip(fields(Signals), signals, strict=True))
+        given = np.mean([model.probability(row.observation.signals) for row in of_set])
+        answered = np.mean([row.answered for row in of_set])
+        print(f"{name}, {kind}: {count}, answered {answered:.2f}, p {given:.2f} ({told})")
+    text = report(rows, model)
+    print(f"\n{text}")
+    if options.write:
+        whole = options.write.read_text(encoding="utf-8")
+        before, rest = whole.split(BEGIN)
+        options.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Lets a question on to the language model only where the passages are likely to hold its answer."""
+
+from typing import Any
+
+from haystack import Document, GeneratedAnswer, component, logging
+
+from shiguan.answer.answerability import probability
+from shiguan.answer.quotations import quotations, write_quotations
+from shiguan.llm.endpoint import is_endpoint_configured
+from shiguan.llm.prompts import not_found_sentence
+from shiguan.text.languages import detect_language
+
+logger = logging.getLogger(__name__)
+
+
+@component
+class AnswerabilityGate:
+    """
+    Asks no model where nothing was found that answers, and quotes the sources where there is no model.
+
+    Stands between the context and the prompt. From what the retrieval found it computes one probability, calibrated on
+    public question sets, that the three passages that come first hold an answer (docs/quality.md shows how good it
+    is). Then one of three things happens:
+
+    - nothing was found, or the risk is above `max_risk`: the answer is the mode's not-found sentence, status
+      `not_found`;
+    - no language model is configured: the answer is up to three quotations, status `quoted`. Each is a window of whole
+      sentences around what is closest to the question, word for word, in the order of the retrieval; a passage that
+      introduces whom the question asks about comes first. They are citations with the verdict `quoted`, the closest
+      `sentence` and the question's `words` in it as places in the stored parent;
+    - otherwise the context goes on to the prompt.
+
+    Example:
+    ```python
+    gate = AnswerabilityGate(quote=True)
+    answer = gate.run(context, documents=documents, query="Where did An Lushan rise?", nearest=children)["answers"][0]
+    answer.meta["status"], answer.meta["confidence"], answer.meta["citations"][0]["quote"]
+    # ("quoted", 0.83, "天寶十四載十一月，安祿山反於范陽。")
+    ```
+    """
+
+    def __init__(self, mode: str = "simple", *, max_risk: float = 0.9, quote: bool | None = None) -> None:
+        """
+        Set when to refuse and when to quote.
+
+        :param mode: Whose not-found sentence to say: `simple`, `advanced` or `precise`.
+        :param max_risk: The risk, 0 to 1, that the passages do not answer, above which nothing is answered: 1 minus
+            the probability. 1 refuses only where nothing was found.
+        :param quote: Whether to quote instead of asking a model; None for where no endpoint is configured
+            (`OPENAI_API_KEY`, `OPENAI_BASE_URL`).
+        :raises ValueError: If `max_risk` is not between 0 and 1.
+        """
+        if not 0 <= max_risk <= 1:
+            raise ValueError(f"`max_risk` must be 0 to 1, got {max_risk}.")
+        not_found_sentence(mode, "en")
+        self.mode = mode
+        self.max_risk = max_risk
+        self.quote = quote
+
+    @component.output_types(context=str, answers=list[GeneratedAnswer], confidence=float)
+    def run(
+        self,
+        context: str,
+        documents: list[Document],
+        query: str,
+        *,
+        nearest: list[Document] | None = None,
+        language: str | None = None,
+        attempt: int = 1,
+    ) -> dict[str, Any]:
+        """
+        Decide.
+
+        :param context: The rendered passages, for the prompt.
+        :param documents: The same passages, best first, with `meta.matches` where children matched.
+        :param query: The question, standing alone.
+        :param nearest: The children nearest by their vectors, scores being cosines; None where there are no vectors.
+        :param language: The question's language; None to tell from the question.
+        :param attempt: Which round of a loop this is, from 1: later rounds add to passages that came through once.
+        :returns: `confidence`, the probability, 0 to 1, and either `context` or `answers`, one answer with `status`,
+            `confidence` and `citations` in its meta.
+        """
+        confidence = round(probability(query, documents, nearest or []), 4)
+        logger.debug("The passages answer with probability {confidence}", confidence=confidence)
+        language = language or detect_language(query)
+        refused = not documents or (attempt == 1 and 1 - confidence > self.max_risk)
+        quote = not is_endpoint_configured() if self.quote is None else self.quote
+        if not refused and not quote:
+            return {"context": context, "confidence": confidence}
+        quoted = [] if refused else quotations(documents, query)
+        meta: dict[str, Any] = {"language": language, "format": "markdown", "claims": [], "model": "", "usage": {}}
+        if quoted:
+            text, citations = write_quotations(quoted, language, confidence)
+            meta |= {"status": "quoted", "citations": citations}
+        else:
+            text = not_found_sentence(self.mode, language)
+            meta |= {"status": "not_found", "citations": []}
+        meta["confidence"] = confidence
+        answer = GeneratedAnswer(data=text, query=query, documents=list(documents), meta=meta)
+        return {"answers": [answer], "confidence": confidence}

@@ -1,0 +1,200 @@
+"""Quotations: of each passage the few sentences closest to a question, whole and in their own words."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+from haystack import Document
+
+from shiguan.claims.citations import anchor_at
+from shiguan.llm.source_blocks import neutral_attribute
+from shiguan.resources import resource_folder
+from shiguan.text.han import fold_han, is_wide
+from shiguan.text.rarity import covered, question_weights
+from shiguan.text.sentences import sentence_spans
+from shiguan.text.terms import terms
+
+Span = tuple[int, int]
+
+_MOST = 3
+"""How many quotations there are at most."""
+
+# A window has at least two sentences and stops at four; short ones (dialogue, verse, rows of a table) go on to `_SHORT`
+# characters of Latin text, and none is taken that would make more than `_LONGEST`.
+_FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
+# A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
+_POINTS_BACK = re.compile(
+    r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
+    r"|[他她它牠祂其此这這该該]|于是|於是|因此|所以|后来|後來|然而|但|同年|是年|是岁|是歲)",
+    re.IGNORECASE,
+)
+# The one person or thing that a question asks to introduce, and how a passage does so.
+_THING = re.compile(
+    r"^(?:who|what) (?:is|was|are|were) (?:(?:the|an?) )?([^?]{2,60}?)\s*\?*$"
+    r"|^([^，,的]{1,12}?)(?:是谁|是何人|是什么人?|何许人也|何人也?)[？?]*$"
+    r"|^(?:什么是|何谓|谁是)([^，,的]{1,12}?)[？?]*$",
+    re.IGNORECASE,
+)
+_INTRODUCTION = (
+    r"\bNAME(?:\s?\([^)]*\))?(?:,? (?:who|which))?,? (?:is|was|are|were|means|refers to) (?:an?|the|one)\b"
+    r"|(?:^|[。！？\n])\s*NAME(?:（[^）]*）)?(?:，|者，)?(?:(?:本|字|名)[^，。]{1,6}，)*"
+    r"(?:[^，。]{1,12}(?:人|也|之子|子|女)也?[，。；]|(?:是|为|乃|即|指)(?!所))"
+)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+@dataclass(frozen=True)
+class Quotation:
+    """A window of a passage, the sentence in it that is closest to the question, and the question's words in that."""
+
+    document: Document
+    window: Span
+    sentence: Span
+    words: tuple[Span, ...]
+
+    def citation(self, confidence: float) -> dict[str, Any]:
+        """Write it as a citation of the answer object; places in the passage are places in the stored parent."""
+        document, meta = self.document, self.document.meta
+        offset = (meta.get("cut") or [0])[0]
+        section = meta.get("section") or []
+        start, end = self.window
+        return {
+            "number": meta.get("number", 1),
+            "claim": {"start": 0, "end": 0},
+            "parent_id": document.id,
+            "source": meta.get("source", ""),
+            "title": meta.get("title", ""),
+            "section": [section] if isinstance(section, str) else list(section),
+            "anchor": anchor_at(meta, offset + start),
+            "start": offset + start,
+            "end": offset + end,
+            "quote": (document.content or "")[start:end],
+            "sentence": [offset + at for at in self.sentence],
+            "words": [[offset + a, offset + b] for a, b in self.words],
+            "confidence": round(confidence, 4),
+            "verdict": "quoted",
+        }
+
+
+def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
+    """
+    Quote what is closest to a question, in the order of the passages.
+
+    A passage gives a second quotation where that matched better than the best place of the next passage. One that
+    introduces whom or what the question asks about comes first, quoted where it does so.
+    """
+    weights = question_weights(question)
+    introduces = _introduction(question)
+    if introduces is not None:
+        documents = sorted(documents, key=lambda one: not introduces.search(fold_han(one.content or "")))
+    matches = [_matches(document, weights, introduces) for document in documents]
+    found: list[Quotation] = []
+    for at, document in enumerate(documents):
+        following = matches[at + 1][0][0] if at + 1 < len(matches) and matches[at + 1] else 0.0
+        for rank, (score, span) in enumerate(matches[at]):
+            quotation = _quotation(document, span, weights)
+            here = [one.window for one in found if one.document is document]
+            if (rank == 0 or score > following) and not any(_meet(quotation.window, other) for other in here):
+                found.append(quotation)
+    return found[:_MOST]
+
+
+def _matches(
+    document: Document, weights: Mapping[str, float], introduces: re.Pattern[str] | None
+) -> list[tuple[float, Span]]:
+    """Give the places of a passage that retrieval matched, best first; without any, the sentence with most words."""
+    text, offset = document.content or "", (document.meta.get("cut") or [0])[0]
+    found = [
+        (float(one.get("score") or 0.0), (one["start"] - offset, one["end"] - offset))
+        for one in document.meta.get("matches") or []
+        if isinstance(one, dict) and one["start"] < offset + len(text) and one["end"] > offset
+    ]
+    found.sort(key=lambda match: -match[0])
+    introduced = introduces.search(fold_han(text)) if introduces is not None else None
+    if introduced is not None:
+        return [(found[0][0] if found else 0.0, (introduced.end() - 1, introduced.end())), *found]
+    if not found and text.strip():
+        return [(0.0, max(sentence_spans(text), key=lambda span: covered(weights, terms(text[slice(*span)]))))]
+    return found
+
+
+def _quotation(document: Document, match: Span, weights: Mapping[str, float]) -> Quotation:
+    """Choose the window of whole sentences that holds a match, what its first one points back to, and what follows."""
+    text = document.content or ""
+    sentences = sentence_spans(text)
+    touched = [at for at, span in enumerate(sentences) if _meet(span, match)] or [0]
+    first, last = touched[0], touched[-1]
+    closest = max(touched, key=lambda at: covered(weights, terms(text[slice(*sentences[at])])))
+    while True:
+        count, size = last - first + 1, _size(text[sentences[first][0] : sentences[last][1]])
+        sides = [at for at in (last + 1, first - 1) if 0 <= at < len(sentences)]
+        if first and _POINTS_BACK.match(text[slice(*sentences[first])]):
+            sides = [first - 1]
+        if not sides or size >= _LONGEST or (count >= _SENTENCES and size >= _SHORT):
+            break
+        if count >= _FEWEST and size + _size(text[slice(*sentences[sides[0]])]) > _LONGEST:
+            break
+        first, last = min(first, sides[0]), max(last, sides[0])
+    words = tuple(_asked_words(text, sentences[closest], weights))
+    return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[closest], words)
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _size(text: str) -> int:
+    """Measure a text in Latin characters: a wide one says as much as three."""
+    return len(text) + 2 * sum(map(is_wide, text))
+
+
+def _introduction(question: str) -> re.Pattern[str] | None:
+    thing = _THING.search(fold_han(question.strip()))
+    if thing is None:
+        return None
+    name = next(group for group in thing.groups() if group).strip()
+    return re.compile(_INTRODUCTION.replace("NAME", re.escape(name)), re.IGNORECASE)
+
+
+def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> list[Span]:
+    """Find the question's words in a sentence; of Han text, the pairs of neighbours."""
+    spans: list[Span] = []
+    asked = frozenset(weights)
+    for match in _WORD.finditer(text, *sentence):
+        if not is_wide(match[0][0]):
+            found = [match.span()] if any(term in asked for term in terms(match[0])) else []
+        else:
+            pairs = ((at, at + 2) for at in range(match.start(), match.end() - 1))
+            found = [pair for pair in pairs if not asked.isdisjoint(terms(text[slice(*pair)])[2:])]
+        for start, end in found:
+            if spans and start <= spans[-1][1]:
+                spans[-1] = (spans[-1][0], end)
+            else:
+                spans.append((start, end))
+    return spans
+
+
+def write_quotations(quoted: Sequence[Quotation], language: str, confidence: float) -> tuple[str, list[dict[str, Any]]]:
+    """Write the answer that consists of quotations, in Markdown, and its citations."""
+    sentences = _sentences()
+    text, citations = sentences.get(language, sentences["en"]), []
+    for one in quoted:
+        citation = one.citation(confidence)
+        content, (start, end), (a, b) = one.document.content or "", one.window, one.sentence
+        marked = f"{content[start:a]}**{content[a:b]}**{content[b:end]}"
+        quote = "\n".join(f"> {line}".rstrip() for line in marked.splitlines())
+        place = neutral_attribute(" › ".join([citation["source"], *citation["section"]]))
+        text += f"\n\n[{citation['number']}] {place}\n\n"
+        citation["claim"] = {"start": len(text), "end": len(text) + len(quote)}
+        citations.append(citation)
+        text += quote
+    return text, citations
+
+
+@cache
+def _sentences() -> dict[str, str]:
+    read: dict[str, str] = yaml.safe_load((resource_folder("prompts") / "quotations.yml").read_text(encoding="utf-8"))
+    return read
