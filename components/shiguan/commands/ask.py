@@ -1,7 +1,7 @@
 """`shiguan ask` and `shiguan search`: answer a question from the library, or find its passages without answering."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from shiguan.errors import RefusedError
 if TYPE_CHECKING:
     from haystack import Document
 
+    from shiguan.engine.receipts import Receipt
+
 
 def register(add: AddCommand) -> None:
     """Declare the commands."""
@@ -21,6 +23,7 @@ def register(add: AddCommand) -> None:
     parser.add_argument(
         "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
     )
+    parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
     add_mode_options(parser)
     parser = add("search", _search, "find passages without answering")
     parser.add_argument("question", nargs="?")
@@ -36,7 +39,7 @@ def _ask(options: argparse.Namespace) -> int:
 
     checked_question(options.question)
     history = read_history(options.history) if options.history else None
-    with open_runner(options) as runner:
+    with open_runner(options, keep_receipt=_writing(options.receipt)) as runner:
         answer = runner.ask(
             options.question,
             tenant_id=tenant(options),
@@ -49,6 +52,16 @@ def _ask(options: argparse.Namespace) -> int:
     else:
         print_answer(answer)
     return 0
+
+
+def _writing(path: Path | None) -> "Callable[[Receipt], None] | None":
+    if path is None:
+        return None
+    if not path.resolve().parent.is_dir() or (path.exists() and not path.is_file()):
+        raise RefusedError(f"The receipt cannot be written to {path}. Name a file in a folder that exists.")
+    from shiguan.resources import write_json
+
+    return lambda receipt: write_json(path.resolve(), receipt.model_dump(mode="json"))
 
 
 def _search(options: argparse.Namespace) -> int:

@@ -12,8 +12,9 @@ from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import StreamingChunk
 
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream
-from shiguan.engine.loading import load_pipeline
+from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.pipeline_run import PipelineRun, map_of
+from shiguan.engine.receipts import Receipt, receipt_of, text_sha256
 from shiguan.engine.turn import (
     MAX_QUESTION,
     AskOptions,
@@ -23,11 +24,12 @@ from shiguan.engine.turn import (
     value_at,
     warnings_of,
 )
-from shiguan.errors import AnswerError, ConfigurationError, RefusedError
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError, StoreFullError
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
 _TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language")
+_PARAMETERS = (*_TOLD_IF_UNHEARD, "temperature")
 
 
 class Runner:
@@ -54,6 +56,7 @@ class Runner:
         data_dir: str | Path | None = None,
         retrieval_only: bool = False,
         outputs: list[str] | None = None,
+        keep_receipt: Callable[[Receipt], None] | None = None,
     ) -> None:
         """
         Load the mode.
@@ -64,6 +67,9 @@ class Runner:
             folder.
         :param retrieval_only: Build only what finds passages; `ask` is not available then.
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
+        :param keep_receipt: Called in a thread with the receipt of every answer before the answer is given; where it
+            fails for want of room or rights the answer has a warning more. None to let receipts go: the answer then has
+            the id alone.
         :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
         """
         self.deployment = deployment
@@ -71,6 +77,8 @@ class Runner:
         wanted = ["documents"] if retrieval_only else outputs
         self.retrieval_only = wanted is not None and "answers" not in wanted
         self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=wanted)
+        self._mode_sha256 = text_sha256(pipeline_path(deployment, mode).read_text(encoding="utf-8"))
+        self._keep_receipt = keep_receipt
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
         self._explained: dict[str, str] = self.pipeline.metadata["explain"]
@@ -222,11 +230,37 @@ class Runner:
             )
         answer = answer_object(answers[0], mode=self.mode, times=run.times, tally=run.tally, results=results)
         answer["metadata"]["warnings"] += self._unheard(options)
+        await self._write_receipt(answers[0], answer, tenant_id, options, run)
         if explain:
             answer["metadata"]["explain"] = {
                 name: value_at(results, target) for name, target in self._explained.items()
             }
         return answer
+
+    async def _write_receipt(
+        self, answer: GeneratedAnswer, told: dict[str, Any], tenant_id: str, options: AskOptions, run: PipelineRun
+    ) -> None:
+        """Write how an answer came about, and the receipt's id into it; a failure costs a warning, not the answer."""
+        generator = self.pipeline.get_component(self._map.generator) if self._map.generator else None
+        asked = {name: value for name, value in options.items() if value is not None and name in _PARAMETERS}
+        metadata = told["metadata"]
+        try:
+            receipt = receipt_of(
+                answer,
+                told,
+                tenant_id=tenant_id,
+                deployment=self.deployment,
+                mode_sha256=self._mode_sha256,
+                parameters={**(getattr(generator, "generation_kwargs", None) or {}), **asked},
+                calls=run.tally.made,
+            )
+            metadata["receipt"] = receipt.id
+            if self._keep_receipt is not None:
+                await asyncio.to_thread(self._keep_receipt, receipt)
+        except (OSError, StoreFullError, ValueError, TypeError) as error:
+            why = getattr(error, "strerror", None) or type(error).__name__
+            metadata["warnings"].append(f"The receipt of this answer could not be kept ({why}); the answer is whole.")
+        metadata.setdefault("receipt", None)
 
     def _new_run(
         self,

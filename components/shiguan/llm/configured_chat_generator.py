@@ -15,7 +15,7 @@ from shiguan.llm.calls import run_generator_async, warm_up_generator
 from shiguan.llm.endpoint import OpenAIEndpoint, is_endpoint_configured
 from shiguan.llm.run_watch import counting_replies
 
-_PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers")
+_PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered")
 
 
 @component

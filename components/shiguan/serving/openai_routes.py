@@ -147,6 +147,7 @@ def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str |
         "claims": metadata["claims"],
         "warnings": [*metadata["warnings"], *warnings],
         "timings_ms": metadata["timings_ms"],
+        "receipt": metadata["receipt"],
         "request_id": request_id,
     }
 
