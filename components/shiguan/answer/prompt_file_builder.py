@@ -219,14 +219,9 @@ class PromptFileBuilder:
             )
         given = {**kwargs, **{kind: layers[kind] for kind in _CHOSEN_BY_RUN if kind in layers}}
         given["language"] = marks.get("language")
-        marks["prompt_rendered"] = {
-            "sha256": messages_sha256(messages),
-            "variables": {
-                name: value
-                for name, value in given.items()
-                if isinstance(value, str) and name != "context" and name in {*self._variables, *self._optional}
-            },
-        }
+        named = [*(name for name in self._variables if name != "context"), *(n for n in self._optional if given.get(n))]
+        texts = {name: given[name] for name in named if isinstance(given[name], str)}
+        marks["prompt_rendered"] = {"sha256": messages_sha256(messages), "variables": texts}
         return {"prompt": [replace(message, _meta={**message.meta, **marks}) for message in messages]}
 
     def _chosen_layers(self, kwargs: dict[str, Any], profile: dict[str, Any]) -> dict[str, str]:
