@@ -1,7 +1,7 @@
 """`shiguan ask` and `shiguan search`: answer a question from the library, or find its passages without answering."""
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,6 @@ from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
     from haystack import Document
-
-    from shiguan.engine.receipts import Receipt
 
 
 def register(add: AddCommand) -> None:
@@ -54,7 +52,7 @@ def _ask(options: argparse.Namespace) -> int:
     return 0
 
 
-def _writing(path: Path | None) -> "Callable[[Receipt], None] | None":
+def _writing(path: Path | None) -> Any:
     if path is None:
         return None
     if not path.resolve().parent.is_dir() or (path.exists() and not path.is_file()):

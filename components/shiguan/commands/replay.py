@@ -8,8 +8,6 @@ from shiguan.commands import AddCommand
 from shiguan.commands.options import print_json, say, tenant
 from shiguan.errors import RefusedError
 
-_MOST_SHOWN = 300
-
 
 def register(add: AddCommand) -> None:
     """Declare the command."""
@@ -32,8 +30,8 @@ def _replay(options: argparse.Namespace) -> int:
     library = Library(options.deployment, data_dir=options.data_dir)
     replay = Replay(receipt, library.stores["parents"], tenant_id=tenant(options))
     result: dict[str, Any] = {
-        **{name: getattr(receipt.answer, name) for name in ("query", "status", "mode")},
-        **{name: getattr(receipt, name) for name in ("id", "written")},
+        **receipt.answer.model_dump(include={"query", "status", "mode"}),
+        **receipt.model_dump(include={"id", "written"}),
         "citations": replay.citations(),
         "passages": {"read": len(receipt.passages), "lost": replay.lost},
     }
@@ -52,25 +50,22 @@ def _replay(options: argparse.Namespace) -> int:
 def _lines(result: dict[str, Any]) -> list[str]:
     lines = [result["query"], f"  {result['status']} · {result['mode']} · {result['written']}", ""]
     for entry in result["citations"]:
-        quote = " ".join(entry["quote"].split())
+        now = entry["now"]
         lines.append(f"  [{entry['number']}] {entry['state']:<8}{_place(entry)}")
-        lines.append(f"      {quote[:_MOST_SHOWN]}{' …' if len(quote) > _MOST_SHOWN else ''}")
-        if now := entry["now"]:
-            lines.append(
-                f"      now {_place(now)}, characters {now['start']:,} to {now['end']:,} of {now['parent_id']}"
-            )
+        lines.append(f"      {' '.join(entry['quote'].split())}")
+        lines += [f"      now {_place(now)}, {now['start']:,} to {now['end']:,} of {now['parent_id']}"] if now else []
     read, lost = result["passages"]["read"], result["passages"]["lost"]
     lines.append(f"  {read} passages were read; {'all are' if not lost else f'{read - len(lost)} are'} there as read.")
-    if "prompt" in result:
-        for message in result["prompt"]["messages"]:
+    if prompt := result.get("prompt"):
+        for message in prompt["messages"]:
             lines += ["", f"--- {message['role']}", message["text"]]
-        lines += ["", "The prompt is the one that was sent, byte by byte."] if result["prompt"]["exact"] else [""]
-        lines += [f"The prompt is not the one that was sent: {why}." for why in result["prompt"]["differences"]]
+        lines += ["", "The prompt is the one that was sent, byte by byte."] if prompt["exact"] else [""]
+        lines += [f"The prompt is not the one that was sent: {why}" for why in prompt["differences"]]
     return lines
 
 
 def _place(entry: dict[str, Any]) -> str:
-    return " · ".join(part for part in (entry["source"], " › ".join(entry["section"])) if part)
+    return " · ".join(part for part in (entry["source"], " › ".join(entry["section"] or [])) if part)
 
 
 def _plain(text: str) -> str:

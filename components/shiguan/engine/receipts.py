@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from haystack import GeneratedAnswer
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
+from pydantic import BaseModel, Field, NonNegativeInt
 
 from shiguan import __version__
 from shiguan.errors import RefusedError
@@ -16,23 +16,19 @@ from shiguan.errors import RefusedError
 _LARGEST = 4 * 1024 * 1024
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-
-class ReadPassage(_Part):
+class ReadPassage(BaseModel, extra="forbid"):
     """A passage that was read: which span of the stored parent (all without `cut`), and the hash of its text."""
 
     number: int
     id: str
-    source: str
     sha256: str
-    cut: tuple[NonNegativeInt, NonNegativeInt] | None
-    kept: list[tuple[NonNegativeInt, NonNegativeInt]]
-    summary: str | None
+    source: str = ""
+    cut: tuple[NonNegativeInt, NonNegativeInt] | None = None
+    kept: list[tuple[NonNegativeInt, NonNegativeInt]] = []
+    summary: str | None = None
 
 
-class CitedSpan(_Part):
+class CitedSpan(BaseModel, extra="allow"):
     """A citation of the answer object: what a replay reads of it, and whatever else it has."""
 
     number: int
@@ -44,7 +40,7 @@ class CitedSpan(_Part):
     quote: str
 
 
-class ToldAnswer(_Part):
+class ToldAnswer(BaseModel, extra="allow"):
     """The answer object as it was given: what a replay reads of it, and whatever else it has."""
 
     query: str
@@ -53,22 +49,12 @@ class ToldAnswer(_Part):
     citations: Annotated[list[CitedSpan], Field(max_length=1000)]
 
 
-class SentPrompt(_Part):
-    """The prompt that the answer was written from: names, hashes, and the variables beside the passages."""
-
-    name: str
-    hash: str
-    layers: dict[str, str]
-    variables: dict[str, str]
-    sha256: str
-
-
-class Receipt(_Part):
+class Receipt(BaseModel, extra="forbid"):
     """
     How one answer came about; `id` is the SHA-256 of everything else.
 
-    `calls` are the calls of language models that gave a reply, `role` the stage that asked. `grading` is what a mode
-    that grades itself tried, took out and chose.
+    `prompt` has the marks of `PromptFileBuilder`, empty if none was sent; `calls` are the calls of language models that
+    gave a reply, `role` the stage that asked; `grading` is what a mode that grades itself tried, took out and chose.
     """
 
     version: Literal[1]
@@ -79,7 +65,7 @@ class Receipt(_Part):
     deployment: str
     mode_sha256: str
     parameters: dict[str, Any]
-    prompt: SentPrompt | None
+    prompt: dict[str, Any]
     passages: Annotated[list[ReadPassage], Field(max_length=1000)]
     calls: list[dict[str, Any]]
     grading: dict[str, Any]
@@ -98,24 +84,20 @@ def text_sha256(text: str) -> str:
 def receipt_of(answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> Receipt:
     """Write the receipt of an answer; `told` is the answer object that it becomes, `run` has the remaining fields."""
     meta = answer.meta
-    prompt = {"name": meta.get("prompt"), "hash": meta.get("prompt_hash"), "layers": meta.get("prompt_layers", {})}
-    passages = [
-        {
-            "number": document.meta.get("number", place),
-            "id": document.id,
-            "source": document.meta.get("source", ""),
-            "sha256": text_sha256(document.content or ""),
-            **{name: document.meta.get(name) for name in ("cut", "summary")},
-            "kept": document.meta.get("kept") or [],
-        }
-        for place, document in enumerate(answer.documents, start=1)
-    ]
     data = {
         "version": 1,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "shiguan": __version__,
-        "prompt": {**prompt, **meta["prompt_rendered"]} if "prompt_rendered" in meta else None,
-        "passages": passages,
+        "prompt": {name: value for name, value in meta.items() if name.startswith("prompt")},
+        "passages": [
+            {
+                "number": place,
+                **{name: value for name, value in document.meta.items() if name in ReadPassage.model_fields},
+                "id": document.id,
+                "sha256": text_sha256(document.content or ""),
+            }
+            for place, document in enumerate(answer.documents, start=1)
+        ],
         "grading": meta.get("grounding") or {},
         "answer": deepcopy(told),
         **run,

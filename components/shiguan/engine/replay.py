@@ -1,18 +1,19 @@
 """Holds a receipt against the library of today: what became of its passages, and the prompt that they made."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from haystack import Document
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.context.passage_spans import with_gaps
-from shiguan.engine.loading import pipeline_path, read_definition
+from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.receipts import CitedSpan, ReadPassage, Receipt, text_sha256
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.source_blocks import SourceBlock, render_sources, source_block
 from shiguan.tenants import TENANT_FIELD
+
+_LOST = "not in the library as it was read"
 
 
 class Replay:
@@ -62,50 +63,51 @@ class Replay:
         return told
 
     def prompt(self) -> tuple[list[dict[str, str]], list[str]]:
-        """
-        Build the prompt again.
-
-        Messages with `role` and `text`, and why they are not what was sent; with no such reason they are, byte by byte.
-        No messages where they cannot be built at all.
-        """
-        sent, receipt = self.receipt.prompt, self.receipt
-        if sent is None:
-            return [], ["the receipt holds no prompt, since no model was asked to write the answer"]
+        """Build the prompt again: messages, none if that fails, and why they are not, byte by byte, what was sent."""
         try:
-            path = pipeline_path(receipt.deployment, receipt.answer.mode)
-            builder = _builder(read_definition(receipt.deployment, receipt.answer.mode), sent.name)
-            # Whether gaps are marked is the context's choice, for all passages alike.
-            for gaps in (True, False):
-                messages = builder.run(**{**sent.variables, "context": self._context(gaps=gaps)})["prompt"]
-                shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
-                if messages_sha256(messages) == sent.sha256:
-                    return shown, []
-        except (ConfigurationError, ValueError, TypeError) as error:
-            return [], [f"the prompt cannot be built: {error}"]
-        before, today = {sent.name: sent.hash, **sent.layers}, messages[-1].meta
-        today = {sent.name: today["prompt_hash"], **today.get("prompt_layers", {})}
-        changed = [f"`{name}` of prompts/" for name in sorted(before | today) if before.get(name) != today.get(name)]
-        if text_sha256(path.read_text(encoding="utf-8")) != receipt.mode_sha256:
-            changed.append(f"the mode's file {path.name}")
-        reasons = [f"passage [{number}] is not in the library as it was read" for number in self.lost]
-        reasons += [f"{name} changed" for name in changed]
+            return self._rebuilt(self.receipt.prompt, self.receipt.deployment, self.receipt.answer.mode)
+        except (ConfigurationError, KeyError, TypeError, ValueError) as error:
+            return [], [f"it cannot be built: {error}" if self.receipt.prompt else "no model was asked with one"]
+
+    def _rebuilt(self, sent: dict[str, Any], deployment: str, mode: str) -> tuple[list[dict[str, str]], list[str]]:
+        components = [component for _, component in load_pipeline(deployment, mode).walk()]
+        builders = [one for one in components if isinstance(one, PromptFileBuilder)]
+        builder = next((one for one in builders if (one.prompt or "template") == sent["prompt"]), None)
+        if builder is None:
+            raise ConfigurationError(f"The mode `{mode}` has no such prompt.")
+        rendered = sent["prompt_rendered"]
+        # Whether gaps are marked is the context's choice, for all passages alike.
+        for gaps in (True, False):
+            messages = builder.run(**{**rendered["variables"], "context": self._context(gaps=gaps)})["prompt"]
+            shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
+            if messages_sha256(messages) == rendered["sha256"]:
+                return shown, []
+        path = pipeline_path(deployment, mode)
+        before, today = (
+            {"the prompt's file": marks["prompt_hash"], **marks.get("prompt_layers", {}), path.name: sha256}
+            for marks, sha256 in (
+                (sent, self.receipt.mode_sha256),
+                (messages[-1].meta, text_sha256(path.read_text(encoding="utf-8"))),
+            )
+        )
+        reasons = [f"passage [{number}] is {_LOST}" for number in self.lost]
+        reasons += [f"{name} changed" for name in sorted(before | today) if before.get(name) != today.get(name)]
         return shown, reasons or ["something changed of which the receipt holds no hash"]
 
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:
         condition = {"field": field, "operator": operator, "value": value}
-        filters = {"operator": "AND", "conditions": [self._tenant, condition]}
-        return sorted(self._parents.filter_documents(filters), key=lambda parent: parent.meta.get("position", 0))
+        found = self._parents.filter_documents({"operator": "AND", "conditions": [self._tenant, condition]})
+        return sorted(found, key=lambda parent: parent.meta.get("position", 0))
 
-    def _place_of(self, citation: CitedSpan, parents: Sequence[Document], *, whole: bool) -> dict[str, Any] | None:
+    def _place_of(self, citation: CitedSpan, parents: list[Document], *, whole: bool) -> dict[str, Any] | None:
         """Find the words of a citation in the same passage, or, unless only whole passages count, in another one."""
         passage = self._read.get(citation.parent_id)
         for parent in parents:
             if passage and _stands(parent, citation) and _as_read(parent, passage) is not None:
-                return _place(parent, citation.start, citation.end)
+                return _place(parent, citation, citation.start)
         for parent in () if whole or not citation.quote else parents:
-            start = (parent.content or "").find(citation.quote)
-            if start >= 0:
-                return _place(parent, start, start + len(citation.quote))
+            if citation.quote in (parent.content or ""):
+                return _place(parent, citation, (parent.content or "").index(citation.quote))
         return None
 
     def _context(self, *, gaps: bool) -> str:
@@ -114,7 +116,7 @@ class Replay:
             parent = self._found.get(passage.id)
             text = _as_read(parent, passage)
             if parent is None or text is None:
-                blocks.append(SourceBlock(passage.number, "(not in the library as it was read)", file=passage.source))
+                blocks.append(SourceBlock(passage.number, f"({_LOST})", file=passage.source))
                 continue
             if passage.cut and (passage.kept or gaps):
                 text = with_gaps(parent.content or "", passage.kept or [passage.cut])
@@ -133,16 +135,6 @@ def _as_read(parent: Document | None, passage: ReadPassage) -> str | None:
     return stretch if parent and text_sha256(stretch) == passage.sha256 else None
 
 
-def _place(parent: Document, start: int, end: int) -> dict[str, Any]:
-    source, section = parent.meta.get("source", ""), parent.meta.get("section") or []
-    return {"parent_id": parent.id, "source": source, "section": section, "start": start, "end": end}
-
-
-def _builder(definition: dict[str, Any], name: str) -> PromptFileBuilder:
-    """Make the builder of a prompt as a mode's file sets it up."""
-    kind = f"{PromptFileBuilder.__module__}.{PromptFileBuilder.__name__}"
-    for spec in definition["components"].values():
-        settings = spec.get("init_parameters") or {}
-        if spec["type"] == kind and (settings.get("prompt") or "template") == name:
-            return PromptFileBuilder(**settings)
-    raise ConfigurationError(f"the mode's file has no prompt `{name}` any more")
+def _place(parent: Document, citation: CitedSpan, start: int) -> dict[str, Any]:
+    place = {name: parent.meta.get(name) for name in ("source", "section")}
+    return {"parent_id": parent.id, **place, "start": start, "end": start + len(citation.quote)}

@@ -67,9 +67,8 @@ class Runner:
             folder.
         :param retrieval_only: Build only what finds passages; `ask` is not available then.
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
-        :param keep_receipt: Called in a thread with the receipt of every answer before the answer is given; where it
-            fails for want of room or rights the answer has a warning more. None to let receipts go: the answer then has
-            the id alone.
+        :param keep_receipt: Called in a thread with the receipt of every answer; if the disk is full or refuses, the
+            answer says so. Without it answers have their receipt's id alone.
         :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
         """
         self.deployment = deployment
@@ -77,7 +76,8 @@ class Runner:
         wanted = ["documents"] if retrieval_only else outputs
         self.retrieval_only = wanted is not None and "answers" not in wanted
         self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=wanted)
-        self._mode_sha256 = text_sha256(pipeline_path(deployment, mode).read_text(encoding="utf-8"))
+        file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
+        self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
@@ -230,30 +230,21 @@ class Runner:
             )
         answer = answer_object(answers[0], mode=self.mode, times=run.times, tally=run.tally, results=results)
         answer["metadata"]["warnings"] += self._unheard(options)
-        await self._write_receipt(answers[0], answer, tenant_id, options, run)
+        await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options, calls=run.tally.made)
         if explain:
             answer["metadata"]["explain"] = {
                 name: value_at(results, target) for name, target in self._explained.items()
             }
         return answer
 
-    async def _write_receipt(
-        self, answer: GeneratedAnswer, told: dict[str, Any], tenant_id: str, options: AskOptions, run: PipelineRun
-    ) -> None:
-        """Write how an answer came about, and the receipt's id into it; a failure costs a warning, not the answer."""
-        generator = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        asked = {name: value for name, value in options.items() if value is not None and name in _PARAMETERS}
+    async def _write_receipt(self, answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> None:
+        """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
+        writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
+        asked = {name: value for name, value in run.pop("options").items() if name in _PARAMETERS and value is not None}
+        parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **asked}
         metadata = told["metadata"]
         try:
-            receipt = receipt_of(
-                answer,
-                told,
-                tenant_id=tenant_id,
-                deployment=self.deployment,
-                mode_sha256=self._mode_sha256,
-                parameters={**(getattr(generator, "generation_kwargs", None) or {}), **asked},
-                calls=run.tally.made,
-            )
+            receipt = receipt_of(answer, told, **self._stamp, **run, parameters=parameters)
             metadata["receipt"] = receipt.id
             if self._keep_receipt is not None:
                 await asyncio.to_thread(self._keep_receipt, receipt)

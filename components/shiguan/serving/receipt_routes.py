@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,12 +46,11 @@ class ReceiptFolder:
                     old.unlink(missing_ok=True)
 
     def find(self, tenant_id: str, receipt_id: str) -> Receipt | None:
-        """Find a tenant's receipt."""
+        """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""
         path = self._file(tenant_id, receipt_id)
-        try:
+        with suppress(RefusedError):
             return read_receipt(path) if _ID.fullmatch(receipt_id) and self._is_kept(path) else None
-        except RefusedError:  # removed at this moment, or spoiled
-            return None
+        return None
 
     def _file(self, tenant_id: str, receipt_id: str) -> Path:
         return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"
@@ -72,16 +72,10 @@ async def receipt(
     `stale` says whether a passage that the answer cites is not in the library any more as it was.
     """
     state = request.app.state
-
-    def look() -> dict[str, Any]:
-        found = ReceiptFolder(state.settings).find(asker.tenant_id, receipt_id)
-        if found is None:
-            days = "The server keeps receipts for SHIGUAN_RECEIPT_DAYS days."
-            raise ApiError("not_found", message="There is no such receipt.", next_step=f"Check the id. {days}")
-        parents = state.ingest_jobs.library.stores["parents"]
-        return {
-            "receipt": found.model_dump(mode="json"),
-            "stale": Replay(found, parents, tenant_id=asker.tenant_id).is_stale,
-        }
-
-    return await asyncio.to_thread(look)
+    found = await asyncio.to_thread(ReceiptFolder(state.settings).find, asker.tenant_id, receipt_id)
+    if found is None:
+        days = f"The server keeps receipts for {state.settings.receipt_days} days."
+        raise ApiError("not_found", message="There is no such receipt.", next_step=f"Check the id. {days}")
+    parents = state.ingest_jobs.library.stores["parents"]
+    replay = await asyncio.to_thread(Replay, found, parents, tenant_id=asker.tenant_id)
+    return {"receipt": found.model_dump(mode="json"), "stale": replay.is_stale}

@@ -14,6 +14,7 @@ from shiguan.engine.replay import Replay
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError, StoreFullError
 from shiguan.resources import resource_folder
+from shiguan.stores.embedded.shards import close_all_shards
 
 QUESTION = "Who set up the salt monopoly?"
 
@@ -27,36 +28,25 @@ def kept(tmp_path_factory):
         answer = runner.ask(QUESTION, tenant_id=TENANT, top_k=3)
     (folder / "receipt.json").write_text(json.dumps(receipts[0].model_dump(mode="json")))
     (folder / "answer.json").write_text(json.dumps(answer))
-    close()
-    return folder
-
-
-def close():
-    from shiguan.stores.embedded.shards import close_all_shards
-
     close_all_shards()
+    return folder
 
 
 @pytest.fixture
 def library(kept, tmp_path):
-    """A copy of the library and its texts. A source is known by its path, so the texts go in again before the test."""
-    texts = tmp_path / "texts"
-    texts.mkdir()
-    library = Library(data_dir=tmp_path / "data")
-    for name in ("salt.txt", "tax.txt"):
-        (texts / name).write_text(TEXTS[name], encoding="utf-8")
-    list(library.ingest(sorted(texts.iterdir()), tenant_id=TENANT))
-    yield library
-    close()
+    """A copy of the library; the texts stay in their folder, since a source is known by its path."""
+    shutil.copytree(kept / "data", tmp_path / "data")
+    yield Library(data_dir=tmp_path / "data")
+    close_all_shards()
+    for name, text in TEXTS.items():
+        (kept / "texts" / name).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture
-def receipt(library):
-    receipts = []
-    with Runner(data_dir=library.data_dir, keep_receipt=receipts.append) as runner:
-        runner.ask(QUESTION, tenant_id=TENANT)
-    assert {one.source for one in receipts[0].answer.citations} == {"salt.txt"}
-    return receipts[0]
+def receipt(kept):
+    found = read_receipt(kept / "receipt.json")
+    assert {one.source for one in found.answer.citations} == {"salt.txt"}
+    return found
 
 
 def states(receipt, library, tenant_id=TENANT):
@@ -74,9 +64,14 @@ def states(receipt, library, tenant_id=TENANT):
     return [(entry["state"], entry["now"] and entry["now"]["source"]) for entry in found]
 
 
-def put(library, name, text, tmp_path):
-    (tmp_path / "texts" / name).write_text(text, encoding="utf-8")
-    return list(library.ingest([tmp_path / "texts" / name], tenant_id=TENANT))
+@pytest.fixture
+def put(kept, library):
+    def ingest(name, text):
+        (kept / "texts" / name).write_text(text, encoding="utf-8")
+        (result,) = library.ingest([kept / "texts" / name], tenant_id=TENANT)
+        assert result.parents == 1
+
+    return ingest
 
 
 def test_a_receipt_holds_how_the_answer_came_about(kept):
@@ -106,8 +101,8 @@ def test_a_receipt_holds_every_call_the_prompt_and_the_attempts(kept, stand_in_l
     assert sum(tokens) == answer["metadata"]["usage"]["total_tokens"]
     assert all(call["ms"] > 0 and call["model"] for call in receipt.calls)
     assert "generator" in {call["role"] for call in receipt.calls}
-    assert receipt.prompt.name == "precise"
-    assert "persona/shiguan" in receipt.prompt.layers
+    assert receipt.prompt["prompt"] == "precise"
+    assert "persona/shiguan" in receipt.prompt["prompt_layers"]
     assert receipt.parameters["temperature"] == 0.5
     assert len(receipt.grading["history"]) == receipt.grading["attempts"]
     assert any("931" in str(removed) for removed in receipt.grading["removed"])
@@ -148,29 +143,29 @@ def test_a_full_disk_costs_a_warning_and_not_the_answer(kept, failure, why):
     assert answer["citations"]
 
 
-def test_what_was_ingested_again_stands(library, receipt, tmp_path):
-    put(library, "salt.txt", TEXTS["salt.txt"], tmp_path)
+def test_what_was_ingested_again_stands(library, receipt, put):
+    put("salt.txt", TEXTS["salt.txt"])
     assert set(states(receipt, library)) == {("stands", None)}
 
 
-def test_a_source_with_other_words_changed(library, receipt, tmp_path):
-    put(library, "salt.txt", "The salt monopoly was set up by Liu Yan in 760. It paid little.", tmp_path)
+def test_a_source_with_other_words_changed(library, receipt, put):
+    put("salt.txt", "The salt monopoly was set up by Liu Yan in 760. It paid little.")
     assert set(states(receipt, library)) == {("changed", None)}
 
 
-def test_words_that_stand_elsewhere_in_their_source_have_moved(library, receipt, tmp_path):
-    put(library, "salt.txt", "Salt is white. " + TEXTS["salt.txt"], tmp_path)
+def test_words_that_stand_elsewhere_in_their_source_have_moved(library, receipt, put):
+    put("salt.txt", "Salt is white. " + TEXTS["salt.txt"])
     assert set(states(receipt, library)) == {("moved", "salt.txt")}
 
 
-def test_a_source_that_was_renamed_has_moved(library, receipt, tmp_path):
-    put(library, "sea.txt", TEXTS["salt.txt"], tmp_path)
+def test_a_source_that_was_renamed_has_moved(library, receipt, put):
+    put("sea.txt", TEXTS["salt.txt"])
     library.delete("salt.txt", tenant_id=TENANT)
     assert set(states(receipt, library)) == {("moved", "sea.txt")}
 
 
-def test_a_few_words_in_another_source_are_not_the_passage(library, receipt, tmp_path):
-    put(library, "other.txt", "We copied this: " + TEXTS["salt.txt"], tmp_path)
+def test_a_few_words_in_another_source_are_not_the_passage(library, receipt, put):
+    put("other.txt", "We copied this: " + TEXTS["salt.txt"])
     library.delete("salt.txt", tenant_id=TENANT)
     assert set(states(receipt, library)) == {("gone", None)}
 
@@ -202,7 +197,7 @@ def test_the_prompt_says_what_keeps_it_from_being_the_same(library, receipt, tmp
     monkeypatch.setattr(prompt_files, "resource_folder", lambda name: tmp_path / name)
     prompt_file_builder._layer_hash.cache_clear()
     rules.write_text(rules.read_text() + "\nBe brief.\n")
-    assert replay.prompt()[1] == ["`rules/simple` of prompts/ changed"]
+    assert replay.prompt()[1] == ["rules/simple changed"]
     prompt_file_builder._layer_hash.cache_clear()
 
 
@@ -235,7 +230,7 @@ def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path):
     code, out, _ = shiguan("replay", file, *place)
     assert code == 0
     assert "[1] stands  salt.txt" in out
-    assert out.rstrip().endswith("2 passages were read; all are there as read.")
+    assert out.rstrip().endswith("4 passages were read; all are there as read.")
     code, out, _ = shiguan("replay", file, "--prompt", *place)
     assert code == 0
     assert "byte by byte" in out
@@ -244,7 +239,7 @@ def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path):
     found = json.loads(out)
     assert code == 1
     assert {entry["state"] for entry in found["citations"]} == {"gone"}
-    assert (found["prompt"]["exact"], found["passages"]) == (False, {"read": 2, "lost": [1]})
+    assert (found["prompt"]["exact"], found["passages"]) == (False, {"read": 4, "lost": [1]})
     code, _, err = shiguan("replay", file, "--data-dir", library.data_dir)
     assert code == 2
     assert "of the tenant `a`" in err
@@ -312,7 +307,7 @@ def test_whatever_a_receipt_says_speaks_to_no_terminal_and_opens_no_file(shiguan
         **data["answer"], "query": evil, "mode": evil, "status": evil,
         "citations": [{**data["answer"]["citations"][0], "quote": evil, "source": evil, "section": [evil], "parent_id": evil}],
     }  # fmt: skip
-    data["prompt"] = {**data["prompt"], "name": evil, "variables": {"profile": evil, evil: evil}}
+    data["prompt"] = {**data["prompt"], "prompt_rendered": {"sha256": evil, "variables": {"profile": evil, evil: evil}}}
     file = tmp_path / "r.json"
     file.write_text(json.dumps(sealed(data)))
     code, out, err = shiguan("replay", file, "--prompt", "--tenant", TENANT, "--data-dir", kept / "data")
@@ -330,7 +325,7 @@ def test_a_receipt_that_names_another_tenants_passages_finds_nothing(shiguan, ke
     receipts = []
     with Runner(data_dir=kept / "data", keep_receipt=receipts.append) as runner:
         runner.ask("Who proposed the two-tax reform of tenant b?", tenant_id="b")
-    close()
+    close_all_shards()
     theirs = {**receipts[0].model_dump(mode="json"), "tenant_id": TENANT}
     assert theirs["answer"]["citations"]
     file = tmp_path / "r.json"

@@ -35,7 +35,7 @@ def receipt(tenant_id="a", question="Who?"):
     found = Receipt.model_validate(
         {
             "version": 1, "written": "2026-01-01T00:00:00+00:00", "shiguan": "0.1.0", "tenant_id": tenant_id,
-            "deployment": "embedded", "mode_sha256": "", "parameters": {}, "prompt": None, "passages": [], "calls": [],
+            "deployment": "embedded", "mode_sha256": "", "parameters": {}, "prompt": {}, "passages": [], "calls": [],
             "grading": {}, "answer": {"query": question, "mode": "simple", "status": "not_found", "citations": []},
         }
     )  # fmt: skip
