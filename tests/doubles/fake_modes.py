@@ -146,6 +146,7 @@ def fake_runner(*, graded: bool) -> Runner:
     pipeline.connect("context.documents", "citations.documents")
     runner = Runner.__new__(Runner)
     runner.mode, runner.retrieval_only, runner.pipeline = "simple", False, pipeline
+    runner._stamp, runner._keep_receipt = {"deployment": "embedded", "mode_sha256": ""}, None
     runner._inputs = {"query": ["fetcher.query"]}
     runner._outputs = {"answers": "citations.answers"}
     runner._explained = {}

@@ -28,6 +28,7 @@ ROUTES = [
     ("GET", "/api/v1/rag/health"),
     ("POST", "/api/v1/rag/query"),
     ("POST", "/api/v1/rag/query-stream"),
+    ("GET", "/api/v1/receipts/{receipt_id}"),
     ("GET", "/draw/{mode}"),
     ("GET", "/health"),
     ("GET", "/metrics"),

@@ -14,7 +14,9 @@ from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 
-_COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "grounding")
+_COPIED = (
+    "model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding"
+)  # fmt: skip
 
 
 @component
@@ -86,7 +88,7 @@ class CitationExtractor:
             `warnings` says what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
         """
-        return self._checked(replies, documents, query, language, verdicts, confidence)
+        return self._checked(replies, documents, query, language=language, verdicts=verdicts, confidence=confidence)
 
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
     async def run_async(
@@ -112,7 +114,9 @@ class CitationExtractor:
         :raises AnswerError: If a reply has no text.
         """
         return await check_in_thread(
-            lambda: self._checked(replies, documents, query, language, verdicts, confidence)
+            lambda: self._checked(
+                replies, documents, query, language=language, verdicts=verdicts, confidence=confidence
+            )
         )
 
     def _checked(
@@ -120,6 +124,7 @@ class CitationExtractor:
         replies: list[ChatMessage],
         documents: list[Document] | None,
         query: str,
+        *,
         language: str | None,
         verdicts: list[dict[str, Any]] | None,
         confidence: float | None,

@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompt_rendering import chat_prompt_builder, prompt_hash
+from shiguan.llm.prompt_rendering import chat_prompt_builder, messages_sha256, prompt_hash
 from shiguan.llm.prompts import (
     check_layer,
     in_language,
@@ -53,8 +53,9 @@ class PromptFileBuilder:
     which models write, are made harmless like passages.
 
     Each message's meta carries `prompt` (its name, or `template`), `prompt_hash`, `prompt_layers` (the hash of every
-    layer, profile and set of examples in it) and, where the template has a `language`, that language, so that an
-    answer can say which prompt made it.
+    layer, profile and set of examples in it), `prompt_rendered` (the messages' `sha256` and the `variables` beside the
+    context) and, where the template has a `language`, that language, so that an answer's receipt can say which prompt
+    made it.
 
     Example:
     ```python
@@ -216,6 +217,11 @@ class PromptFileBuilder:
                 f"Prompt `{self._name}` renders no message. "
                 'Wrap its text in {% message role="user" %} and {% endmessage %}.'
             )
+        given = {**kwargs, **{kind: layers[kind] for kind in _CHOSEN_BY_RUN if kind in layers}}
+        given["language"] = marks.get("language")
+        named = [*(name for name in self._variables if name != "context"), *(n for n in self._optional if given.get(n))]
+        texts = {name: given[name] for name in named if isinstance(given[name], str)}
+        marks["prompt_rendered"] = {"sha256": messages_sha256(messages), "variables": texts}
         return {"prompt": [replace(message, _meta={**message.meta, **marks}) for message in messages]}
 
     def _chosen_layers(self, kwargs: dict[str, Any], profile: dict[str, Any]) -> dict[str, str]:

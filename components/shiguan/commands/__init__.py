@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable
 from typing import Protocol
 
-COMMANDS = ("library", "ask", "models", "serve", "keys", "check", "stores", "why", "eval_run", "eval_compare")
+COMMANDS = ("library", "ask", "models", "serve", "keys", "check", "stores", "why", "replay", "eval_run", "eval_compare")
 """The files of this folder that hold commands, in the order of `shiguan --help`."""
 
 

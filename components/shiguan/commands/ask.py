@@ -21,6 +21,7 @@ def register(add: AddCommand) -> None:
     parser.add_argument(
         "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
     )
+    parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
     add_mode_options(parser)
     parser = add("search", _search, "find passages without answering")
     parser.add_argument("question", nargs="?")
@@ -36,7 +37,7 @@ def _ask(options: argparse.Namespace) -> int:
 
     checked_question(options.question)
     history = read_history(options.history) if options.history else None
-    with open_runner(options) as runner:
+    with open_runner(options, keep_receipt=_writing(options.receipt)) as runner:
         answer = runner.ask(
             options.question,
             tenant_id=tenant(options),
@@ -49,6 +50,16 @@ def _ask(options: argparse.Namespace) -> int:
     else:
         print_answer(answer)
     return 0
+
+
+def _writing(path: Path | None) -> Any:
+    if path is None:
+        return None
+    if not path.resolve().parent.is_dir() or (path.exists() and not path.is_file()):
+        raise RefusedError(f"The receipt cannot be written to {path}. Name a file in a folder that exists.")
+    from shiguan.resources import write_json
+
+    return lambda receipt: write_json(path.resolve(), receipt.model_dump(mode="json"))
 
 
 def _search(options: argparse.Namespace) -> int:

@@ -52,8 +52,8 @@ def tenant(options: argparse.Namespace) -> str:
     return name
 
 
-def open_runner(options: argparse.Namespace, *, retrieval_only: bool = False) -> "Runner":
-    """Load the chosen mode over a library that has something in it."""
+def open_runner(options: argparse.Namespace, **settings: Any) -> "Runner":
+    """Load the chosen mode over a library that has something in it; `settings` are those of `Runner`."""
     from shiguan.engine.library import Library
     from shiguan.engine.runner import Runner
 
@@ -63,7 +63,7 @@ def open_runner(options: argparse.Namespace, *, retrieval_only: bool = False) ->
             f"The tenant `{tenant(options)}` has nothing in this library. Put something in with "
             "`shiguan ingest PATH`, or check `--tenant` and `--data-dir`."
         )
-    return Runner(options.deployment, options.mode, data_dir=options.data_dir, retrieval_only=retrieval_only)
+    return Runner(options.deployment, options.mode, data_dir=options.data_dir, **settings)
 
 
 def read_history(path: Path) -> list[Any]:

@@ -12,8 +12,9 @@ from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import StreamingChunk
 
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream
-from shiguan.engine.loading import load_pipeline
+from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.pipeline_run import PipelineRun, map_of
+from shiguan.engine.receipts import Receipt, receipt_of, text_sha256
 from shiguan.engine.turn import (
     MAX_QUESTION,
     AskOptions,
@@ -23,12 +24,13 @@ from shiguan.engine.turn import (
     value_at,
     warnings_of,
 )
-from shiguan.errors import AnswerError, ConfigurationError, RefusedError
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError, StoreFullError
 from shiguan.tenants import check_filters
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
 _TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language")
+_PARAMETERS = (*_TOLD_IF_UNHEARD, "temperature")
 
 
 class Runner:
@@ -55,6 +57,7 @@ class Runner:
         data_dir: str | Path | None = None,
         retrieval_only: bool = False,
         outputs: list[str] | None = None,
+        keep_receipt: Callable[[Receipt], None] | None = None,
     ) -> None:
         """
         Load the mode.
@@ -65,6 +68,8 @@ class Runner:
             folder.
         :param retrieval_only: Build only what finds passages; `ask` is not available then.
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
+        :param keep_receipt: Called in a thread with the receipt of every answer; if the disk is full or refuses, the
+            answer says so. Without it answers have their receipt's id alone.
         :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
         """
         self.deployment = deployment
@@ -72,6 +77,9 @@ class Runner:
         wanted = ["documents"] if retrieval_only else outputs
         self.retrieval_only = wanted is not None and "answers" not in wanted
         self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=wanted)
+        file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
+        self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
+        self._keep_receipt = keep_receipt
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
         self._explained: dict[str, str] = self.pipeline.metadata["explain"]
@@ -223,11 +231,28 @@ class Runner:
             )
         answer = answer_object(answers[0], mode=self.mode, times=run.times, tally=run.tally, results=results)
         answer["metadata"]["warnings"] += self._unheard(options)
+        await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options, calls=run.tally.made)
         if explain:
             answer["metadata"]["explain"] = {
                 name: value_at(results, target) for name, target in self._explained.items()
             }
         return answer
+
+    async def _write_receipt(self, answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> None:
+        """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
+        writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
+        asked = {name: value for name, value in run.pop("options").items() if name in _PARAMETERS and value is not None}
+        parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **asked}
+        metadata = told["metadata"]
+        try:
+            receipt = receipt_of(answer, told, **self._stamp, **run, parameters=parameters)
+            metadata["receipt"] = receipt.id
+            if self._keep_receipt is not None:
+                await asyncio.to_thread(self._keep_receipt, receipt)
+        except (OSError, StoreFullError, ValueError, TypeError) as error:
+            why = getattr(error, "strerror", None) or type(error).__name__
+            metadata["warnings"].append(f"The receipt of this answer could not be kept ({why}); the answer is whole.")
+        metadata.setdefault("receipt", None)
 
     def _new_run(
         self,

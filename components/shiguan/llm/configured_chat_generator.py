@@ -12,7 +12,7 @@ from shiguan.errors import AnswerError
 from shiguan.llm.endpoint import OpenAIEndpoint, is_endpoint_configured
 from shiguan.llm.run_watch import counting_replies
 
-_PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers")
+_PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered")
 
 
 @component

@@ -1,7 +1,9 @@
 """Renders a prompt strictly: sandboxed, every variable required, nothing that comes in rendered again."""
 
 import hashlib
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -40,6 +42,12 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
 def prompt_hash(source: str) -> str:
     """Name a version of a prompt by twelve hexadecimal digits."""
     return hashlib.sha256(source.encode("utf-8")).hexdigest()[:12]
+
+
+def messages_sha256(messages: Sequence[ChatMessage]) -> str:
+    """Hash a rendered prompt, so that it can be told later whether another one is the same."""
+    sent = json.dumps([[message.role.value, message.text] for message in messages])
+    return hashlib.sha256(sent.encode()).hexdigest()
 
 
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:

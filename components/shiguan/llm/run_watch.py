@@ -186,10 +186,11 @@ def _this_task() -> asyncio.Task[object] | None:
 
 @dataclass
 class LlmTally:
-    """How many calls were answered, and the tokens of all of them by kind (`prompt_tokens`, `total_tokens`...)."""
+    """How many calls were answered, their tokens by kind (`prompt_tokens`, `total_tokens`...), and each of them."""
 
     calls: int = 0
     usage: dict[str, int] = field(default_factory=dict)
+    made: list[dict[str, Any]] = field(default_factory=list, compare=False)
 
 
 class ReplyCounter:
@@ -198,6 +199,7 @@ class ReplyCounter:
     def __init__(self, outer: "ReplyCounter | None") -> None:
         self._outer = outer
         self._counted = False
+        self._began = time.perf_counter()
 
     def count(self, replies: Sequence[Any]) -> None:
         """Count one call that gave these replies; none, or replies that used no tokens at all, are no call."""
@@ -213,9 +215,12 @@ class ReplyCounter:
         tally = _tally.get()
         if tally is not None:
             tally.calls += 1
-            for name, value in usage.items():
-                if name.endswith("_tokens") and isinstance(value, int):
-                    tally.usage[name] = tally.usage.get(name, 0) + value
+            tokens = {name: many for name, many in usage.items() if name.endswith("_tokens") and isinstance(many, int)}
+            for name, many in tokens.items():
+                tally.usage[name] = tally.usage.get(name, 0) + many
+            stage, told = _stage.get(), meta if isinstance(meta, dict) else {}
+            call = {"role": stage.name if stage else "", "model": told.get("model"), "prompt": told.get("prompt")}
+            tally.made.append({**call, "tokens": tokens, "ms": round((time.perf_counter() - self._began) * 1000, 2)})
 
 
 _tally: ContextVar[LlmTally | None] = ContextVar("shiguan_llm_tally", default=None)

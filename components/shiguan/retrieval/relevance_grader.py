@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 
 from haystack import Document, component
 
-from shiguan.text.rarity import question_subject
-from shiguan.text.rarity import covered, rarity
+from shiguan.text.rarity import covered, question_subject, rarity
 from shiguan.text.terms import terms
 
 Method = Literal["words", "scores"]

@@ -18,6 +18,7 @@ from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.authentication import check_tenant, principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
+from shiguan.serving.receipt_routes import ReceiptFolder
 from shiguan.serving.settings import ServingSettings
 
 _WARM_UP_TENANT = "shiguan:warm-up"
@@ -41,7 +42,10 @@ class Engine:
         self.deployment = settings.deployment
         # An unknown deployment is refused when its first mode is loaded.
         names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
-        self._runners = {mode: Runner(self.deployment, mode, data_dir=settings.data_dir) for mode in names}
+        keep = ReceiptFolder(settings).keep if settings.receipt_days else None
+        self._runners = {
+            mode: Runner(self.deployment, mode, data_dir=settings.data_dir, keep_receipt=keep) for mode in names
+        }
 
     @property
     def modes(self) -> tuple[str, ...]:

@@ -157,6 +157,7 @@ def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str |
         "confidence": metadata["confidence"],
         "warnings": [*metadata["warnings"], *warnings],
         "timings_ms": metadata["timings_ms"],
+        "receipt": metadata["receipt"],
         "request_id": request_id,
     }
 

@@ -28,6 +28,7 @@ from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.receipt_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.status_routes import Readiness
 from shiguan.serving.status_routes import router as status_router
@@ -105,7 +106,7 @@ _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 
 _SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
-_ROUTERS = (status_router, rag_router, document_router, openai_router)
+_ROUTERS = (status_router, rag_router, document_router, receipt_router, openai_router)
 
 
 class Service:

@@ -79,6 +79,9 @@ class ServingSettings(BaseModel):
     max_pending_jobs: _Count = Field(
         100, description="Uploads of one tenant that may wait to be ingested; more get 429."
     )
+    receipt_days: Annotated[int, Field(ge=0, le=3650)] = Field(
+        30, description="Days for which the receipts of answers are kept; 0 for none. They hold question and answer."
+    )
     batch_concurrency: Annotated[int, Field(ge=1, le=50)] = Field(
         4, description="Questions of one batch that are answered side by side."
     )

@@ -1,0 +1,73 @@
+"""`shiguan replay`: say whether the passages that an answer cited still say so, and print its prompt again."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from shiguan.commands import AddCommand
+from shiguan.commands.options import print_json, say, tenant
+from shiguan.errors import RefusedError
+
+
+def register(add: AddCommand) -> None:
+    """Declare the command."""
+    parser = add("replay", _replay, "say whether the passages behind an answer still stand")
+    parser.add_argument("receipt", type=Path, metavar="FILE", help="what `shiguan ask --receipt FILE` wrote")
+    parser.add_argument("--prompt", action="store_true", help="print the prompt that the answer was written from")
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from shiguan.engine.library import Library
+    from shiguan.engine.receipts import read_receipt
+    from shiguan.engine.replay import Replay
+
+    receipt = read_receipt(options.receipt)
+    if (receipt.tenant_id, receipt.deployment) != (tenant(options), options.deployment):
+        raise RefusedError(
+            f"The receipt is of the tenant `{_plain(receipt.tenant_id)[:80]}` in the deployment "
+            f"`{_plain(receipt.deployment)[:80]}`. Name both with `--tenant` and `--deployment`."
+        )
+    library = Library(options.deployment, data_dir=options.data_dir)
+    replay = Replay(receipt, library.stores["parents"], tenant_id=tenant(options))
+    result: dict[str, Any] = {
+        **receipt.answer.model_dump(include={"query", "status", "mode"}),
+        **receipt.model_dump(include={"id", "written"}),
+        "citations": replay.citations(),
+        "passages": {"read": len(receipt.passages), "lost": replay.lost},
+    }
+    if options.prompt:
+        messages, differences = replay.prompt()
+        result["prompt"] = {"messages": messages, "exact": not differences, "differences": differences}
+    if options.json:
+        print_json(result)
+    else:
+        for line in _lines(result):
+            say(_plain(line))
+    as_it_was = all(entry["state"] in ("stands", "moved") for entry in result["citations"])
+    return 0 if as_it_was and result.get("prompt", {}).get("exact", True) else 1
+
+
+def _lines(result: dict[str, Any]) -> list[str]:
+    lines = [result["query"], f"  {result['status']} · {result['mode']} · {result['written']}", ""]
+    for entry in result["citations"]:
+        now = entry["now"]
+        lines.append(f"  [{entry['number']}] {entry['state']:<8}{_place(entry)}")
+        lines.append(f"      {' '.join(entry['quote'].split())}")
+        lines += [f"      now {_place(now)}, {now['start']:,} to {now['end']:,} of {now['parent_id']}"] if now else []
+    read, lost = result["passages"]["read"], result["passages"]["lost"]
+    lines.append(f"  {read} passages were read; {'all are' if not lost else f'{read - len(lost)} are'} there as read.")
+    if prompt := result.get("prompt"):
+        for message in prompt["messages"]:
+            lines += ["", f"--- {message['role']}", message["text"]]
+        lines += ["", "The prompt is the one that was sent, byte by byte."] if prompt["exact"] else [""]
+        lines += [f"The prompt is not the one that was sent: {why}" for why in prompt["differences"]]
+    return lines
+
+
+def _place(entry: dict[str, Any]) -> str:
+    return " · ".join(part for part in (entry["source"], " › ".join(entry["section"] or [])) if part)
+
+
+def _plain(text: str) -> str:
+    """Keep whatever a file says from speaking to the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)

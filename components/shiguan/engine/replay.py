@@ -1,0 +1,140 @@
+"""Holds a receipt against the library of today: what became of its passages, and the prompt that they made."""
+
+from typing import Any
+
+from haystack import Document
+
+from shiguan.answer.prompt_file_builder import PromptFileBuilder
+from shiguan.context.passage_spans import with_gaps
+from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.receipts import CitedSpan, ReadPassage, Receipt, text_sha256
+from shiguan.errors import ConfigurationError
+from shiguan.llm.prompt_rendering import messages_sha256
+from shiguan.llm.source_blocks import SourceBlock, render_sources, source_block
+from shiguan.tenants import TENANT_FIELD
+
+_LOST = "not in the library as it was read"
+
+
+class Replay:
+    """A receipt beside the passages of one tenant; whoever else's it names are not there."""
+
+    def __init__(self, receipt: Receipt, parents: Any, *, tenant_id: str) -> None:
+        self.receipt = receipt
+        self._parents = parents
+        self._tenant = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
+        self._read = {passage.id: passage for passage in receipt.passages}
+        ids = sorted({*self._read, *(citation.parent_id for citation in receipt.answer.citations)})
+        self._found = {parent.id: parent for parent in self._where("id", "in", ids)} if ids else {}
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a passage that the answer cites is not there any more as it was."""
+        return not all(_stands(self._found.get(one.parent_id), one) for one in self.receipt.answer.citations)
+
+    @property
+    def lost(self) -> list[int]:
+        """The numbers of the passages that could not be read today as they were."""
+        return [one.number for one in self.receipt.passages if _as_read(self._found.get(one.id), one) is None]
+
+    def citations(self) -> list[dict[str, Any]]:
+        """
+        Tell for each citation its `state`, and `now`, where its words stand if that is another place.
+
+        The words `stands` where they stood; have `moved` to another passage or span; the source `changed`, and is there
+        without them; or it is `gone`.
+        """
+        told = [{**one.model_dump(), "state": "stands", "now": None} for one in self.receipt.answer.citations]
+        pairs = zip(told, self.receipt.answer.citations, strict=True)
+        lost = [(entry, one) for entry, one in pairs if not _stands(self._found.get(one.parent_id), one)]
+        for entry, _ in lost:
+            entry["state"] = "gone"
+        names = {meta.get("source") for meta in self._parents.list_meta(self._tenant, ["source"])} if lost else set()
+        own = {one.source for _, one in lost}
+        # Source by source, so that a large library is never in memory. In others than the cited ones only a whole
+        # passage counts: a few words may stand there by chance.
+        for name in sorted(names - {None}, key=lambda name: (name not in own, name)):
+            parents = self._where("meta.source", "==", name)
+            for entry, one in lost:
+                if entry["now"] is None:
+                    entry["now"] = self._place_of(one, parents, whole=name != one.source)
+                    if entry["now"] is not None or name == one.source:
+                        entry["state"] = "changed" if entry["now"] is None else "moved"
+        return told
+
+    def prompt(self) -> tuple[list[dict[str, str]], list[str]]:
+        """Build the prompt again: messages, none if that fails, and why they are not, byte by byte, what was sent."""
+        try:
+            return self._rebuilt(self.receipt.prompt, self.receipt.deployment, self.receipt.answer.mode)
+        except (ConfigurationError, KeyError, TypeError, ValueError) as error:
+            return [], [f"it cannot be built: {error}" if self.receipt.prompt else "no model was asked with one"]
+
+    def _rebuilt(self, sent: dict[str, Any], deployment: str, mode: str) -> tuple[list[dict[str, str]], list[str]]:
+        components = [component for _, component in load_pipeline(deployment, mode).walk()]
+        builders = [one for one in components if isinstance(one, PromptFileBuilder)]
+        builder = next((one for one in builders if (one.prompt or "template") == sent["prompt"]), None)
+        if builder is None:
+            raise ConfigurationError(f"The mode `{mode}` has no such prompt.")
+        rendered = sent["prompt_rendered"]
+        # Whether gaps are marked is the context's choice, for all passages alike.
+        for gaps in (True, False):
+            messages = builder.run(**{**rendered["variables"], "context": self._context(gaps=gaps)})["prompt"]
+            shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
+            if messages_sha256(messages) == rendered["sha256"]:
+                return shown, []
+        path = pipeline_path(deployment, mode)
+        before, today = (
+            {"the prompt's file": marks["prompt_hash"], **marks.get("prompt_layers", {}), path.name: sha256}
+            for marks, sha256 in (
+                (sent, self.receipt.mode_sha256),
+                (messages[-1].meta, text_sha256(path.read_text(encoding="utf-8"))),
+            )
+        )
+        reasons = [f"passage [{number}] is {_LOST}" for number in self.lost]
+        reasons += [f"{name} changed" for name in sorted(before | today) if before.get(name) != today.get(name)]
+        return shown, reasons or ["something changed of which the receipt holds no hash"]
+
+    def _where(self, field: str, operator: str, value: Any) -> list[Document]:
+        condition = {"field": field, "operator": operator, "value": value}
+        found = self._parents.filter_documents({"operator": "AND", "conditions": [self._tenant, condition]})
+        return sorted(found, key=lambda parent: parent.meta.get("position", 0))
+
+    def _place_of(self, citation: CitedSpan, parents: list[Document], *, whole: bool) -> dict[str, Any] | None:
+        """Find the words of a citation in the same passage, or, unless only whole passages count, in another one."""
+        passage = self._read.get(citation.parent_id)
+        for parent in parents:
+            if passage and _stands(parent, citation) and _as_read(parent, passage) is not None:
+                return _place(parent, citation, citation.start)
+        for parent in () if whole or not citation.quote else parents:
+            if citation.quote in (parent.content or ""):
+                return _place(parent, citation, (parent.content or "").index(citation.quote))
+        return None
+
+    def _context(self, *, gaps: bool) -> str:
+        blocks = []
+        for passage in self.receipt.passages:
+            parent = self._found.get(passage.id)
+            text = _as_read(parent, passage)
+            if parent is None or text is None:
+                blocks.append(SourceBlock(passage.number, f"({_LOST})", file=passage.source))
+                continue
+            if passage.cut and (passage.kept or gaps):
+                text = with_gaps(parent.content or "", passage.kept or [passage.cut])
+            text = text if passage.summary is None else passage.summary
+            blocks.append(source_block(Document(content=text, meta={**parent.meta, "number": passage.number})))
+        return render_sources(blocks)
+
+
+def _stands(parent: Document | None, citation: CitedSpan) -> bool:
+    return parent is not None and (parent.content or "")[citation.start : citation.end] == citation.quote
+
+
+def _as_read(parent: Document | None, passage: ReadPassage) -> str | None:
+    text = (parent.content or "") if parent else ""
+    stretch = text if passage.cut is None else text[passage.cut[0] : passage.cut[1]]
+    return stretch if parent and text_sha256(stretch) == passage.sha256 else None
+
+
+def _place(parent: Document, citation: CitedSpan, start: int) -> dict[str, Any]:
+    place = {name: parent.meta.get(name) for name in ("source", "section")}
+    return {"parent_id": parent.id, **place, "start": start, "end": start + len(citation.quote)}

@@ -1,0 +1,338 @@
+"""Receipts: what they hold of an answer, what replay makes of a library that went on, and files that are no receipts."""
+
+import json
+import shutil
+
+import pytest
+from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
+
+from shiguan.cli import main
+from shiguan.engine import loading
+from shiguan.engine.library import Library
+from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
+from shiguan.engine.replay import Replay
+from shiguan.engine.runner import Runner
+from shiguan.errors import RefusedError, StoreFullError
+from shiguan.resources import resource_folder
+from shiguan.stores.embedded.shards import close_all_shards
+
+QUESTION = "Who set up the salt monopoly?"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with a library, its texts, and the receipt of an answer that cites `salt.txt`."""
+    folder = tmp_path_factory.mktemp("kept")
+    data, receipts = ingest_small_library(folder), []
+    with Runner(data_dir=data, keep_receipt=receipts.append) as runner:
+        answer = runner.ask(QUESTION, tenant_id=TENANT, top_k=3)
+    (folder / "receipt.json").write_text(json.dumps(receipts[0].model_dump(mode="json")))
+    (folder / "answer.json").write_text(json.dumps(answer))
+    close_all_shards()
+    return folder
+
+
+@pytest.fixture
+def library(kept, tmp_path):
+    """A copy of the library; the texts stay in their folder, since a source is known by its path."""
+    shutil.copytree(kept / "data", tmp_path / "data")
+    yield Library(data_dir=tmp_path / "data")
+    close_all_shards()
+    for name, text in TEXTS.items():
+        (kept / "texts" / name).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def receipt(kept):
+    found = read_receipt(kept / "receipt.json")
+    assert {one.source for one in found.answer.citations} == {"salt.txt"}
+    return found
+
+
+def states(receipt, library, tenant_id=TENANT):
+    replay = Replay(receipt, library.stores["parents"], tenant_id=tenant_id)
+    found = replay.citations()
+    assert replay.is_stale is any(entry["state"] != "stands" for entry in found)
+    for entry in found:
+        if entry["now"]:
+            where = {"operator": "AND", "conditions": [
+                {"field": "meta.tenant_id", "operator": "==", "value": tenant_id},
+                {"field": "id", "operator": "==", "value": entry["now"]["parent_id"]},
+            ]}  # fmt: skip
+            (parent,) = library.stores["parents"].filter_documents(where)
+            assert parent.content[entry["now"]["start"] : entry["now"]["end"]] == entry["quote"]
+    return [(entry["state"], entry["now"] and entry["now"]["source"]) for entry in found]
+
+
+@pytest.fixture
+def put(kept, library):
+    def ingest(name, text):
+        (kept / "texts" / name).write_text(text, encoding="utf-8")
+        (result,) = library.ingest([kept / "texts" / name], tenant_id=TENANT)
+        assert result.parents == 1
+
+    return ingest
+
+
+def test_a_receipt_holds_how_the_answer_came_about(kept):
+    receipt = read_receipt(kept / "receipt.json")
+    answer = json.loads((kept / "answer.json").read_text())
+    assert answer["metadata"].pop("receipt") == receipt.id == receipt.own_id()
+    assert receipt.answer.model_dump(mode="json") == answer
+    assert (receipt.tenant_id, receipt.deployment, receipt.parameters["top_k"]) == (TENANT, "embedded", 3)
+    path = resource_folder("pipelines") / "embedded" / "simple.yml"
+    assert receipt.mode_sha256 == text_sha256(path.read_text(encoding="utf-8"))
+    read = [(passage.number, passage.id) for passage in receipt.passages]
+    assert read == [(document["number"], document["id"]) for document in answer["documents"]]
+    assert receipt.passages[0].sha256 == text_sha256(TEXTS["salt.txt"])
+
+
+def test_a_receipt_holds_every_call_the_prompt_and_the_attempts(kept, stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = (
+        "The salt monopoly was set up by Diwu Qi in 758. [1] It was set up by Yang Guozhong in 931. [1]"
+    )
+    receipts = []
+    with Runner(mode="precise", data_dir=kept / "data", keep_receipt=receipts.append) as runner:
+        answer = runner.ask(QUESTION, tenant_id=TENANT, temperature=0.5)
+    (receipt,) = receipts
+    assert len(receipt.calls) == answer["metadata"]["llm_calls"] == stand_in_llm.calls
+    tokens = [call["tokens"]["total_tokens"] for call in receipt.calls]
+    assert sum(tokens) == answer["metadata"]["usage"]["total_tokens"]
+    assert all(call["ms"] > 0 and call["model"] for call in receipt.calls)
+    assert "generator" in {call["role"] for call in receipt.calls}
+    assert receipt.prompt["prompt"] == "precise"
+    assert "persona/shiguan" in receipt.prompt["prompt_layers"]
+    assert receipt.parameters["temperature"] == 0.5
+    assert len(receipt.grading["history"]) == receipt.grading["attempts"]
+    assert any("931" in str(removed) for removed in receipt.grading["removed"])
+    messages, differences = Replay(
+        receipt, Library(data_dir=kept / "data").stores["parents"], tenant_id=TENANT
+    ).prompt()
+    assert differences == []
+    assert messages[-1]["text"] in stand_in_llm.prompts[-1]
+
+
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
+def test_what_is_not_found_has_a_receipt_too_in_every_mode_and_in_the_stream(kept, mode):
+    receipts = []
+    with Runner(mode=mode, data_dir=kept / "data", keep_receipt=receipts.append) as runner:
+        answer = runner.ask("Who invented the telephone in Boston?", tenant_id=TENANT)
+
+        async def last():
+            return [event async for event in runner.stream("Who set up salt?", tenant_id=TENANT)][-1]
+
+        event = runner._loop.run(last())
+    assert [one.id for one in receipts] == [answer["metadata"]["receipt"], event.data["metadata"]["receipt"]]
+    assert receipts[0].answer.status == answer["status"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("failure", "why"),
+    [(OSError(28, "No space left on device"), "No space left"), (StoreFullError("/srv/x has 3 MB"), "StoreFullError")],
+)
+def test_a_full_disk_costs_a_warning_and_not_the_answer(kept, failure, why):
+    def fail(receipt):
+        raise failure
+
+    with Runner(data_dir=kept / "data", keep_receipt=fail) as runner:
+        answer = runner.ask(QUESTION, tenant_id=TENANT)
+    (warning,) = answer["metadata"]["warnings"]
+    assert why in warning
+    assert "/srv" not in warning
+    assert answer["citations"]
+
+
+def test_what_was_ingested_again_stands(library, receipt, put):
+    put("salt.txt", TEXTS["salt.txt"])
+    assert set(states(receipt, library)) == {("stands", None)}
+
+
+def test_a_source_with_other_words_changed(library, receipt, put):
+    put("salt.txt", "The salt monopoly was set up by Liu Yan in 760. It paid little.")
+    assert set(states(receipt, library)) == {("changed", None)}
+
+
+def test_words_that_stand_elsewhere_in_their_source_have_moved(library, receipt, put):
+    put("salt.txt", "Salt is white. " + TEXTS["salt.txt"])
+    assert set(states(receipt, library)) == {("moved", "salt.txt")}
+
+
+def test_a_source_that_was_renamed_has_moved(library, receipt, put):
+    put("sea.txt", TEXTS["salt.txt"])
+    library.delete("salt.txt", tenant_id=TENANT)
+    assert set(states(receipt, library)) == {("moved", "sea.txt")}
+
+
+def test_a_few_words_in_another_source_are_not_the_passage(library, receipt, put):
+    put("other.txt", "We copied this: " + TEXTS["salt.txt"])
+    library.delete("salt.txt", tenant_id=TENANT)
+    assert set(states(receipt, library)) == {("gone", None)}
+
+
+def test_a_source_that_was_deleted_is_gone(library, receipt):
+    library.delete("salt.txt", tenant_id=TENANT)
+    assert set(states(receipt, library)) == {("gone", None)}
+    assert set(states(receipt, library, tenant_id="b")) == {("gone", None)}
+
+
+def test_the_prompt_says_what_keeps_it_from_being_the_same(library, receipt, tmp_path, monkeypatch):
+    prompts = tmp_path / "prompts"
+    shutil.copytree(resource_folder("prompts"), prompts)
+    rules = prompts / "layers" / "rules" / "simple.jinja"
+    replay = Replay(receipt, library.stores["parents"], tenant_id=TENANT)
+    messages, differences = replay.prompt()
+    assert differences == []
+    assert TEXTS["salt.txt"] in messages[-1]["text"]
+
+    library.delete("tax.txt", tenant_id=TENANT)
+    number = next(passage.number for passage in receipt.passages if passage.source == "tax.txt")
+    messages, differences = Replay(receipt, library.stores["parents"], tenant_id=TENANT).prompt()
+    assert differences == [f"passage [{number}] is not in the library as it was read"]
+    assert f'<source number="{number}" file="tax.txt">\n(not in the library as it was read)' in messages[-1]["text"]
+
+    from shiguan.answer import prompt_file_builder
+    from shiguan.llm import prompts as prompt_files
+
+    monkeypatch.setattr(prompt_files, "resource_folder", lambda name: tmp_path / name)
+    prompt_file_builder._layer_hash.cache_clear()
+    rules.write_text(rules.read_text() + "\nBe brief.\n")
+    assert replay.prompt()[1] == ["rules/simple changed"]
+    prompt_file_builder._layer_hash.cache_clear()
+
+
+def test_a_mode_that_is_gone_has_no_prompt(library, receipt, tmp_path, monkeypatch):
+    (tmp_path / "pipelines" / "embedded").mkdir(parents=True)
+    monkeypatch.setattr(loading, "resource_folder", lambda name: tmp_path / name)
+    messages, (why,) = Replay(receipt, library.stores["parents"], tenant_id=TENANT).prompt()
+    assert messages == []
+    assert "cannot be built" in why
+
+
+# ---- the commands -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shiguan(capsys):
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path):
+    file, place = tmp_path / "r.json", ("--tenant", TENANT, "--data-dir", library.data_dir)
+    code, out, _ = shiguan("ask", QUESTION, "--receipt", file, "--json", *place)
+    assert code == 0
+    assert json.loads(out)["metadata"]["receipt"] == read_receipt(file).id
+    code, out, _ = shiguan("replay", file, *place)
+    assert code == 0
+    assert "[1] stands  salt.txt" in out
+    assert out.rstrip().endswith("4 passages were read; all are there as read.")
+    code, out, _ = shiguan("replay", file, "--prompt", *place)
+    assert code == 0
+    assert "byte by byte" in out
+    library.delete("salt.txt", tenant_id=TENANT)
+    code, out, _ = shiguan("replay", file, "--prompt", "--json", *place)
+    found = json.loads(out)
+    assert code == 1
+    assert {entry["state"] for entry in found["citations"]} == {"gone"}
+    assert (found["prompt"]["exact"], found["passages"]) == (False, {"read": 4, "lost": [1]})
+    code, _, err = shiguan("replay", file, "--data-dir", library.data_dir)
+    assert code == 2
+    assert "of the tenant `a`" in err
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "nowhere/r.json", "."])
+def test_a_receipt_goes_to_a_plain_file_or_the_question_is_refused(shiguan, tmp_path, monkeypatch, place, library):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = shiguan("ask", QUESTION, "--receipt", place, "--tenant", TENANT, "--data-dir", library.data_dir)
+    assert (code, out) == (2, "")
+    assert f"The receipt cannot be written to {place}." in err
+
+
+def sealed(data):
+    """Make a file that has been tampered with whole again: it has the id of its content."""
+    return {**data, "id": Receipt.model_validate(data).own_id()}
+
+
+def spoiled(good):
+    first = good["passages"][0]
+    return {
+        "nothing": b"",
+        "no JSON": b"%PDF-1.7",
+        "a list": b"[]",
+        "null": b"null",
+        "nested": b"[" * 200_000 + b"]" * 200_000,
+        "nested in a field": json.dumps(good).encode().replace(b'"parameters": {', b'"parameters": {"x": ' + b"[" * 500_000 + b"]" * 500_000 + b", ", 1),
+        "huge": b'{"answer": "' + b"x" * (5 << 20) + b'"}',
+        "bytes": b"\xff\xfe\x00\x01",
+        "a number of many digits": b'{"version": ' + b"9" * 10_000 + b"}",
+        "lone surrogate": json.dumps({**good, "tenant_id": "\ud800"}).encode(),
+        "another version": json.dumps({**good, "version": 2}).encode(),
+        "another id": json.dumps({**good, "tenant_id": "b"}).encode(),
+        "citations of another type": json.dumps({**good, "answer": {**good["answer"], "citations": "\x1b]0;x"}}).encode(),
+        "a span of another type": json.dumps({**good, "passages": [{**first, "cut": [-1, "x"]}]}).encode(),
+        "too many passages": json.dumps({**good, "passages": [first] * 1001}).encode(),
+        "a reply without a receipt": b'{"receipt": null, "stale": false}',
+    }  # fmt: skip
+
+
+KINDS = list(spoiled({"passages": [{}], "answer": {}}))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_that_is_no_receipt_ends_in_one_sentence(shiguan, kept, tmp_path, kind):
+    file = tmp_path / "r.json"
+    file.write_bytes(spoiled(json.loads((kept / "receipt.json").read_text()))[kind])
+    code, out, err = shiguan("replay", file, "--tenant", TENANT, "--data-dir", kept / "data")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"shiguan: {file} is no")
+    assert len(err.splitlines()) == 1
+    assert err.strip().isprintable()
+
+
+@pytest.mark.parametrize("place", ["missing.json", "."])
+def test_what_is_no_file_is_refused(tmp_path, place):
+    with pytest.raises(RefusedError, match="is no file"):
+        read_receipt(tmp_path / place)
+
+
+def test_whatever_a_receipt_says_speaks_to_no_terminal_and_opens_no_file(shiguan, kept, tmp_path):
+    data = json.loads((kept / "receipt.json").read_text())
+    evil = "\x1b]0;owned\x07\x9b2J\u202e../../etc/passwd"
+    data["answer"] = {
+        **data["answer"], "query": evil, "mode": evil, "status": evil,
+        "citations": [{**data["answer"]["citations"][0], "quote": evil, "source": evil, "section": [evil], "parent_id": evil}],
+    }  # fmt: skip
+    data["prompt"] = {**data["prompt"], "prompt_rendered": {"sha256": evil, "variables": {"profile": evil, evil: evil}}}
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(sealed(data)))
+    code, out, err = shiguan("replay", file, "--prompt", "--tenant", TENANT, "--data-dir", kept / "data")
+    assert (code, err) == (1, "")
+    assert all(line.isprintable() for line in out.splitlines())
+    assert "gone" in out
+    data["tenant_id"] = evil
+    file.write_text(json.dumps(sealed(data)))
+    code, out, err = shiguan("replay", file, "--tenant", TENANT, "--data-dir", kept / "data")
+    assert (code, out) == (2, "")
+    assert err.strip().isprintable()
+
+
+def test_a_receipt_that_names_another_tenants_passages_finds_nothing(shiguan, kept, tmp_path):
+    receipts = []
+    with Runner(data_dir=kept / "data", keep_receipt=receipts.append) as runner:
+        runner.ask("Who proposed the two-tax reform of tenant b?", tenant_id="b")
+    close_all_shards()
+    theirs = {**receipts[0].model_dump(mode="json"), "tenant_id": TENANT}
+    assert theirs["answer"]["citations"]
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(sealed(theirs)))
+    place = ("--tenant", TENANT, "--data-dir", kept / "data")
+    _, out, _ = shiguan("replay", file, "--prompt", "--json", *place)
+    found = json.loads(out)
+    assert {entry["state"] for entry in found["citations"]} == {"gone"}
+    assert found["passages"]["lost"] == [passage["number"] for passage in theirs["passages"]]
+    assert "Li Mi" not in json.dumps(found["prompt"]["messages"])

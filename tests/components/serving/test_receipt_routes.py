@@ -1,0 +1,190 @@
+"""Kept receipts: whose they are, how long they stay, and what becomes of them when a process or a disk gives up."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.small_library import TENANT, ingest_small_library
+
+from shiguan.engine.library import Library
+from shiguan.engine.receipts import Receipt
+from shiguan.engine.runner import Runner
+from shiguan.errors import StoreFullError
+from shiguan.serving.admission import Admission
+from shiguan.serving.authentication import KeyRing
+from shiguan.serving.engine import Engine
+from shiguan.serving.gate import install_gate
+from shiguan.serving.keys import KeyFile
+from shiguan.serving.receipt_routes import ReceiptFolder
+from shiguan.serving.receipt_routes import router as receipt_router
+from shiguan.serving.settings import ServingSettings
+
+ROOT = Path(__file__).resolve().parents[3]
+DAY = 24 * 60 * 60
+
+
+def receipt(tenant_id="a", question="Who?"):
+    found = Receipt.model_validate(
+        {
+            "version": 1, "written": "2026-01-01T00:00:00+00:00", "shiguan": "0.1.0", "tenant_id": tenant_id,
+            "deployment": "embedded", "mode_sha256": "", "parameters": {}, "prompt": {}, "passages": [], "calls": [],
+            "grading": {}, "answer": {"query": question, "mode": "simple", "status": "not_found", "citations": []},
+        }
+    )  # fmt: skip
+    return found.model_copy(update={"id": found.own_id()})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return ReceiptFolder(ServingSettings(data_dir=tmp_path))
+
+
+def files(tmp_path):
+    return sorted(path for path in (tmp_path / "receipts").rglob("*") if path.is_file())
+
+
+def test_a_receipt_is_found_by_its_own_tenant_alone(folder, tmp_path):
+    mine, theirs = receipt("a"), receipt("b")
+    for one in (mine, theirs):
+        folder.keep(one)
+    assert folder.find("a", mine.id) == mine
+    assert folder.find("a", theirs.id) is None
+    assert folder.find("c", mine.id) is None
+    assert [oct(path.stat().st_mode & 0o777) for path in files(tmp_path)] == ["0o600"] * 2
+
+
+@pytest.mark.parametrize(
+    "receipt_id", ["", ".", "..", "../../keys", "a" * 64, "A" * 64, "/etc/passwd", "\x00", "x" * 9999]
+)
+def test_an_id_is_never_a_path(folder, tmp_path, receipt_id):
+    folder.keep(receipt())
+    (tmp_path / "keys.json").write_text("{}")
+    assert folder.find("a", receipt_id) is None
+
+
+@pytest.mark.parametrize("tenant_id", ["../..", "/", "a/b", "史官", "x" * 5000, ""])
+def test_a_tenant_is_never_a_path(folder, tmp_path, tenant_id):
+    one = receipt(tenant_id)
+    folder.keep(one)
+    assert folder.find(tenant_id, one.id) == one
+    (file,) = files(tmp_path)
+    assert file.parent.parent == tmp_path / "receipts"
+
+
+def test_a_receipt_whose_days_are_over_is_not_given_and_goes_with_the_next_one(folder, tmp_path, monkeypatch):
+    old, new = receipt(question="old"), receipt(question="new")
+    folder.keep(old)
+    (file,) = files(tmp_path)
+    os.utime(file, (time.time() - 29 * DAY,) * 2)
+    assert folder.find("a", old.id) == old
+    os.utime(file, (time.time() - 30 * DAY,) * 2)
+    assert folder.find("a", old.id) is None
+    (file.parent / ".half.part").write_text("{")
+    os.utime(file.parent / ".half.part", (time.time() - 31 * DAY,) * 2)
+    folder.keep(new)
+    assert len(files(tmp_path)) == 3  # not looked for more than once an hour
+    ReceiptFolder(ServingSettings(data_dir=tmp_path)).keep(new)
+    assert [path.stem for path in files(tmp_path)] == [new.id]
+
+
+def test_no_receipt_takes_the_last_room_on_the_disk(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: type("Usage", (), {"free": 3_000_000}))
+    with pytest.raises(StoreFullError):
+        folder.keep(receipt())
+    assert files(tmp_path) == []
+
+
+def test_a_spoiled_file_is_not_given(folder, tmp_path):
+    one = receipt()
+    folder.keep(one)
+    (file,) = files(tmp_path)
+    file.write_text(file.read_text().replace("Who?", "Why?"))
+    assert folder.find("a", one.id) is None
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_whole_receipts_only(tmp_path):
+    code = (
+        "import sys, itertools\n"
+        "from tests.components.serving.test_receipt_routes import ReceiptFolder, ServingSettings, receipt\n"
+        f"folder = ReceiptFolder(ServingSettings(data_dir={str(tmp_path)!r}))\n"
+        "for count in itertools.count():\n"
+        "    folder.keep(receipt(question='?' * 5000 + str(count)))\n"
+        "    print(count, flush=True)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'components'}{os.pathsep}{ROOT}"}
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+    said = [process.stdout.readline() for _ in range(20)]
+    process.send_signal(signal.SIGKILL)
+    said += process.stdout.readlines()
+    process.stdout.close()
+    process.wait(10)
+    whole = [path for path in files(tmp_path) if not path.name.startswith(".")]
+    assert len(whole) >= len([line for line in said if line.endswith("\n")]) >= 20
+    folder = ReceiptFolder(ServingSettings(data_dir=tmp_path))
+    assert all(folder.find("a", path.stem) is not None for path in whole)
+
+
+# ---- the route --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(tmp_path):
+    """The route behind the real gate, over a library of the tenants `a` and `b`; `get(path, tenant)`."""
+    data = ingest_small_library(tmp_path)
+    keys = KeyFile(data / "keys.json")
+    tokens = {name: keys.add(name, "read")[0] for name in (TENANT, "b")}
+    tokens["metrics"] = keys.add("", "metrics")[0]
+    settings = ServingSettings(data_dir=data)
+    app = FastAPI()
+    app.router.routes.extend(receipt_router.routes)
+    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+    app.state.settings = settings
+    app.state.ingest_jobs = type("Jobs", (), {"library": Library(data_dir=data)})
+
+    async def get(receipt_id, tenant):
+        headers = {"Authorization": f"Bearer {tokens[tenant]}"} if tenant else {}
+        call = await AsgiCall(app, f"/api/v1/receipts/{receipt_id}", method="GET", headers=headers).done(30)
+        return call.status, json.loads(call.body)
+
+    yield get, settings
+    from shiguan.stores.embedded.shards import close_all_shards
+
+    close_all_shards()
+
+
+async def test_the_server_gives_a_receipt_to_its_tenant_and_says_when_it_is_stale(served):
+    get, settings = served
+    with Runner(data_dir=settings.data_dir, keep_receipt=ReceiptFolder(settings).keep) as runner:
+        answer = await runner.ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
+    receipt_id = answer["metadata"]["receipt"]
+    status, body = await get(receipt_id, TENANT)
+    assert (status, body["stale"]) == (200, False)
+    assert body["receipt"]["id"] == receipt_id
+    assert body["receipt"]["answer"]["answer"] == answer["answer"]
+    Library(data_dir=settings.data_dir).delete("salt.txt", tenant_id=TENANT)
+    assert (await get(receipt_id, TENANT))[1]["stale"] is True
+    nothing = await get("0" * 64, "b")
+    assert nothing[0] == 404
+    refused = await get(receipt_id, "b")
+    assert {**refused[1]["error"], "request_id": ""} == {**nothing[1]["error"], "request_id": ""}
+    assert (await get(receipt_id, None))[0] == 401
+    assert (await get(receipt_id, "metrics"))[0] == 403
+    assert (await get("..%2f..%2fkeys", TENANT))[0] == 404
+
+
+@pytest.mark.parametrize(("days", "kept"), [(0, 0), (30, 1)])
+async def test_a_setting_turns_keeping_off(served, days, kept):
+    _, settings = served
+    settings = settings.model_copy(update={"receipt_days": days})
+    engine = Engine(settings, modes=["simple"])
+    await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
+    engine.close()
+    assert len(files(settings.data_dir)) == kept
