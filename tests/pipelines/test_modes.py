@@ -108,11 +108,11 @@ def test_a_question_costs_no_more_calls_than_the_mode_promises(llm, library, mod
     assert answer["metadata"]["llm_calls"] == llm.calls
 
 
-def test_an_endpoint_that_fails_for_good_is_an_error(llm, library, mode, monkeypatch):
+def test_an_endpoint_that_fails_for_good_is_an_error_that_names_the_stage(llm, library, mode, monkeypatch):
     from shiguan.errors import AnswerError
 
     llm.next(times=50, status=400)
-    with Runner("embedded", mode, data_dir=library) as runner, pytest.raises(AnswerError, match="language model"):
+    with Runner("embedded", mode, data_dir=library) as runner, pytest.raises(AnswerError, match="generator"):
         runner.ask("Who proposed the two-tax reform?", tenant_id="a")
 
 

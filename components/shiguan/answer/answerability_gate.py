@@ -39,7 +39,7 @@ class AnswerabilityGate:
     ```
     """
 
-    def __init__(self, mode: str = "simple", *, max_risk: float = 0.9, quote: bool | None = None) -> None:
+    def __init__(self, mode: str = "simple", *, max_risk: float = 0.85, quote: bool | None = None) -> None:
         """
         Set when to refuse and when to quote.
 

@@ -31,6 +31,7 @@ _POINTS_BACK = re.compile(
     r"|[他她它牠祂其此这這该該]|于是|於是|因此|所以|后来|後來|然而|但|同年|是年|是岁|是歲)",
     re.IGNORECASE,
 )
+_CLOSES = re.compile(r"[^\[\]]*\]")
 # The one person or thing that a question asks to introduce, and how a passage does so.
 _THING = re.compile(
     r"^(?:who|what) (?:is|was|are|were) (?:(?:the|an?) )?([^?]{2,60}?)\s*\?*$"
@@ -131,7 +132,7 @@ def _quotation(document: Document, match: Span, weights: Mapping[str, float]) ->
     while True:
         count, size = last - first + 1, _size(text[sentences[first][0] : sentences[last][1]])
         sides = [at for at in (last + 1, first - 1) if 0 <= at < len(sentences)]
-        if first and _POINTS_BACK.match(text[slice(*sentences[first])]):
+        if first and _leans_back(text[sentences[first][0] : sentences[last][1]]):
             sides = [first - 1]
         if not sides or size >= _LONGEST or (count >= _SENTENCES and size >= _SHORT):
             break
@@ -140,6 +141,11 @@ def _quotation(document: Document, match: Span, weights: Mapping[str, float]) ->
         first, last = min(first, sides[0]), max(last, sides[0])
     words = tuple(_asked_words(text, sentences[closest], weights))
     return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[closest], words)
+
+
+def _leans_back(text: str) -> bool:
+    """Tell whether a window needs what stands before it: it opens with a pronoun, or within brackets."""
+    return bool(_POINTS_BACK.match(text) or _CLOSES.match(text))
 
 
 def _meet(one: Span, other: Span) -> bool:

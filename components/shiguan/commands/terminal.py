@@ -91,6 +91,7 @@ def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
         print_indented(console, text, 6)
         console.print()
     print_indented(console, Text(answer["answer"].partition("\n")[0], style="dim"), 2)
+    console.print()
 
 
 def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:
@@ -325,7 +326,7 @@ def print_indented(console: Console, text: Text, indent: int) -> None:
     """Print wrapped text behind a margin, without the trailing blanks of a box: people copy from terminals."""
     for line in text.wrap(console, console.width - indent):
         line.rstrip()
-        console.print(Text.assemble(" " * indent, line), soft_wrap=True)
+        console.print(Text.assemble(" " * indent if line else "", line), soft_wrap=True)
 
 
 def _progress(console: Console) -> Progress:

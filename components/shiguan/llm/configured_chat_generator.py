@@ -90,7 +90,7 @@ class ConfiguredChatGenerator:
                     timeout=self.timeout,
                     max_retries=self.max_retries,
                     generation_kwargs=self.generation_kwargs,
-                    stage="language model",
+                    stage="generator",
                 )
             self._warm = True
 

@@ -67,7 +67,7 @@ def not_found_sentence(mode: str, language: str) -> str:
     """
     Give the one sentence with which a mode says that the sources do not hold the answer.
 
-    The prompt asks the LLM for exactly this sentence, the extractive answerer says it, and the citation extractor
+    The prompt asks the LLM for exactly this sentence, the answerability gate says it, and the citation extractor
     recognises it, so it lives in one place: `prompts/not_found.yml`.
     """
     modes = _not_found_sentences()

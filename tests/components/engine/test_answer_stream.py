@@ -92,10 +92,8 @@ def plain(claim):
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-@pytest.mark.parametrize("model", [True, False])
-async def test_every_mode_tells_its_story_and_ends_once(mode, model, request):
-    of = request.getfixturevalue("runner" if model else "plain_runner")
-    events = await told(of(mode))
+async def test_every_mode_tells_its_story_and_ends_once(mode, runner):
+    events = await told(runner(mode))
     assert [event.id for event in events] == list(range(1, len(events) + 1))
     assert [event.name for event in events if event.is_terminal] == ["generation_complete"]
     assert names(events)[:3] == ["query_rewritten", "documents_retrieved", "generation_start"]
@@ -129,10 +127,15 @@ async def test_tokens_come_as_the_model_writes_them_and_claims_between_them(runn
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
-async def test_without_a_model_the_quoted_sentences_are_the_tokens(plain_runner):
-    events = await told(plain_runner("simple"))
-    assert "".join(token["text"] for token in named(events, "token")) == events[-1].data["answer"]
-    assert events[-1].data["metadata"]["model"] == "extractive"
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
+async def test_without_a_model_the_quotations_are_the_tokens(plain_runner, mode):
+    events = await told(plain_runner(mode))
+    done = events[-1].data
+    assert names(events)[:2] == ["query_rewritten", "documents_retrieved"]
+    assert (done["status"], named(events, "claim"), named(events, "generation_start")) == ("quoted", [], [])
+    tokens = [token["text"] for token in named(events, "token")]
+    assert "".join(tokens) == done["answer"]
+    assert len(tokens) == len(done["citations"])
 
 
 async def test_nothing_of_a_rejected_draft_is_a_token(runner, llm):

@@ -93,7 +93,7 @@ def test_what_may_pass_is_tried_again(endpoint, fault):
 def test_what_does_not_pass_is_an_error_naming_the_stage(endpoint, fault):
     endpoint.next(times=9, **fault)
     with pytest.raises(
-        AnswerError, match=r"The stage `language model` failed after 4 attempts: 127\.0\.0\.1:\d+ .*\. [A-Z].*\.$"
+        AnswerError, match=r"The stage `generator` failed after 4 attempts: 127\.0\.0\.1:\d+ .*\. [A-Z].*\.$"
     ):
         generator().run(messages=PROMPT)
     assert endpoint.calls == 4
@@ -287,9 +287,7 @@ async def test_calling_nobody_is_an_error_with_a_next_step():
 
 def test_an_error_of_a_helper_names_the_language_model(endpoint):
     endpoint.next(times=2, status=500)
-    with pytest.raises(
-        AnswerError, match=r"The stage `language model` failed after 2 attempts: 127\.0\.0\.1:\d+ .*500"
-    ):
+    with pytest.raises(AnswerError, match=r"The stage `generator` failed after 2 attempts: 127\.0\.0\.1:\d+ .*500"):
         ConfiguredChatGenerator(max_retries=1).run(messages=PROMPT)
 
 

@@ -1,0 +1,119 @@
+"""The gate: what goes to a model, what is quoted, what is refused, and what a quotation holds."""
+
+import pytest
+from haystack import Document
+from haystack.core.serialization import component_from_dict, component_to_dict
+
+from shiguan.answer.answerability import Calibration, Signals, signals_of
+from shiguan.answer.answerability_gate import AnswerabilityGate
+
+QUERY = "When did Guo Ziyi take Chang'an back?"
+FIRST = "The rebels held the city for a year. In 757 Guo Ziyi took Chang'an back. He had Uighur horsemen."
+
+
+def passage(text=FIRST, *, sentence="In 757 Guo Ziyi took Chang'an back.", number=1, **meta):
+    start = text.index(sentence)
+    matches = [{"child_id": "c", "start": start, "end": start + len(sentence), "score": 2.0}]
+    return Document(
+        id=f"p{number}",
+        content=text,
+        meta={"number": number, "source": "tang.epub", "language": "en", "matches": matches, **meta},
+    )
+
+
+def near(cosine, parent="p1"):
+    return Document(id=f"c{parent}{cosine}", score=cosine, meta={"parent_id": parent, "language": "en"})
+
+
+def run(documents, query=QUERY, *, cosines=(0.93, 0.8), quote=True, **more):
+    gate = AnswerabilityGate("precise", quote=quote)
+    return gate.run("<sources>", documents=documents, query=query, nearest=[near(one) for one in cosines], **more)
+
+
+def test_what_is_likely_to_answer_goes_on_to_the_prompt():
+    told = run([passage()], quote=False)
+    assert told["context"] == "<sources>"
+    assert "answers" not in told
+    assert told["confidence"] > 0.5
+
+
+@pytest.mark.parametrize("quote", [True, False])
+def test_what_is_unlikely_to_answer_is_refused_with_a_model_and_without(quote):
+    (answer,) = run([passage()], "What is the capital of France?", cosines=(0.76, 0.75), quote=quote)["answers"]
+    assert (answer.data, answer.meta["status"]) == ("The sources do not say this.", "not_found")
+    assert (answer.meta["citations"], answer.meta["confidence"] < 0.15) == ([], True)
+
+
+@pytest.mark.parametrize("quote", [True, False])
+def test_where_nothing_was_found_there_is_no_probability(quote):
+    told = run([], quote=quote)
+    assert (told["confidence"], told["answers"][0].meta["status"]) == (0.0, "not_found")
+
+
+def test_later_rounds_of_a_loop_go_through():
+    assert "context" in run([passage()], "What is the capital of France?", cosines=(0.76,), quote=False, attempt=2)
+
+
+def test_the_environment_says_whether_to_quote(monkeypatch):
+    assert run([passage()], quote=None)["answers"][0].meta["status"] == "quoted"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert "context" in run([passage()], quote=None)
+
+
+def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():
+    (citation,) = run([passage(section=["3", "Suiyang"])])["answers"][0].meta["citations"]
+    assert FIRST[citation["start"] : citation["end"]] == citation["quote"]
+    assert FIRST[slice(*citation["sentence"])] == "In 757 Guo Ziyi took Chang'an back."
+    assert [FIRST[slice(*span)] for span in citation["words"]] == ["Guo", "Ziyi", "Chang'an", "back"]
+    assert (citation["number"], citation["section"], citation["verdict"]) == (1, ["3", "Suiyang"], "quoted")
+
+
+def test_places_of_a_cut_passage_are_places_in_the_stored_one():
+    stored = "Nobody had expected it. " * 3 + FIRST
+    document = passage(FIRST, cut=[72, 72 + len(FIRST)])
+    match = {**document.meta["matches"][0], "start": 72 + 37, "end": 72 + 72}
+    document = Document(id="p1", content=FIRST, meta={**document.meta, "matches": [match]})
+    (citation,) = run([document])["answers"][0].meta["citations"]
+    assert stored[citation["start"] : citation["end"]] == citation["quote"]
+    assert stored[slice(*citation["sentence"])] == "In 757 Guo Ziyi took Chang'an back."
+
+
+def test_a_pronoun_has_whom_it_means_and_a_bracket_its_beginning():
+    text = "Guo Ziyi was old. He took Chang'an back in 757. " + "It was a long and hard war for all of them. " * 30
+    (citation,) = run([passage(text, sentence="He took Chang'an back in 757.")])["answers"][0].meta["citations"]
+    assert citation["quote"].startswith("Guo Ziyi was old.")
+    noted = "It counted 52 million. [Note: two figures stand there. One of them is a slip.] " + "War came soon. " * 60
+    (citation,) = run([passage(noted, sentence="One of them is a slip.]")])["answers"][0].meta["citations"]
+    assert "[Note: two figures" in citation["quote"]
+
+
+def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
+    other = passage("安祿山反，郭子儀討之。", sentence="郭子儀討之", number=1, language="zh")
+    own = passage("郭子儀，華州鄭縣人也。父敬之。", sentence="父敬之", number=2, language="zh")
+    citations = run([other, own], "郭子仪是谁？", cosines=(0.95,))["answers"][0].meta["citations"]
+    assert [citation["number"] for citation in citations] == [2, 1]
+
+
+def test_signals_are_what_they_are_called():
+    found = signals_of(QUERY, [passage()], [near(0.9), near(0.7), near(0.8, "p2")])
+    assert (found.cosine, found.agreement, found.chinese, found.same_language) == (0.9, 1.0, 0.0, 1.0)
+    assert found.margin == pytest.approx(0.1)
+    # "take" is not "took"; Guo, Ziyi and Chang'an are there and weigh more.
+    assert 0.7 < found.coverage < 1
+
+
+def test_the_probability_is_the_logistic_of_the_weighted_signals():
+    model = Calibration(-1.0, Signals(2.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    assert model.probability(Signals(0.5, 1, 1, 1, 1, 1)) == 0.5
+
+
+@pytest.mark.parametrize("risk", [-0.1, 1.1])
+def test_a_risk_is_between_0_and_1(risk):
+    with pytest.raises(ValueError, match=f"`max_risk` must be 0 to 1, got {risk}"):
+        AnswerabilityGate(max_risk=risk)
+
+
+def test_it_survives_a_round_trip():
+    gate = AnswerabilityGate("advanced", max_risk=0.5, quote=False)
+    again = component_from_dict(AnswerabilityGate, component_to_dict(gate, "gate"), "gate")
+    assert (again.mode, again.max_risk, again.quote) == ("advanced", 0.5, False)

@@ -1,0 +1,45 @@
+"""What the README shows of commands is what they print."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from shiguan.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+SAMPLE = re.compile(r"```text\n(\$ shiguan .*?)```", re.DOTALL)
+
+
+def samples(text):
+    """The commands of a README's samples, each with what is shown below it."""
+    for block in SAMPLE.findall(text):
+        for one in re.split(r"^\$ shiguan ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = one.partition("\n")
+            yield command, shown.strip("\n")
+
+
+def timeless(text):
+    return re.sub(r"\d+\.\d+ s\b", "N s", text)
+
+
+def book(folder):
+    spec = importlib.util.spec_from_file_location("build_book", ROOT / "examples" / "build_book.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    folder.mkdir()
+    return module.build_book(folder / "an-lushan-rebellion.epub")
+
+
+@pytest.mark.slow
+def test_every_sample_is_what_its_command_prints(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    book(tmp_path / ".data")
+    found = list(samples(README.read_text(encoding="utf-8")))
+    assert len(found) >= 5
+    for command, shown in found:
+        assert main(shlex.split(command)) == 0
+        assert timeless(capsys.readouterr().out.strip("\n")) == timeless(shown), command
