@@ -104,7 +104,7 @@ def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
     Of quotations the answer is the quoted text alone: what stands around it says nothing.
     """
     meta = answer.meta
-    quotes = [citation["quote"] for citation in meta.get("citations", []) if citation["verdict"] == "quoted"]
+    quotes = [citation["quote"] for citation in meta.get("citations", []) if citation.get("verdict") == "quoted"]
     documents = []
     for place, document in enumerate(answer.documents, start=1):
         number = document.meta.get("number")
@@ -166,7 +166,9 @@ def score_answer(question: Question, record: Record) -> ScoredAnswer:
             metrics["claims_supported"] = record["verdicts"].count("supported") / len(record["verdicts"])
     right = is_right(question, record)
     metrics["correct"] = float(bool(right) or (refused and not question.answerable))
-    return ScoredAnswer({name: metrics[name] for name in KNOWN if name in metrics}, record.get("confidence", 0.0), right)
+    return ScoredAnswer(
+        {name: metrics[name] for name in KNOWN if name in metrics}, record.get("confidence", 0.0), right
+    )
 
 
 def answer_tokens(text: str) -> list[str]:

@@ -80,9 +80,8 @@ def test_answers_are_measured_and_a_stopped_run_goes_on(place, library, monkeypa
         "q6": 1,
     }
     assert by_id["q4"]["correct_refusal"] == 1
-    assert by_id["q1"]["citation_precision"] == by_id["q1"]["citation_recall"] == 1
     assert results["metrics"]["llm_calls"]["value"] == 0
-    assert "citation_precision" in results["strata"]["language: zh"]
+    assert "citation_precision" not in by_id["q1"]
     page = (place / "run" / "report.html").read_text(encoding="utf-8")
     assert "Risk over coverage" in page
     assert "Where it was lost" in page
@@ -120,7 +119,7 @@ def test_why_takes_the_id_of_a_passage_and_works_in_a_mode_that_loops(library, c
     [
         ("Who made salt a monopoly of the state?", "copper was mined in Shu", "never_ingested"),
         ("安祿山反於何地？", "Zhang Xun held the town", "not_used"),
-        ("Who made salt a monopoly of the state?", "Du Fu wrote of a broken country", "not_used"),
+        ("Who made salt a monopoly of the state?", "Du Fu wrote of a broken country", "nothing_lost"),
         ("Which composer wrote the opera about the phantom of Paris?", "Du Fu wrote of a broken country", "refused"),
     ],
 )

@@ -40,15 +40,23 @@ def test_a_right_answer_with_its_passage_has_everything():
         "false_refusal": 0.0,
     }
     assert scored.right is True
-    assert 0.5 < scored.confidence <= 1
 
 
-def test_the_wrong_passage_is_cited_and_the_confidence_is_low():
+def test_the_wrong_passage_is_cited():
     scored = score_answer(ASKED, answer("Zhang Xun held the town of Suiyang for ten months. [2]", [2]))
     assert (scored.metrics["contains_answer"], scored.metrics["gold_cited"], scored.metrics["gold_read"]) == (0, 0, 1)
     assert scored.metrics["citation_precision"] == 1.0
     assert scored.right is False
-    assert scored.confidence < 0.3
+
+
+def test_quotations_are_scored_by_what_they_quote_and_not_as_citations():
+    citation = {"number": 1, "quote": "In 758 Diwu Qi made salt a monopoly.", "verdict": "quoted"}
+    meta = {"status": "quoted", "citations": [citation], "claims": [], "confidence": 0.8}
+    record = answer_record(GeneratedAnswer("Intro.\n\n[1] a\n\n> **In 758**", "q", [], meta))
+    assert (record["answer"], record["cited"]) == (citation["quote"], [1])
+    scored = score_answer(Question("q", "Who made salt a monopoly?", answers=["Diwu Qi"]), record)
+    assert (scored.right, scored.confidence) == (True, 0.8)
+    assert "citation_precision" not in scored.metrics
 
 
 def test_a_false_refusal_is_wrong_in_all_that_could_be_right():
