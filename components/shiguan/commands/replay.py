@@ -61,7 +61,8 @@ def _lines(result: dict[str, Any]) -> list[str]:
         for message in prompt["messages"]:
             lines += ["", f"--- {message['role']}", message["text"]]
         lines += ["", "The prompt is the one that was sent, byte by byte."] if prompt["exact"] else [""]
-        lines += [f"The prompt is not the one that was sent: {why}" for why in prompt["differences"]]
+        what = "The prompt is not the one that was sent" if prompt["messages"] else "There is no prompt to show"
+        lines += [f"{what}: {why}" for why in prompt["differences"]]
     return lines
 
 
