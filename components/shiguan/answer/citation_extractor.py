@@ -14,9 +14,7 @@ from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 
-_COPIED = (
-    "model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding"
-)  # fmt: skip
+_COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
 
 
 @component

@@ -17,6 +17,7 @@ def register(add: AddCommand) -> None:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from shiguan.checking.reading import shortened
     from shiguan.engine.library import Library
     from shiguan.engine.receipts import read_receipt
     from shiguan.engine.replay import Replay
@@ -24,8 +25,8 @@ def _replay(options: argparse.Namespace) -> int:
     receipt = read_receipt(options.receipt)
     if (receipt.tenant_id, receipt.deployment) != (tenant(options), options.deployment):
         raise RefusedError(
-            f"The receipt is of the tenant `{_plain(receipt.tenant_id)[:80]}` in the deployment "
-            f"`{_plain(receipt.deployment)[:80]}`. Name both with `--tenant` and `--deployment`."
+            f"The receipt is of the tenant `{shortened(receipt.tenant_id)}` in the deployment "
+            f"`{shortened(receipt.deployment)}`. Name both with `--tenant` and `--deployment`."
         )
     library = Library(options.deployment, data_dir=options.data_dir)
     replay = Replay(receipt, library.stores["parents"], tenant_id=tenant(options))
@@ -41,8 +42,8 @@ def _replay(options: argparse.Namespace) -> int:
     if options.json:
         print_json(result)
     else:
-        for line in _lines(result):
-            say(_plain(line))
+        for line in "\n".join(_lines(result)).split("\n"):
+            say(shortened(line, len(line)))
     as_it_was = all(entry["state"] in ("stands", "moved") for entry in result["citations"])
     return 0 if as_it_was and result.get("prompt", {}).get("exact", True) else 1
 
@@ -60,14 +61,10 @@ def _lines(result: dict[str, Any]) -> list[str]:
         for message in prompt["messages"]:
             lines += ["", f"--- {message['role']}", message["text"]]
         lines += ["", "The prompt is the one that was sent, byte by byte."] if prompt["exact"] else [""]
-        lines += [f"The prompt is not the one that was sent: {why}" for why in prompt["differences"]]
+        what = "The prompt is not the one that was sent" if prompt["messages"] else "There is no prompt to show"
+        lines += [f"{what}: {why}" for why in prompt["differences"]]
     return lines
 
 
 def _place(entry: dict[str, Any]) -> str:
     return " · ".join(part for part in (entry["source"], " › ".join(entry["section"] or [])) if part)
-
-
-def _plain(text: str) -> str:
-    """Keep whatever a file says from speaking to the terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)

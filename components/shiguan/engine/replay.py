@@ -64,34 +64,30 @@ class Replay:
 
     def prompt(self) -> tuple[list[dict[str, str]], list[str]]:
         """Build the prompt again: messages, none if that fails, and why they are not, byte by byte, what was sent."""
+        if not self.receipt.prompt:
+            return [], ["no model was asked with one"]
         try:
             return self._rebuilt(self.receipt.prompt, self.receipt.deployment, self.receipt.answer.mode)
-        except (ConfigurationError, KeyError, TypeError, ValueError) as error:
-            return [], [f"it cannot be built: {error}" if self.receipt.prompt else "no model was asked with one"]
+        except (ConfigurationError, AttributeError, KeyError, TypeError, ValueError) as error:
+            return [], [f"it cannot be built: {error}"]
 
     def _rebuilt(self, sent: dict[str, Any], deployment: str, mode: str) -> tuple[list[dict[str, str]], list[str]]:
-        components = [component for _, component in load_pipeline(deployment, mode).walk()]
-        builders = [one for one in components if isinstance(one, PromptFileBuilder)]
+        builders = [one for _, one in load_pipeline(deployment, mode).walk() if isinstance(one, PromptFileBuilder)]
         builder = next((one for one in builders if (one.prompt or "template") == sent["prompt"]), None)
         if builder is None:
-            raise ConfigurationError(f"The mode `{mode}` has no such prompt.")
-        rendered = sent["prompt_rendered"]
+            raise ConfigurationError(f"the mode `{mode}` has no prompt of that name any more")
         # Whether gaps are marked is the context's choice, for all passages alike.
         for gaps in (True, False):
-            messages = builder.run(**{**rendered["variables"], "context": self._context(gaps=gaps)})["prompt"]
+            variables = {**sent["prompt_rendered"]["variables"], "context": self._context(gaps=gaps)}
+            messages = builder.run(**variables)["prompt"]
             shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
-            if messages_sha256(messages) == rendered["sha256"]:
+            if messages_sha256(messages) == sent["prompt_rendered"]["sha256"]:
                 return shown, []
-        path = pipeline_path(deployment, mode)
-        before, today = (
-            {"the prompt's file": marks["prompt_hash"], **marks.get("prompt_layers", {}), path.name: sha256}
-            for marks, sha256 in (
-                (sent, self.receipt.mode_sha256),
-                (messages[-1].meta, text_sha256(path.read_text(encoding="utf-8"))),
-            )
-        )
-        reasons = [f"passage [{number}] is {_LOST}" for number in self.lost]
-        reasons += [f"{name} changed" for name in sorted(before | today) if before.get(name) != today.get(name)]
+        path, meta, layers = pipeline_path(deployment, mode), messages[-1].meta, sent.get("prompt_layers", {})
+        changed = [name for name, sha256 in meta.get("prompt_layers", {}).items() if layers.get(name) != sha256]
+        changed += ["the prompt's file"] * (meta["prompt_hash"] != sent["prompt_hash"])
+        changed += [path.name] * (text_sha256(path.read_text(encoding="utf-8")) != self.receipt.mode_sha256)
+        reasons = [f"passage [{number}] is {_LOST}" for number in self.lost] + [f"{name} changed" for name in changed]
         return shown, reasons or ["something changed of which the receipt holds no hash"]
 
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:

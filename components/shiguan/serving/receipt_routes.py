@@ -56,7 +56,9 @@ class ReceiptFolder:
         return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"
 
     def _is_kept(self, path: Path) -> bool:
-        return path.exists() and time.time() - path.stat().st_mtime < self._seconds
+        with suppress(FileNotFoundError):  # another process removes them, too, and a file that is written is renamed
+            return time.time() - path.stat().st_mtime < self._seconds
+        return False
 
 
 router = APIRouter(prefix="/api/v1/receipts", tags=["receipts"])

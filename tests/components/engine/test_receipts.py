@@ -321,6 +321,27 @@ def test_whatever_a_receipt_says_speaks_to_no_terminal_and_opens_no_file(shiguan
     assert err.strip().isprintable()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": ["simple"]}, {"prompt": "../../simple"},
+        {"prompt_layers": ["x"], "prompt_rendered": {"sha256": "", "variables": {"query": "q", "language": "en"}}},
+        {"prompt_rendered": "x"}, {"prompt_rendered": {}}, {"prompt_rendered": {"sha256": 1, "variables": ["query"]}},
+        {"prompt_rendered": {"sha256": "", "variables": {"query": {"a": []}, "language": [], "task": {}}}},
+        {"prompt_rendered": {"sha256": "", "variables": {"self": "x", "query": "{{ 7 * 7 }}", "language": "en"}}},
+        {"prompt_rendered": {"sha256": "", "variables": {"query": "{{ 7 * 7 }}", "language": "../en"}}},
+    ],
+)  # fmt: skip
+def test_a_prompt_of_wrong_types_is_not_built_or_not_the_same(kept, change):
+    data = json.loads((kept / "receipt.json").read_text())
+    data["prompt"] = {**data["prompt"], **change}
+    library = Library(data_dir=kept / "data")
+    messages, (why, *_) = Replay(Receipt.model_validate(data), library.stores["parents"], tenant_id=TENANT).prompt()
+    assert why
+    assert "49" not in str(messages)
+    close_all_shards()
+
+
 def test_a_receipt_that_names_another_tenants_passages_finds_nothing(shiguan, kept, tmp_path):
     receipts = []
     with Runner(data_dir=kept / "data", keep_receipt=receipts.append) as runner:
