@@ -9,9 +9,9 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.checker import ClaimChecker, stated_claim
+from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_stream import ClaimStream
-from shiguan.claims.claims import split_claims
+from shiguan.claims.claims import find_marks, split_claims
 from shiguan.text.sentences import sentence_spans
 
 MARKS = ("right", "wrong", "missing", "swapped", "invented", "with a wrong one")
@@ -75,22 +75,18 @@ def false_marks(answer, shown):
     stream.add(answer)
     streamed = stream.finished(last=True)
     assert [one["numbers"] for one in streamed] == [one["numbers"] for one in found.meta["claims"]]
-    written = [claim for claim in split_claims(found.data).claims if stated_claim(claim)]
-    wrong, marks = [], 0
-    for claim in written:
-        marks += len(claim.numbers)
-        checker = ClaimChecker(dict(enumerate(shown, start=1)))
-        plain = claim.text.replace(" ⚠", "").replace("⚠", "")
-        says = {
-            number: checker.relation(stated_claim(split_claims(plain).claims[0]), number) for number in claim.numbers
-        }
-        together = checker.together(plain, claim.numbers)
-        wrong += [
-            (plain, number, one.verdict)
-            for number, one in says.items()
-            if one.verdict not in ("supported", "partial") and number not in together
-        ]
-    return wrong, marks
+    claims = found.meta["claims"]
+    written = [number for mark in find_marks(found.data) for number in mark.numbers]
+    assert set(written) == {number for one in claims for number in one["numbers"]}
+    checker, wrong = ClaimChecker(dict(enumerate(shown, start=1))), []
+    for one in claims:
+        plain = split_claims(one["text"].replace(" ⚠", "").replace("⚠", "")).text
+        together = checker.together(plain, one["numbers"])
+        for number in one["numbers"]:
+            says = checker.relation(plain, number).verdict
+            if says not in ("supported", "partial") and number not in together:
+                wrong.append((plain, number, says))
+    return wrong, len(written)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
