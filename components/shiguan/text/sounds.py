@@ -10,8 +10,9 @@ from pathlib import Path
 from unicodedata import normalize
 
 from shiguan.errors import ConfigurationError
+from shiguan.text.han import HAN
 
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]{2,}")
+_RUN = re.compile(f"[{HAN}]{{2,}}")
 # Names are capitalised, in one word or several: An Lushan, Guo Zi-yi, Chang'an, Li Shimin's.
 _NAME = re.compile(r"[A-Z][a-zü]+(?:['’-]?[A-Za-zü]+)*")
 _PARTS = re.compile("['’-]")
@@ -22,7 +23,7 @@ _LONGEST = 24
 def sounds_of_text(text: str) -> Iterator[str]:
     """Give the sound of every two neighbouring Han characters, without tones: 安禄山 gives "an lu" and "lu shan"."""
     known = _readings().get
-    for run in _HAN.findall(text):
+    for run in _RUN.findall(text):
         yield from _pairs([known(character, "") for character in run])
 
 

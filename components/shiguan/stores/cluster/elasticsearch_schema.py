@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from elasticsearch import BadRequestError, ConflictError, Elasticsearch, NotFoundError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from shiguan.errors import StoreError
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
@@ -166,9 +167,6 @@ def _foldings() -> list[str]:
     return [*pairs, "\u2018 => '", "\u2019 => '"]
 
 
-_TRIES = 3
-
-
 def make_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -> list[str]:
     """
     Make the template and then the index, where they are not there yet.
@@ -177,13 +175,10 @@ def make_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -
     """
     template = schema.template(index)
     # Two processes that write the same template at once: one gets a conflict, and finds it written the next time.
-    for attempt in range(1, _TRIES + 1):
-        try:
-            client.indices.put_index_template(name=index, create=False, **_arguments(template))
-            break
-        except (ConflictError, BadRequestError):
-            if attempt == _TRIES:
-                raise
+    again = retry(
+        retry=retry_if_exception_type((ConflictError, BadRequestError)), stop=stop_after_attempt(3), reraise=True
+    )
+    again(client.indices.put_index_template)(name=index, create=False, **_arguments(template))
     done = [f"template {index} written"]
     if client.indices.exists(index=index):
         mappings = client.indices.get_mapping(index=index)[index]["mappings"]

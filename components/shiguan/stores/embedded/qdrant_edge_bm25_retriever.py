@@ -105,12 +105,10 @@ class QdrantEdgeBM25Retriever:
         """
         Search, without stopping the event loop.
 
-        :param query: The question; one without words, or of stop words only, finds nothing.
-        :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
-        :param top_k: How many documents of a language at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
-        :raises FilterError: If the filter is malformed.
-        :raises RefusedError: If it names no tenant.
+        :param query: As `run`.
+        :param filters: As `run`.
+        :param top_k: As `run`.
+        :returns: As `run`.
         """
         return await asyncio.to_thread(self.run, query, filters, top_k)
 
