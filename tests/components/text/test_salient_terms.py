@@ -5,7 +5,7 @@ from haystack.dataclasses import ChatMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.query.history import salient_terms
+from shiguan.text.follow_ups import salient_terms
 from shiguan.text.terms import terms
 
 SALT = [
