@@ -162,7 +162,10 @@ class SQLiteConversationStore(ConversationStore):
                 "SELECT level, first_turn, last_turn, text, opens, embedding FROM nodes "
                 "WHERE {whose} ORDER BY level, first_turn"
             )
-        return [SummaryNode(*row[:4], bool(row[4]), row[5]) for row in rows]
+        return [
+            SummaryNode(level, first, last, text, bool(opens), vector)
+            for level, first, last, text, opens, vector in rows
+        ]
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
         """See `ConversationStore`."""
