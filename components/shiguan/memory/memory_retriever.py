@@ -39,7 +39,7 @@ class MemoryRetriever:
     Fragments are `Document`s with `meta.origin` = `memory`, their `level` (-1 for a turn) and their `turns`. They have
     no number: no claim is supported by what was said.
 
-    Where the router says `database`, without a conversation, and where the store fails (with a warning), there are none.
+    Where the router says `database`, without a conversation and, with a warning, where the store fails there are none.
     """
 
     def __init__(
