@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 from shiguan.errors import RefusedError
 
@@ -17,6 +17,7 @@ CONVERSATION_ID = r"\w[\w.:-]{0,127}"
 """What an id may be: 1 to 128 letters, digits and `_.:-`, the first a letter, a digit or `_`."""
 LONGEST_TITLE = 200
 _KEPT_WHOLE = 100_000
+_DAY, _SWEEP = 86_400.0, 3_600.0
 _MAINTENANCE = frozenset("close expire from_dict set_up status to_dict".split())
 
 
@@ -32,8 +33,7 @@ class Turn:
     created: float = 0.0
 
 
-@dataclass(frozen=True)
-class SummaryNode:
+class SummaryNode(NamedTuple):
     """
     A summary of the turns from `first_turn` to `last_turn`; its children are the nodes one level below among them.
 
@@ -66,7 +66,32 @@ class ConversationStore(ABC):
 
     That is the guard: a subclass with a public method that takes anything else first cannot be written. A tenant that
     is none or an id that can be none is refused; what belongs to somebody else is not found, as if it were not there.
+
+    `retention_days` says how long a turn is kept, `retention_turns` how many of a conversation's last ones; None for as
+    long as nobody deletes them. A summary goes with the first turn that it tells of.
     """
+
+    def __init__(self, retention_days: float | None, retention_turns: int | None) -> None:
+        """Check what may be kept."""
+        if (retention_days is not None and retention_days <= 0) or (
+            retention_turns is not None and retention_turns < 1
+        ):
+            raise ValueError(
+                f"`retention_days` and `retention_turns` must be positive, got {retention_days} and {retention_turns}."
+            )
+        self.retention_days = retention_days
+        self.retention_turns = retention_turns
+        self._swept = 0.0
+
+    def _oldest(self) -> float:
+        """Say when what is kept was said at the earliest."""
+        return time.time() - self.retention_days * _DAY if self.retention_days else 0.0
+
+    def _sweep(self) -> None:
+        """Remove what is too old at the first turn that is kept, and then once an hour."""
+        if self.retention_days and (not self._swept or time.monotonic() - self._swept > _SWEEP):
+            self._swept = time.monotonic()
+            self.expire()
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Put the guard before every door of the class."""
@@ -100,8 +125,8 @@ class ConversationStore(ABC):
         """Remove a conversation with its summaries; False if there is none."""
 
     @abstractmethod
-    def nodes(self, tenant_id: str, conversation_id: str) -> list[SummaryNode]:
-        """Give the summaries, from the concrete to the general, each level in order."""
+    def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
+        """Give the summaries, from the concrete to the general, each level in order; without vectors in less time."""
 
     @abstractmethod
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:

@@ -231,11 +231,11 @@ def _place(key: str, document: dict[str, Any], sort: list[dict[str, Any]]) -> tu
     """Give what a document is sorted by, as compared and as Elasticsearch tells it."""
     compared, told = [], []
     for field, how in ((name, how) for part in sort for name, how in part.items()):
-        how = {"order": how} if isinstance(how, str) else how
-        value = key if field == "id" else document.get(field, how.get("missing"))
+        rules = {"order": how} if isinstance(how, str) else how
+        value = key if field == "id" else document.get(field, rules.get("missing"))
         assert value is not None, f"the stand-in sorts by {field} only where it is there"
         told.append(value)
-        compared.append(-value if how["order"] == "desc" else value)
+        compared.append(-value if rules["order"] == "desc" else value)
     return compared, told
 
 

@@ -49,7 +49,7 @@ class ConversationMemory:
         """Read what a question of a conversation is asked with; of another tenant's there is nothing."""
         try:
             turns = self.store.turns(tenant_id, conversation_id, last=_TURNS)
-            nodes = self.store.nodes(tenant_id, conversation_id) if turns else []
+            nodes = self.store.nodes(tenant_id, conversation_id, vectors=False) if turns else []
         except StoreError as error:
             return Remembered(warnings=[f"The conversation could not be read. {error}"])
         return Remembered(as_messages(turns), whole_summary(nodes))
@@ -97,8 +97,11 @@ class ConversationMemory:
 def whole_summary(nodes: Sequence[SummaryNode]) -> str:
     """Put together, in order, the summaries that no other one contains; of a long whole, its end."""
     roots: list[SummaryNode] = []
-    for node in sorted(nodes, key=lambda node: -node.level):
-        if not any(root.first_turn <= node.first_turn and node.last_turn <= root.last_turn for root in roots):
+    covered = 0
+    # A level covers the turns from the first on; what the one below has beyond them is not contained in anything.
+    for node in sorted(nodes, key=lambda node: (-node.level, node.first_turn)):
+        if node.first_turn > covered:
             roots.append(node)
-    text = "\n".join(node.text for node in sorted(roots, key=lambda node: node.first_turn))
+            covered = node.last_turn
+    text = "\n".join(node.text for node in roots)
     return text[-_LONGEST_SUMMARY:]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +19,7 @@ from shiguan.text.terms import term_index, terms
 
 _PARTS = ("conversation_store", "text_embedder", "standardizer", "joiner")
 _K1, _B, _AVERAGE = 1.2, 0.75, 200.0
-_LONGEST_TURN = 1_000
+_LONGEST_TURN, _LONGEST_LIST = 1_000, 50
 _REMEMBERED = 20_000
 """Fragments whose terms are kept in this process, which never change: some ten conversations of 1,000 turns."""
 
@@ -125,15 +124,24 @@ class MemoryRetriever:
             return {"documents": [], "warnings": []}
         self.warm_up()
         embedded = self.text_embedder.run(text=memory_query) if nodes else {"embedding": []}
-        fragments = _documents(turns, nodes, {"tenant_id": tenant_id, "conversation_id": conversation_id})
-        by_words = _ranked(fragments, _bm25(memory_query, [fragment.content or "" for fragment in fragments]))
-        by_vectors = _ranked(fragments, _cosines(embedded["embedding"], turns, nodes))
-        lists = [self.standardizer.run(documents=documents)["documents"] for documents in (by_words, by_vectors)]
-        joined = {one.id: one for one in self.joiner.run(documents=lists)["documents"]}
-        scored = [joined.get(one.id) or replace(one, score=0.0) for one in fragments]
-        recent = scored[: len(turns)][-self.last_turns :] if self.last_turns else []
-        others = [one for one in scored if one.score and one not in recent]
-        chosen = [*recent, *_apart(others, recent)[: self.top_k]]
+        said = [f"{turn.question}\n{turn.answer[:_LONGEST_TURN]}" for turn in turns]
+        texts = [*said, *(node.text for node in nodes)]
+        spans = [(-1, turn.number, turn.number) for turn in turns] + [node[:3] for node in nodes]
+        whose = {"tenant_id": tenant_id, "conversation_id": conversation_id, "origin": "memory"}
+
+        def fragment(at: int, score: float) -> Document:
+            level, first, last = spans[at]
+            meta = {**whose, "level": level, "turns": [first, last]}
+            return Document(id=f"{conversation_id}/{level}/{first}", content=texts[at], meta=meta, score=score)
+
+        lists = [
+            self.standardizer.run(documents=[fragment(at, float(scores[at])) for at in _best(scores)])["documents"]
+            for scores in (_bm25(memory_query, texts), _cosines(embedded["embedding"], turns, nodes))
+        ]
+        found = {one.id: one for one in self.joiner.run(documents=lists)["documents"]}
+        last_said = range(max(0, len(turns) - self.last_turns), len(turns))
+        recent = [found.pop(one.id, one) for one in (fragment(at, 0.0) for at in last_said)]
+        chosen = [*recent, *_apart(list(found.values()), recent)[: self.top_k]]
         chosen.sort(key=lambda one: (-(one.score or 0.0), -one.meta["turns"][1], one.meta["level"]))
         return {"documents": chosen, "warnings": list(embedded.get("warnings") or [])}
 
@@ -147,21 +155,8 @@ class MemoryRetriever:
         return self.conversation_store.turns(tenant_id, conversation_id, last=self.last_turns), nodes
 
 
-def _documents(turns: Sequence[Turn], nodes: Sequence[SummaryNode], whose: dict[str, str]) -> list[Document]:
-    def fragment(text: str, level: int, first: int, last: int) -> Document:
-        meta = {**whose, "origin": "memory", "level": level, "turns": [first, last]}
-        return Document(id=f"{whose['conversation_id']}/{level}/{first}", content=text, meta=meta)
-
-    said = [(f"{turn.question}\n{turn.answer[:_LONGEST_TURN]}", turn.number) for turn in turns]
-    return [
-        *(fragment(text, -1, number, number) for text, number in said),
-        *(fragment(node.text, node.level, node.first_turn, node.last_turn) for node in nodes),
-    ]
-
-
-def _ranked(fragments: Sequence[Document], scores: NDArray[np.float64]) -> list[Document]:
-    best = [at for at in np.argsort(-scores, kind="stable")[:50] if scores[at] > 0]
-    return [replace(fragments[at], score=float(scores[at])) for at in best]
+def _best(scores: NDArray[np.float64]) -> list[int]:
+    return [int(at) for at in np.argsort(-scores, kind="stable")[:_LONGEST_LIST] if scores[at] > 0]
 
 
 @lru_cache(_REMEMBERED)

@@ -158,7 +158,7 @@ class SummaryTree:
                 done["warnings"].append(str(error))
             return node
         vector = np.asarray(document.embedding or [], dtype=np.float32).tobytes()
-        return SummaryNode(node.level, node.first_turn, node.last_turn, node.text, node.opens, vector)
+        return node._replace(embedding=vector)
 
 
 def _place(levels: list[list[SummaryNode]], node: SummaryNode) -> None:

@@ -130,22 +130,6 @@ def test_what_is_deleted_is_nowhere_in_the_files(store, tmp_path):
     assert not any(b"very secret" in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_only_the_last_turns_are_kept_and_no_summary_of_the_others(tmp_path):
-    store = SQLiteConversationStore(str(tmp_path), retention_turns=3)
-    say(store, "1", "2", "3")
-    birth = store.find("ours", "c").birth
-    for node in (*map(leaf, (1, 2, 3)), SummaryNode(1, 1, 3, "all three")):
-        assert store.add_node("ours", "c", node, birth=birth)
-    say(store, "4", conversation="other")
-    assert say(store, "4") == [4]
-    assert questions(store) == ["2", "3", "4"]
-    assert [(n.level, n.first_turn) for n in store.nodes("ours", "c")] == [(0, 2), (0, 3)]
-    assert store.find("ours", "c").turns == 3
-    assert questions(store, conversation="other") == ["4"]
-    # A summary that was being written when its turn went is not kept.
-    assert not store.add_node("ours", "c", leaf(1), birth=birth)
-
-
 def test_old_turns_of_all_tenants_go_when_the_store_is_opened(tmp_path, monkeypatch):
     now = 1_000_000.0
     monkeypatch.setattr(conversations.time, "time", lambda: now)
@@ -160,12 +144,6 @@ def test_old_turns_of_all_tenants_go_when_the_store_is_opened(tmp_path, monkeypa
     say(store, "today", conversation="d")
     assert questions(store) == ["newer"]
     assert store.conversations("theirs") == []
-
-
-@pytest.mark.parametrize("limits", [{"retention_days": 0}, {"retention_turns": 0}, {"retention_days": -1}])
-def test_limits_are_positive(limits):
-    with pytest.raises(ValueError, match="must be positive"):
-        SQLiteConversationStore(**limits)
 
 
 def test_what_is_no_database_is_named(store, tmp_path):

@@ -3,9 +3,7 @@
 import base64
 import hashlib
 import secrets
-import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +18,6 @@ from shiguan.stores.cluster.server import Server
 
 _PAGE = 1_000
 _TRIES = 50
-_DAY = 86_400.0
 
 
 class _Schema(ElasticsearchSchema):
@@ -51,21 +48,13 @@ class ElasticsearchConversationStore(ConversationStore):
         timeout: float = 10.0,
     ) -> None:
         """Describe the store; nothing is opened yet."""
-        if (retention_days is not None and retention_days <= 0) or (
-            retention_turns is not None and retention_turns < 1
-        ):
-            raise ValueError(
-                f"`retention_days` and `retention_turns` must be positive, got {retention_days} and {retention_turns}."
-            )
+        super().__init__(retention_days, retention_turns)
         self.index = index
         self.address = address
         self.api_key = api_key
-        self.retention_days = retention_days
-        self.retention_turns = retention_turns
         self.timeout = timeout
         self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
         self._schema = _Schema(False, (), (), 1.2, 0.75, 1)
-        self._swept = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Write the store's parameters, without secrets."""
@@ -108,14 +97,18 @@ class ElasticsearchConversationStore(ConversationStore):
         kept = kept_turn(turn)
         self._sweep()
         with self.server.reporting():
-            head = self._counted(tenant_id, conversation_id, kept)
-            record = {**self._whose(tenant_id, conversation_id, head["birth"]), "kind": "turn", "turn": kept}
+            new = {**_whose(tenant_id, conversation_id, secrets.token_hex(8)), "kind": "conversation", "last": 0}
+            new |= {"title": kept_title(turn.question), "created": kept["created"]}
+            head = self._changed(
+                tenant_id, conversation_id, lambda it: {"last": it["last"] + 1, "updated": kept["created"]}, new
+            )
+            record = {**_whose(tenant_id, conversation_id, head["birth"]), "kind": "turn", "turn": kept}
             record |= {"number": head["last"], "created": kept["created"]}
             name = f"{head['birth']}-{head['last']:010}"
             self._client.index(index=self.index, id=name, document=record, refresh=True)
             if self.retention_turns is not None and head["last"] > self.retention_turns:
                 below = {"range": {"number": {"lte": head["last"] - self.retention_turns}}}
-                self._remove([*self._terms(record), below])
+                self._remove([*_terms(record), below])
         return int(head["last"])
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
@@ -143,7 +136,7 @@ class ElasticsearchConversationStore(ConversationStore):
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
         """See `ConversationStore`."""
         with self.server.reporting():
-            return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) is not None
+            return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) != {}
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
         """See `ConversationStore`."""
@@ -156,19 +149,19 @@ class ElasticsearchConversationStore(ConversationStore):
             self._remove([{"term": {"tenant": tenant_id}}, {"term": {"conversation": conversation_id}}])
         return gone
 
-    def nodes(self, tenant_id: str, conversation_id: str) -> list[SummaryNode]:
+    def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
         """See `ConversationStore`."""
         found = [
-            SummaryNode(**{**hit["node"], "embedding": base64.b64decode(hit["node"]["embedding"])})
+            SummaryNode(**{**hit["node"], "embedding": base64.b64decode(hit["node"]["embedding"]) if vectors else b""})
             for hit in self._records(tenant_id, conversation_id, "node", [], None)
         ]
-        return sorted(found, key=lambda node: (node.level, node.first_turn))
+        return sorted(found)
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
         """See `ConversationStore`."""
         first = self.turns(tenant_id, conversation_id, after=node.first_turn - 1)
-        kept = {**asdict(node), "embedding": base64.b64encode(node.embedding).decode()}
-        record = {**self._whose(tenant_id, conversation_id, birth), "kind": "node", "node": kept}
+        kept = {**node._asdict(), "embedding": base64.b64encode(node.embedding).decode()}
+        record = {**_whose(tenant_id, conversation_id, birth), "kind": "node", "node": kept}
         record |= {"number": node.first_turn, "level": node.level}
         name = f"{birth}-{node.level}-{node.first_turn:010}"
         with self.server.reporting():
@@ -182,22 +175,20 @@ class ElasticsearchConversationStore(ConversationStore):
             if head and head["birth"] == birth:
                 return True
             # Deleted meanwhile: whoever deleted may have looked before this was there.
-            self._remove([*self._terms(record), {"term": {"kind": "node"}}])
+            self._remove([*_terms(record), {"term": {"kind": "node"}}])
             return False
 
     def expire(self) -> None:
         """See `ConversationStore`."""
-        if self.retention_days is None:
-            return
-        old = {"range": {"created": {"lt": time.time() - self.retention_days * _DAY}}}
+        old = {"range": {"created": {"lt": self._oldest()}}}
         with self.server.reporting():
             newest: dict[tuple[str, str, str], int] = {}
             for hit in self._search([{"term": {"kind": "turn"}}, old], "number", None):
                 key = (hit["tenant"], hit["conversation"], hit["birth"])
                 newest[key] = max(newest.get(key, 0), hit["number"])
             for key, number in newest.items():
-                whose = self._whose(*key)
-                self._remove([*self._terms(whose), {"range": {"number": {"lte": number}}}])
+                whose = _whose(*key)
+                self._remove([*_terms(whose), {"range": {"number": {"lte": number}}}])
                 if not self.turns(*key[:2], last=1):
                     self.delete(*key[:2])
 
@@ -206,49 +197,25 @@ class ElasticsearchConversationStore(ConversationStore):
         key = self.api_key.resolve_value() if self.api_key else None
         return Elasticsearch(self.server.urls(), api_key=key, request_timeout=self.timeout)
 
-    def _sweep(self) -> None:
-        if not self._swept or time.monotonic() - self._swept > 3600:
-            self._swept = time.monotonic()
-            self.expire()
-
-    @staticmethod
-    def _whose(tenant_id: str, conversation_id: str, birth: str) -> dict[str, Any]:
-        return {"tenant": tenant_id, "conversation": conversation_id, "birth": birth}
-
-    @staticmethod
-    def _terms(record: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{"term": {name: record[name]}} for name in ("tenant", "conversation", "birth")]
-
     def _head(self, tenant_id: str, conversation_id: str) -> tuple[dict[str, Any] | None, dict[str, int]]:
         """Read a conversation's own record, and what makes a change of it refused if somebody else was faster."""
         try:
             found = self._client.get(index=self.index, id=_name(tenant_id, conversation_id))
         except NotFoundError:
             return None, {}
-        head = found["_source"]
-        if (head["tenant"], head["conversation"]) != (tenant_id, conversation_id):
-            return None, {}
-        return head, {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-
-    def _counted(self, tenant_id: str, conversation_id: str, kept: dict[str, Any]) -> dict[str, Any]:
-        def one_more(head: dict[str, Any]) -> dict[str, Any]:
-            return {"last": head["last"] + 1, "updated": kept["created"]}
-
-        head = {**self._whose(tenant_id, conversation_id, secrets.token_hex(8)), "kind": "conversation", "last": 0}
-        head |= {"title": kept_title(kept["question"]), "created": kept["created"], "updated": kept["created"]}
-        changed = self._changed(tenant_id, conversation_id, one_more, head)
-        assert changed is not None
-        return changed
+        return found["_source"], {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
 
     def _changed(
-        self, tenant_id: str, conversation_id: str, change: Any, otherwise: dict[str, Any] | None = None
-    ) -> dict[str, Any] | None:
+        self, tenant_id: str, conversation_id: str, change: Any, new: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Change a conversation's own record as it was read; without one it is the new one, or nothing."""
         name = _name(tenant_id, conversation_id)
         for _ in range(_TRIES):
             head, unless = self._head(tenant_id, conversation_id)
-            if head is None and otherwise is None:
-                return None
-            changed = {**(head or otherwise or {}), **change(head or otherwise)}
+            before = head or new
+            if before is None:
+                return {}
+            changed = {**before, **change(before)}
             condition: dict[str, Any] = unless if head else {"op_type": "create"}
             try:
                 self._client.index(index=self.index, id=name, document=changed, refresh=True, **condition)
@@ -259,7 +226,7 @@ class ElasticsearchConversationStore(ConversationStore):
 
     def _conversation(self, head: dict[str, Any]) -> Conversation:
         turns = self._client.count(
-            index=self.index, query={"bool": {"filter": [*self._terms(head), {"term": {"kind": "turn"}}]}}
+            index=self.index, query={"bool": {"filter": [*_terms(head), {"term": {"kind": "turn"}}]}}
         )["count"]
         return Conversation(head["conversation"], head["title"], head["created"], head["updated"], turns, head["birth"])
 
@@ -270,7 +237,7 @@ class ElasticsearchConversationStore(ConversationStore):
             head, _ = self._head(tenant_id, conversation_id)
             if head is None:
                 return []
-            return list(self._search([*self._terms(head), {"term": {"kind": kind}}, *wanted], "number", last))
+            return list(self._search([*_terms(head), {"term": {"kind": kind}}, *wanted], "number", last))
 
     def _search(self, wanted: list[dict[str, Any]], by: str, last: int | None) -> Iterator[dict[str, Any]]:
         """Give the records that match, from the highest down."""
@@ -300,3 +267,11 @@ class ElasticsearchConversationStore(ConversationStore):
 
 def _name(tenant_id: str, conversation_id: str) -> str:
     return hashlib.sha256(f"{tenant_id}\0{conversation_id}".encode()).hexdigest()
+
+
+def _whose(tenant_id: str, conversation_id: str, birth: str) -> dict[str, Any]:
+    return {"tenant": tenant_id, "conversation": conversation_id, "birth": birth}
+
+
+def _terms(record: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"term": {name: record[name]}} for name in ("tenant", "conversation", "birth")]

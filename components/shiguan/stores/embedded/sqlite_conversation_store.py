@@ -5,7 +5,6 @@ import os
 import secrets
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,9 +17,7 @@ from shiguan.conversations import Conversation, ConversationStore, SummaryNode, 
 from shiguan.errors import StoreError, StoreFormatError, StoreFullError, StoreLockedError
 
 _FORMAT = 1
-_SWEEP = 3600.0
 _PATIENCE = 10.0
-_DAY = 86_400.0
 _SCHEMA = """
 CREATE TABLE conversations (tenant TEXT, conversation TEXT, birth TEXT, title TEXT, created REAL, updated REAL,
     last INTEGER, PRIMARY KEY (tenant, conversation));
@@ -49,26 +46,11 @@ class SQLiteConversationStore(ConversationStore):
     def __init__(
         self, path: str | None = None, *, retention_days: float | None = None, retention_turns: int | None = None
     ) -> None:
-        """
-        Describe the store; nothing is opened yet.
-
-        :param path: Where the file is; by default the variable SHIGUAN_DATA_DIR, else the user's data folder.
-        :param retention_days: How long a turn is kept; None for as long as nobody deletes it.
-        :param retention_turns: How many of the last turns of a conversation are kept; None for all.
-        :raises ValueError: If a limit is not positive.
-        """
-        if (retention_days is not None and retention_days <= 0) or (
-            retention_turns is not None and retention_turns < 1
-        ):
-            raise ValueError(
-                f"`retention_days` and `retention_turns` must be positive, got {retention_days} and {retention_turns}."
-            )
+        """Describe the store in a folder, by default SHIGUAN_DATA_DIR or the user's; nothing is opened yet."""
+        super().__init__(retention_days, retention_turns)
         self.path = path
-        self.retention_days = retention_days
-        self.retention_turns = retention_turns
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
-        self._swept = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Write the store's parameters, without its data."""
@@ -115,7 +97,8 @@ class SQLiteConversationStore(ConversationStore):
                 now=kept["created"],
                 content=json.dumps(kept | {"number": number}, ensure_ascii=False),
             )
-            self._trim(run, number)
+            if self.retention_days or self.retention_turns:
+                self._trim(run, number)
         return int(number)
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
@@ -155,17 +138,15 @@ class SQLiteConversationStore(ConversationStore):
         self._forget()
         return gone
 
-    def nodes(self, tenant_id: str, conversation_id: str) -> list[SummaryNode]:
+    def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
         """See `ConversationStore`."""
         with self._reading(tenant_id, conversation_id) as run:
             rows = run(
-                "SELECT level, first_turn, last_turn, text, opens, embedding FROM nodes "
-                "WHERE {whose} ORDER BY level, first_turn"
+                "SELECT level, first_turn, last_turn, text, opens, CASE WHEN :vectors THEN embedding ELSE X'' END "
+                "FROM nodes WHERE {whose} ORDER BY level, first_turn",
+                vectors=vectors,
             )
-        return [
-            SummaryNode(level, first, last, text, bool(opens), vector)
-            for level, first, last, text, opens, vector in rows
-        ]
+        return [SummaryNode._make(row) for row in rows]
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
         """See `ConversationStore`."""
@@ -186,8 +167,6 @@ class SQLiteConversationStore(ConversationStore):
 
     def expire(self) -> None:
         """See `ConversationStore`."""
-        if self.retention_days is None:
-            return
         with self._lock, self._reporting():
             old = self._connection().execute(
                 "SELECT DISTINCT tenant, conversation FROM turns WHERE created < ?", (self._oldest(),)
@@ -199,18 +178,8 @@ class SQLiteConversationStore(ConversationStore):
         if whose:
             self._forget()
 
-    def _sweep(self) -> None:
-        if time.monotonic() - self._swept > _SWEEP or not self._swept:
-            self._swept = time.monotonic()
-            self.expire()
-
-    def _oldest(self) -> float:
-        return time.time() - self.retention_days * _DAY if self.retention_days else 0.0
-
     def _trim(self, run: Any, number: int) -> None:
         """Remove the turns that may not be kept, and with them every summary that tells of one."""
-        if self.retention_days is None and self.retention_turns is None:
-            return
         first = number - self.retention_turns if self.retention_turns else 0
         gone = run(
             "DELETE FROM turns WHERE {whose} AND (created < :oldest OR number <= :first) RETURNING number",
