@@ -179,7 +179,7 @@ def _bm25(query: str, texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _cosines(query: Sequence[float], turns: Sequence[Turn], nodes: Sequence[SummaryNode]) -> NDArray[np.float64]:
-    """Compare vectors; a turn has that of its own summary, and one without a fitting vector has none."""
+    """Compare vectors, those of summaries being of length one; a turn has that of its own summary, and one without a fitting vector has none."""
     wanted = np.asarray(query, dtype=np.float32)
     leaves = {node.first_turn: node.embedding for node in nodes if node.level == 0}
     vectors = [*(leaves.get(turn.number, b"") for turn in turns), *(node.embedding for node in nodes)]
@@ -187,8 +187,7 @@ def _cosines(query: Sequence[float], turns: Sequence[Turn], nodes: Sequence[Summ
     fitting = [at for at, vector in enumerate(vectors) if len(wanted) and len(vector) == wanted.nbytes]
     if fitting:
         matrix = np.frombuffer(b"".join(vectors[at] for at in fitting), dtype=np.float32).reshape(len(fitting), -1)
-        norms = np.linalg.norm(matrix, axis=1) * float(np.linalg.norm(wanted))
-        scores[fitting] = matrix @ wanted / np.maximum(norms, 1e-9)
+        scores[fitting] = matrix @ wanted
     return scores
 
 

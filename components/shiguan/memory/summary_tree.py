@@ -157,8 +157,9 @@ class SummaryTree:
             if str(error) not in done["warnings"]:
                 done["warnings"].append(str(error))
             return node
-        vector = np.asarray(document.embedding or [], dtype=np.float32).tobytes()
-        return node._replace(embedding=vector)
+        vector = np.asarray(document.embedding or [], dtype=np.float32)
+        length = float(np.linalg.norm(vector)) or 1.0
+        return node._replace(embedding=(vector / length).astype(np.float32).tobytes())
 
 
 def _place(levels: list[list[SummaryNode]], node: SummaryNode) -> None:
