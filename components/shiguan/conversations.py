@@ -37,7 +37,8 @@ class SummaryNode(NamedTuple):
     """
     A summary of the turns from `first_turn` to `last_turn`; its children are the nodes one level below among them.
 
-    Level 0 is about one turn, which `opens` a topic where the library alone was asked. The embedding is float32, of length one.
+    Level 0 is about one turn, which `opens` a topic where the library alone was asked. The embedding is float32, of
+    length one.
     """
 
     level: int

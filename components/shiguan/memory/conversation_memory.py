@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +71,9 @@ class ConversationMemory:
             waiting = key in self._at_work
             self._at_work[key] = waiting
             if not waiting:
-                self._threads.submit(self._work, key)
+                # A server that is going down begins no more; the next turn makes it up.
+                with suppress(RuntimeError):
+                    self._threads.submit(self._work, key)
 
     def close(self) -> None:
         """Begin no further summaries, and wait for those under way."""

@@ -179,7 +179,7 @@ def _bm25(query: str, texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _cosines(query: Sequence[float], turns: Sequence[Turn], nodes: Sequence[SummaryNode]) -> NDArray[np.float64]:
-    """Compare vectors, those of summaries being of length one; a turn has that of its own summary, and one without a fitting vector has none."""
+    """Compare vectors of length one; a turn has that of its own summary, and one without a fitting vector has none."""
     wanted = np.asarray(query, dtype=np.float32)
     leaves = {node.first_turn: node.embedding for node in nodes if node.level == 0}
     vectors = [*(leaves.get(turn.number, b"") for turn in turns), *(node.embedding for node in nodes)]

@@ -24,6 +24,8 @@ from shiguan.text.sentences import sentence_spans
 FAN_OUT = 4
 _CHARACTERS, _WORDS = 80, 50
 _LONGEST_ANSWER = 2_000
+_MOST_CALLS = 40
+"""In one run: a long conversation that was never summed up is not all sent to a model."""
 _MARKS = re.compile(r"\s?\[\d[\d, ]*\]")
 
 
@@ -135,7 +137,7 @@ class SummaryTree:
 
     def _summary(self, texts: list[str], done: dict[str, Any]) -> str | None:
         """Ask for a summary; empty where nobody is to be asked, None where the call or its reply was lost."""
-        if self.chat_generator is None or not is_available(self.chat_generator):
+        if self.chat_generator is None or not is_available(self.chat_generator) or done["llm_calls"] >= _MOST_CALLS:
             return ""
         messages = render_prompt(
             "summary_tree", language=detect_language(texts[0]), texts=[neutral_text(text) for text in texts]

@@ -88,6 +88,13 @@ def test_one_conversation_is_summed_up_by_one_thread_and_nothing_is_left_out(sto
     assert asked._at_work == {}
 
 
+def test_a_turn_that_ends_while_the_server_goes_down_is_kept(store):
+    asked = memory(store)
+    asked.close()
+    assert asked.keep("ours", "c", TURN) == []
+    assert len(store.turns("ours", "c")) == 1
+
+
 def test_a_full_disk_costs_a_warning(store, monkeypatch):
     def full(*arguments, **words):
         raise StoreFullError("The disk is full. Free space.")

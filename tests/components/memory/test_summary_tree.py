@@ -104,6 +104,13 @@ def test_a_model_sums_up_turns_and_summaries(store, stand_in_llm):
     assert stand_in_llm.prompts[-1].count("- They asked and were answered.") == 4
 
 
+def test_of_a_long_conversation_that_was_never_summed_up_not_all_is_sent_to_a_model(store, stand_in_llm):
+    say(store, 60)
+    stand_in_llm.default = json.dumps({"summary": "They asked and were answered."})
+    done = run(tree(store, ConfiguredChatGenerator(max_retries=0, timeout=5)))
+    assert (done["added"], done["llm_calls"]) == (60 + 15 + 3, 40)
+
+
 def test_a_lost_summary_is_asked_for_once_more_and_then_made_by_rule(store):
     say(store, 1)
     failing = tree(store, FailingGenerator())

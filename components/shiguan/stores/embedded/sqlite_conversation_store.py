@@ -19,13 +19,13 @@ from shiguan.errors import StoreError, StoreFormatError, StoreFullError, StoreLo
 _FORMAT = 1
 _PATIENCE = 10.0
 _SCHEMA = """
-CREATE TABLE conversations (tenant TEXT, conversation TEXT, birth TEXT, title TEXT, created REAL, updated REAL,
-    last INTEGER, PRIMARY KEY (tenant, conversation));
-CREATE TABLE turns (tenant TEXT, conversation TEXT, number INTEGER, created REAL, content TEXT,
+CREATE TABLE IF NOT EXISTS conversations (tenant TEXT, conversation TEXT, birth TEXT, title TEXT, created REAL,
+    updated REAL, last INTEGER, PRIMARY KEY (tenant, conversation));
+CREATE TABLE IF NOT EXISTS turns (tenant TEXT, conversation TEXT, number INTEGER, created REAL, content TEXT,
     PRIMARY KEY (tenant, conversation, number));
-CREATE TABLE nodes (tenant TEXT, conversation TEXT, level INTEGER, first_turn INTEGER, last_turn INTEGER, text TEXT,
-    opens INTEGER, embedding BLOB, PRIMARY KEY (tenant, conversation, level, first_turn));
-CREATE INDEX turns_by_age ON turns (created);
+CREATE TABLE IF NOT EXISTS nodes (tenant TEXT, conversation TEXT, level INTEGER, first_turn INTEGER, last_turn INTEGER,
+    text TEXT, opens INTEGER, embedding BLOB, PRIMARY KEY (tenant, conversation, level, first_turn));
+CREATE INDEX IF NOT EXISTS turns_by_age ON turns (created);
 """
 _WHOSE = "tenant = :tenant AND conversation = :conversation"
 _HEADS = """
@@ -234,33 +234,19 @@ class SQLiteConversationStore(ConversationStore):
             try:
                 for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
                     database.execute(f"PRAGMA {pragma}")
-                self._make_tables(database)
+                (found,) = database.execute("PRAGMA user_version").fetchone()
+                if found not in (0, _FORMAT):
+                    raise StoreFormatError(
+                        f"{self.file} has the format {found}, expected {_FORMAT}. Use the Shiguan that wrote it, or "
+                        "move the file away."
+                    )
+                if found == 0:  # two processes may be here at once, and both do the same
+                    database.executescript(f"{_SCHEMA} PRAGMA user_version = {_FORMAT};")
             except BaseException:
                 database.close()
                 raise
             self._database = database
         return self._database
-
-    def _make_tables(self, database: sqlite3.Connection) -> None:
-        if database.execute("PRAGMA user_version").fetchone() == (_FORMAT,):
-            return
-        database.execute("BEGIN IMMEDIATE")
-        try:
-            (found,) = database.execute("PRAGMA user_version").fetchone()
-            if found not in (0, _FORMAT):
-                raise StoreFormatError(
-                    f"{self.file} has the format {found}, expected {_FORMAT}. Use the Shiguan that wrote it, or move "
-                    "the file away."
-                )
-            if found == 0:
-                for statement in _SCHEMA.split(";")[:-1]:
-                    database.execute(statement)
-                database.execute(f"PRAGMA user_version = {_FORMAT}")
-            database.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                database.execute("ROLLBACK")
-            raise
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
