@@ -52,6 +52,8 @@ def needs_context(question: str, *, has_history: bool = True) -> bool:
 # Words of the assistant count less than the person's; each earlier exchange counts less than the one after it.
 _ASSISTANT, _DECAY = 0.3, 0.8
 _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}][^\W{HAN}'’.-]*(?:['’.-][^\W_{HAN}]+)*")
+# The marks of an answer's citations, as they are or made harmless.
+_CITATION = re.compile(r"[\[(]\d{1,3}(?:, ?\d{1,3}){0,8}[\])]")
 # A run of Chinese characters longer than this is a clause and no word.
 _LONGEST_RUN = 8
 
@@ -80,7 +82,7 @@ def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -
 def _words(text: str, known: set[str]) -> dict[str, tuple[str, float]]:
     """Map each new word of a turn, by its search terms, to its spelling and its rarity."""
     found: dict[str, tuple[str, float]] = {}
-    for match in _WORD.finditer(question_subject(text)):
+    for match in _WORD.finditer(question_subject(_CITATION.sub(" ", text))):
         word = match[0]
         if has_han(word) and len(word) > _LONGEST_RUN:
             continue
