@@ -21,7 +21,18 @@ from haystack.core.component import Component
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"
 MODES = ("index", "simple", "advanced", "precise")
-STAGES = ("ingest", "query", "retrieval", "context", "answer", "llm", "grading", "stores.embedded", "stores.cluster")
+STAGES = (
+    "ingest",
+    "query",
+    "retrieval",
+    "context",
+    "answer",
+    "llm",
+    "grading",
+    "memory",
+    "stores.embedded",
+    "stores.cluster",
+)
 NOTE = "<!-- Written by docs/generate.py; change the source instead. -->\n"
 
 

@@ -132,6 +132,18 @@ def tenant_condition(filters: Any) -> dict[str, Any] | None:
     return next(filter(None, map(tenant_condition, conditions)), None)
 
 
+def tenant_of(filters: dict[str, Any]) -> str:
+    """Read the tenant from filters that name exactly one."""
+    conditions = [filters] if "field" in filters else filters.get("conditions", [])
+    found = {condition["value"] for condition in conditions if "field" in condition and names_tenant(condition)}
+    if not names_tenant(filters) or len(found) != 1:
+        raise RefusedError(
+            f"Filters name no tenant, or several: {reprlib.repr(filters)}. Expected those of a `TenantFilter`. Connect "
+            "`TenantFilter.filters`."
+        )
+    return str(found.pop())
+
+
 def require_filters(filters: dict[str, Any] | None, asked: str) -> dict[str, Any]:
     """Refuse to look anything up without filters: a second run of a component that got them once comes without."""
     if not filters:

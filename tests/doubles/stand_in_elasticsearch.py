@@ -8,7 +8,7 @@ from tests.doubles.recording_server import RecordingServer, Reply, Request
 
 from shiguan.text.terms import terms
 
-_SYSTEM = {"_bulk", "_search", "_count", "_mget", "_refresh", "_delete_by_query", "_mapping"}
+_SYSTEM = {"_doc", "_bulk", "_search", "_count", "_mget", "_refresh", "_delete_by_query", "_mapping"}
 
 
 class StandInElasticsearch(RecordingServer):
@@ -29,6 +29,7 @@ class StandInElasticsearch(RecordingServer):
         self.settings: dict[str, dict[str, Any]] = {}
         self.templates: dict[str, dict[str, Any]] = {}
         self.refuse: dict[str, dict[str, Any]] = {}
+        self.versions: dict[str, int] = {}
 
     def answer(self, request: Request) -> Reply:
         if self.api_key and request.headers.get("authorization") != f"ApiKey {self.api_key}":
@@ -95,6 +96,25 @@ class StandInElasticsearch(RecordingServer):
             items.append({action: item})
         return Reply({"errors": any("error" in next(iter(i.values())) for i in items), "items": items})
 
+    def _doc(self, name: str, request: Request) -> Reply:
+        """One document by id: read, written if it is as it was (`if_seq_no`) or not there (`op_type`), removed."""
+        documents, key = self.indexes[name], request.path.rsplit("/", 1)[1]
+        found = documents.get(key)
+        if request.method == "GET":
+            state = {"_seq_no": self.versions.get(key, 0), "_primary_term": 1, "_source": found} if found else {}
+            return Reply({"_index": name, "_id": key, "found": bool(found), **state}, status=200 if found else 404)
+        if request.method == "DELETE":
+            self.versions[key] = self.versions.get(key, 0) + 1
+            documents.pop(key, None)
+            return Reply({"_id": key, "result": "deleted" if found else "not_found"}, status=200 if found else 404)
+        expected = request.query.get("if_seq_no")
+        stale = expected is not None and (not found or int(expected) != self.versions.get(key, 0))
+        if stale or (found and request.query.get("op_type") == "create"):
+            return _error(409, "version_conflict_engine_exception", "the document is another one by now")
+        self.versions[key] = self.versions.get(key, 0) + 1
+        documents[key] = request.body
+        return Reply({"_index": name, "_id": key, "result": "updated" if found else "created"})
+
     def _mget(self, name: str, request: Request) -> Reply:
         found = self.indexes[name]
         return Reply({"docs": [{"_index": name, "_id": i, "found": i in found} for i in request.body["ids"]]})
@@ -119,10 +139,14 @@ class StandInElasticsearch(RecordingServer):
         body = request.body or {}
         found = self._matching(name, body)
         scores = self._scores(name, body.get("query", {}), found)
+        places = {key: _place(key, found[key], body.get("sort") or []) for key in found}
         if body.get("sort"):
-            order = sorted(found)
-            after = (body.get("search_after") or [""])[0]
-            order = [key for key in order if key > after]
+            order = sorted(found, key=lambda key: places[key][0])
+            after = body.get("search_after")
+            if after is not None:
+                passed = next((at for at, key in enumerate(order) if places[key][1] == after), None)
+                assert passed is not None, "the stand-in goes on behind a document that is still there"
+                order = order[passed + 1 :]
         else:
             order = sorted(found, key=lambda key: (-scores.get(key, 0.0), key))
         total = len(found)
@@ -133,7 +157,7 @@ class StandInElasticsearch(RecordingServer):
             {
                 "_id": key,
                 "_score": None if body.get("sort") else scores.get(key, 0.0),
-                **({"sort": [key]} if body.get("sort") else {}),
+                **({"sort": places[key][1]} if body.get("sort") else {}),
                 **({} if body.get("_source") is False else {"_source": _chosen(found[key], body.get("_source"))}),
             }
             for key in order[first : first + size]
@@ -201,6 +225,18 @@ def _parts(query: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _words(document: dict[str, Any]) -> list[str]:
     return terms(f"{document.get('title') or ''}\n{document.get('content') or ''}")
+
+
+def _place(key: str, document: dict[str, Any], sort: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
+    """Give what a document is sorted by, as compared and as Elasticsearch tells it."""
+    compared, told = [], []
+    for field, how in ((name, how) for part in sort for name, how in part.items()):
+        rules = {"order": how} if isinstance(how, str) else how
+        value = key if field == "id" else document.get(field, rules.get("missing"))
+        assert value is not None, f"the stand-in sorts by {field} only where it is there"
+        told.append(value)
+        compared.append(-value if rules["order"] == "desc" else value)
+    return compared, told
 
 
 def _error(status: int, kind: str, reason: str) -> Reply:

@@ -8,12 +8,12 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.history import LAST_TURNS, clean_history
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.history import LAST_TURNS, clean_history
-from shiguan.query.rewritten_questions import cleaned_question, fault_of_goal
 from shiguan.text.languages import detect_language
+from shiguan.text.rewritten_questions import cleaned_question, fault_of_goal
 from shiguan.text.sentences import sentence_spans
 
 _NO_LLM = "No LLM is configured: the goal is the question itself."

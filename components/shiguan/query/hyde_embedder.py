@@ -13,8 +13,8 @@ from haystack.dataclasses import ChatMessage
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.rewritten_questions import cleaned_passage
 from shiguan.text.languages import detect_language
+from shiguan.text.rewritten_questions import cleaned_passage
 
 _NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
 _MOST_PASSAGES = 8

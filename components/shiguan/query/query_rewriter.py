@@ -8,12 +8,13 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.history import LAST_TURNS, clean_history
 from shiguan.llm.json_replies import json_object, json_strings
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.history import LAST_TURNS, clean_history, salient_terms
-from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of, needs_context
-from shiguan.query.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
+from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of
+from shiguan.text.follow_ups import needs_context, salient_terms
+from shiguan.text.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
 
 _ON_FAILURE = ("original", "join", "terms")
 _LONGEST_RAW_REPLY = 300

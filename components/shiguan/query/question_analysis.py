@@ -1,4 +1,4 @@
-"""Reads off a question, by rules, what it asks for, how it is best rewritten, and whether it leans on what was said."""
+"""Reads off a question, by rules, what it asks for and how it is best rewritten."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shiguan.resources import read_patterns
-from shiguan.text.han import HAN
 from shiguan.text.languages import detect_language
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
@@ -188,37 +187,3 @@ def method_of(analysis: Mapping[str, Any] | None) -> str | None:
     """Read the method from an analysis that came over a wire."""
     method = (analysis or {}).get("method")
     return method if method in METHODS else None
-
-
-_SHORT_ZH = 4
-_QUOTED = re.compile(r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"")
-
-
-@cache
-def _cues() -> dict[str, Any]:
-    return read_patterns(Path(__file__).with_name("follow_up.yaml"))
-
-
-def needs_context(question: str, *, has_history: bool = True) -> bool:
-    """
-    Tell whether a question has to be read with the turns before it.
-
-    Meant to save a call of a model, so it errs towards yes. A pronoun without a name before it, a word that opens an
-    addition ("And…", "那…"), something left out ("the other one", "呢？"), a side of an unnamed thing ("What are the
-    symptoms?") or next to no words are a yes. An English question is a no only if it names its own subject.
-    """
-    text = " ".join(question.split())
-    if not has_history or not text:
-        return False
-    plain = _QUOTED.sub("“”", text)
-    found = {name for name, pattern in _cues().items() if pattern.search(plain)}
-    if detect_language(text) in ("zh", "ja"):
-        leaning = {"pointers_zh", "openers_zh", "ending_zh", "side_zh"}
-        return bool(found & leaning) or len(re.findall(f"[{HAN}]", plain)) <= _SHORT_ZH
-    if found & {"openers_en", "missing_en", "bare_side_en"}:
-        return True
-    if "pointers_en" in found and "antecedent_en" not in found:
-        return True
-    if found & {"explain_en", "antecedent_en"}:
-        return False
-    return "name_en" not in found or "the_one_en" in found

@@ -5,7 +5,7 @@ from haystack.dataclasses import ChatMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.query.history import salient_terms
+from shiguan.text.follow_ups import salient_terms
 from shiguan.text.terms import terms
 
 SALT = [
@@ -57,3 +57,8 @@ def test_any_conversation_gives_few_new_words(question, texts, limit):
     found = salient_terms(question, [ChatMessage.from_user(text) for text in texts], limit)
     assert len(found) <= limit
     assert all(not set(terms(word)) <= set(terms(question)) for word in found)
+
+
+def test_marks_of_citations_are_no_words():
+    turns = [ChatMessage.from_assistant("It began in Pudding Lane [1] (2), in 1666 [3, 4].")]
+    assert sorted(salient_terms("And why?", turns)) == ["1666", "Lane", "Pudding", "began"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.query.question_analysis import needs_context
+from shiguan.text.follow_ups import needs_context
 
 LEANS = """
 Is it treatable?

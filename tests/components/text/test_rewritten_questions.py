@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from shiguan.query.rewritten_questions import (
+from shiguan.text.rewritten_questions import (
     cleaned_question,
     fault_of_rewrite,
     is_question,

@@ -3,7 +3,7 @@ from haystack.dataclasses import ChatMessage, ChatRole, ToolCall
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.query.history import clean_history
+from shiguan.llm.history import clean_history
 
 
 def pairs(messages):

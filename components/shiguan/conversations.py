@@ -1,0 +1,213 @@
+"""What a conversation is, and what a store of conversations does for the tenant whose it is and for nobody else."""
+
+import inspect
+import json
+import re
+import reprlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import wraps
+from typing import Any, NamedTuple
+
+from shiguan.errors import RefusedError
+
+CONVERSATION_ID = r"\w[\w.:-]{0,127}"
+"""What an id may be: 1 to 128 letters, digits and `_.:-`, the first a letter, a digit or `_`."""
+LONGEST_TITLE = 200
+_KEPT_WHOLE = 100_000
+_DAY, _SWEEP = 86_400.0, 3_600.0
+_MAINTENANCE = frozenset("close expire from_dict set_up status to_dict".split())
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A question with its answer; `source` says how it was routed, `meta` what later turns need of it."""
+
+    question: str
+    answer: str
+    source: str = "database"
+    meta: dict[str, Any] = field(default_factory=dict)
+    number: int = 0
+    created: float = 0.0
+
+
+class SummaryNode(NamedTuple):
+    """
+    A summary of the turns from `first_turn` to `last_turn`; its children are the nodes one level below among them.
+
+    Level 0 is about one turn, which `opens` a topic where the library alone was asked. The embedding is float32, of
+    length one.
+    """
+
+    level: int
+    first_turn: int
+    last_turn: int
+    text: str
+    opens: bool = False
+    embedding: bytes = b""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What a list of conversations shows; `birth` tells two conversations apart that had the same id."""
+
+    id: str
+    title: str
+    created: float
+    updated: float
+    turns: int
+    birth: str
+
+
+class ConversationStore(ABC):
+    """
+    Keeps conversations, each under the tenant and the id that every method takes first.
+
+    That is the guard: a subclass with a public method that takes anything else first cannot be written. A tenant that
+    is none or an id that can be none is refused; what belongs to somebody else is not found, as if it were not there.
+
+    `retention_days` says how long a turn is kept, `retention_turns` how many of a conversation's last ones; None for as
+    long as nobody deletes them. A summary goes with the first turn that it tells of.
+    """
+
+    def __init__(self, retention_days: float | None, retention_turns: int | None) -> None:
+        """Check what may be kept."""
+        if (retention_days is not None and retention_days <= 0) or (
+            retention_turns is not None and retention_turns < 1
+        ):
+            raise ValueError(
+                f"`retention_days` and `retention_turns` must be positive, got {retention_days} and {retention_turns}."
+            )
+        self.retention_days = retention_days
+        self.retention_turns = retention_turns
+        self._swept = 0.0
+
+    def _oldest(self) -> float:
+        """Say when what is kept was said at the earliest."""
+        return time.time() - self.retention_days * _DAY if self.retention_days else 0.0
+
+    def _sweep(self) -> None:
+        """Remove what is too old at the first turn that is kept, and then once an hour."""
+        if self.retention_days and (not self._swept or time.monotonic() - self._swept > _SWEEP):
+            self._swept = time.monotonic()
+            self.expire()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Put the guard before every door of the class."""
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if inspect.isfunction(method) and not name.startswith("_") and name not in _MAINTENANCE:
+                setattr(cls, name, _guarded(name, method))
+
+    @abstractmethod
+    def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
+        """Add a turn behind the last one, in a new conversation if there is none, and give its number, from 1."""
+
+    @abstractmethod
+    def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
+        """Give what is known of a conversation."""
+
+    @abstractmethod
+    def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
+        """Give the turns after a number, or of these the last so many, in their order."""
+
+    @abstractmethod
+    def conversations(self, tenant_id: str) -> list[Conversation]:
+        """List a tenant's conversations, the newest first."""
+
+    @abstractmethod
+    def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
+        """Give a conversation another title; False if there is none."""
+
+    @abstractmethod
+    def delete(self, tenant_id: str, conversation_id: str) -> bool:
+        """Remove a conversation with its summaries; False if there is none."""
+
+    @abstractmethod
+    def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
+        """Give the summaries, from the concrete to the general, each level in order; without vectors in less time."""
+
+    @abstractmethod
+    def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
+        """Add a summary once, and only to the conversation that it is about; False if it was not added."""
+
+    @abstractmethod
+    def expire(self) -> None:
+        """Remove what is older than may be kept, of all tenants."""
+
+
+def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(method)
+    names = list(signature.parameters)[1:3]
+    alone = name == "conversations"
+    if names[:1] != ["tenant_id"] or not (alone or names[1:] == ["conversation_id"]):
+        raise TypeError(f"`{name}` must take `tenant_id` and `conversation_id` first: whose conversation is it about?")
+
+    @wraps(method)
+    def guarded(self: ConversationStore, *arguments: Any, **words: Any) -> Any:
+        given = signature.bind(self, *arguments, **words).arguments
+        tenant_id = given["tenant_id"]
+        if not isinstance(tenant_id, str) or not tenant_id.strip() or not _encodable(tenant_id):
+            raise RefusedError(
+                f"A conversation was asked for without a tenant (`tenant_id` is {reprlib.repr(tenant_id)}). Every "
+                "request names whose conversations it may see; pass the tenant's id."
+            )
+        if not alone:
+            check_conversation_id(given["conversation_id"])
+        return method(self, *arguments, **words)
+
+    return guarded
+
+
+def _encodable(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" or character == "\0" for character in text)
+
+
+def check_conversation_id(conversation_id: Any) -> None:
+    """Refuse what can be no id, whoever asks and whatever is stored."""
+    if not isinstance(conversation_id, str) or not re.fullmatch(CONVERSATION_ID, conversation_id):
+        raise RefusedError(
+            f"{reprlib.repr(conversation_id)} is no id of a conversation. Expected 1 to 128 letters, digits and "
+            "`_.:-`, the first a letter, a digit or `_`. Choose another id."
+        )
+
+
+def kept_turn(turn: Turn, created: float | None = None) -> dict[str, Any]:
+    """Give a turn as plain data that any store takes: bounded, and without halves of characters."""
+    fields = asdict(turn) | {"created": time.time() if created is None else created}
+    for name in ("question", "answer"):
+        fields[name] = fields[name][:_KEPT_WHOLE].encode("utf-8", "replace").decode()
+    return fields
+
+
+def kept_title(text: str) -> str:
+    """Make one bounded line of a title or of a first question."""
+    return " ".join(text.split())[:LONGEST_TITLE].encode("utf-8", "replace").decode()
+
+
+def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
+    """Give turns as the `history` that every mode takes."""
+    return [
+        {"role": role, "content": text}
+        for turn in turns
+        for role, text in (("user", turn.question), ("assistant", turn.answer))
+    ]
+
+
+def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
+    """Write a conversation as JSON."""
+    head = {name: value for name, value in asdict(conversation).items() if name != "birth"}
+    body = {**head, "turns": [asdict(turn) for turn in turns]}
+    return json.dumps(body, ensure_ascii=False, indent=1) + "\n"
+
+
+def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
+    """Write a conversation as Markdown, each question as a heading and each answer as a quotation below it."""
+    parts = [f"# {kept_title(conversation.title)}"]
+    for turn in turns:
+        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))
+        answer = "\n".join(f"> {line}".rstrip() for line in turn.answer.splitlines())
+        parts += [f"## {turn.number}. {' '.join(turn.question.split())}", f"*{when} UTC*", answer or "> "]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,1 @@
+"""Conversation to what of it still matters."""

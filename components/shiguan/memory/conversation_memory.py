@@ -1,0 +1,110 @@
+"""What the engine does with a conversation around a question: load it before, keep the turn and sum it up after."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from haystack import logging
+
+from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
+from shiguan.errors import StoreError
+from shiguan.memory.summary_tree import SummaryTree
+from shiguan.tenants import TENANT_FIELD
+
+logger = logging.getLogger(__name__)
+
+_TURNS = 10
+_LONGEST_SUMMARY = 2_000
+_AT_ONCE = 2
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What a question is asked with: the last turns as messages, what the whole was about, and what to warn of."""
+
+    history: list[dict[str, str]] = field(default_factory=list)
+    summary: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+class ConversationMemory:
+    """
+    Loads conversations, keeps their turns, and has them summed up when nobody waits.
+
+    A store that fails costs a warning and never the answer. One conversation is summed up by one thread at a time;
+    what came in meanwhile is done at once after. What a crash left out is made up with the conversation's next turn.
+    """
+
+    def __init__(self, tree: SummaryTree) -> None:
+        """Take the component that sums up, and its store."""
+        self.tree = tree
+        self.store: ConversationStore = tree.conversation_store
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="conversation-summaries")
+        self._lock = threading.Lock()
+        self._at_work: dict[tuple[str, str], bool] = {}
+
+    def load(self, tenant_id: str, conversation_id: str) -> Remembered:
+        """Read what a question of a conversation is asked with; of another tenant's there is nothing."""
+        try:
+            turns = self.store.turns(tenant_id, conversation_id, last=_TURNS)
+            nodes = self.store.nodes(tenant_id, conversation_id, vectors=False) if turns else []
+        except StoreError as error:
+            return Remembered(warnings=[f"The conversation could not be read. {error}"])
+        return Remembered(as_messages(turns), whole_summary(nodes))
+
+    def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
+        """Keep a turn whose answer was sent, have it summed up in the background, and say what to warn of."""
+        try:
+            self.store.append(tenant_id, conversation_id, turn)
+        except StoreError as error:
+            return [f"This turn was not kept. {error}"]
+        self.sum_up(tenant_id, conversation_id)
+        return []
+
+    def sum_up(self, tenant_id: str, conversation_id: str) -> None:
+        """Have a conversation summed up; returns at once."""
+        key = (tenant_id, conversation_id)
+        with self._lock:
+            waiting = key in self._at_work
+            self._at_work[key] = waiting
+            if not waiting:
+                # A server that is going down begins no more; the next turn makes it up.
+                with suppress(RuntimeError):
+                    self._threads.submit(self._work, key)
+
+    def close(self) -> None:
+        """Begin no further summaries, and wait for those under way."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _work(self, key: tuple[str, str]) -> None:
+        tenant_id, conversation_id = key
+        again = True
+        while again:
+            try:
+                filters = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
+                done: dict[str, Any] = self.tree.run(conversation_id=conversation_id, filters=filters)
+                for warning in done["warnings"]:
+                    logger.warning("{warning}", warning=warning)
+            # Nobody waits for this thread; what it could not do is done with the next turn.
+            except Exception as error:
+                logger.warning("A conversation was not summed up: {error}", error=str(error))
+            with self._lock:
+                again = self._at_work.pop(key)
+                if again:
+                    self._at_work[key] = False
+
+
+def whole_summary(nodes: Sequence[SummaryNode]) -> str:
+    """Put together, in order, the summaries that no other one contains; of a long whole, its end."""
+    roots: list[SummaryNode] = []
+    covered = 0
+    # A level covers the turns from the first on; what the one below has beyond them is not contained in anything.
+    for node in sorted(nodes, key=lambda node: (-node.level, node.first_turn)):
+        if node.first_turn > covered:
+            roots.append(node)
+            covered = node.last_turn
+    text = "\n".join(node.text for node in roots)
+    return text[-_LONGEST_SUMMARY:]

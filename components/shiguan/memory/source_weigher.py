@@ -1,0 +1,75 @@
+"""Puts facts of the library and fragments of the conversation in one order, facts first among equals."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from haystack import Document, component
+
+
+@component
+class SourceWeigher:
+    """
+    Orders what the library says and what was said, each scored among its own.
+
+    Stands behind the ranker of the library's passages and behind `MemoryRetriever`; the two never share a pool. Within
+    each list a score is replaced by its rank, 1 for the best down to 1/n, equal scores alike, and multiplied by the
+    weight of its source. A fragment can so stand above a weak passage and never above one that is as good: at equal
+    values the passage comes first. `meta.origin` says `fact` or `memory`, `meta.weighed` what the place is made of.
+
+    Example:
+    ```python
+    passages = [Document(content="He was killed in 757.", score=9.0), Document(content="Luoyang", score=1.0)]
+    SourceWeigher().run(documents=passages, memory=[Document(content="We spoke of 757.", score=0.4)])["documents"]
+    # the first passage (1.0), the fragment (0.6), the second passage (0.5)
+    ```
+    """
+
+    def __init__(self, *, fact_weight: float = 1.0, memory_weight: float = 0.6) -> None:
+        """
+        Set what a source counts.
+
+        :param fact_weight: For passages of the library.
+        :param memory_weight: For fragments of the conversation; not more than `fact_weight`.
+        :raises ValueError: If memory would count more than facts, or a weight is not positive.
+        """
+        if not 0 < memory_weight <= fact_weight:
+            raise ValueError(
+                f"Facts stand before memory: expected 0 < `memory_weight` <= `fact_weight`, got {memory_weight} and "
+                f"{fact_weight}."
+            )
+        self.fact_weight = fact_weight
+        self.memory_weight = memory_weight
+
+    @component.output_types(documents=list[Document], facts=list[Document], memory=list[Document])
+    def run(self, documents: list[Document], memory: list[Document] | None = None) -> dict[str, Any]:
+        """
+        Weigh both lists.
+
+        :param documents: Passages of the library, scored.
+        :param memory: Fragments of the conversation, scored.
+        :returns: `documents`, both in one order; `facts` and `memory`, each alone in that order.
+        """
+        facts = _weighed(documents, "fact", self.fact_weight)
+        fragments = _weighed(memory or [], "memory", self.memory_weight)
+        both = sorted([*facts, *fragments], key=lambda document: -document.meta["weighed"]["value"])
+        return {"documents": both, "facts": facts, "memory": fragments}
+
+
+def _weighed(documents: Sequence[Document], origin: str, weight: float) -> list[Document]:
+    """Copy the documents, best first, with their weighed ranks; a missing score is the lowest."""
+    ordered = sorted(documents, key=lambda document: (document.score is None, -(document.score or 0.0)))
+    ranks: dict[float | None, float] = {}
+    for place, document in enumerate(ordered):
+        ranks.setdefault(document.score, 1 - place / len(ordered))
+    return [
+        replace(
+            document,
+            meta={
+                **document.meta,
+                "origin": origin,
+                "weighed": {"rank": ranks[document.score], "weight": weight, "value": weight * ranks[document.score]},
+            },
+        )
+        for document in ordered
+    ]

@@ -1,0 +1,226 @@
+"""Sums up a conversation, turn by turn and theme by theme."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from haystack import Document, component, default_from_dict, default_to_dict
+from haystack.components.embedders.types.protocol import DocumentEmbedder
+from haystack.components.generators.chat.types import ChatGenerator
+from haystack.core.serialization import component_to_dict
+
+from shiguan.conversations import ConversationStore, SummaryNode, Turn
+from shiguan.errors import ModelMissingError
+from shiguan.llm.calls import ask_llm, is_available, warm_up_generator
+from shiguan.llm.json_replies import json_object
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.tenants import require_filters, tenant_of
+from shiguan.text.languages import detect_language
+from shiguan.text.rewritten_questions import fault_of_goal
+from shiguan.text.sentences import sentence_spans
+
+FAN_OUT = 4
+_CHARACTERS, _WORDS = 80, 50
+_LONGEST_ANSWER = 2_000
+_MOST_CALLS = 40
+"""In one run: a long conversation that was never summed up is not all sent to a model."""
+_MARKS = re.compile(r"\s?\[\d[\d, ]*\]")
+
+
+@component
+class SummaryTree:
+    """
+    Adds to a conversation the summaries that it lacks.
+
+    Runs after an answer was sent, never before. Every turn gets a leaf of at most 80 Chinese characters or 50 words;
+    four leaves in a row get a summary of what they have in common, or fewer, but two at least, where the next turn
+    opens a topic (its route was `database`); four summaries of a level get one on the next, and so on. A node is added
+    once and never rewritten, so that running twice changes nothing and what a crash left out is made up the next time.
+
+    Without a model a leaf is the question and the answer's first sentence, cut, and a parent its children, each cut. A
+    turn whose summary was lost gets it the next time, and by these rules if that fails, too. A summary that names what
+    the turns do not is not used.
+
+    Reply of the model: an object with `summary`.
+    """
+
+    def __init__(
+        self,
+        conversation_store: ConversationStore,
+        *,
+        document_embedder: DocumentEmbedder,
+        chat_generator: ChatGenerator | None = None,
+    ) -> None:
+        """
+        Name the store and the models.
+
+        :param conversation_store: Where conversations are kept.
+        :param document_embedder: Gives summaries their vectors.
+        :param chat_generator: Who sums up; None for the rules.
+        """
+        self.conversation_store = conversation_store
+        self.document_embedder = document_embedder
+        self.chat_generator = chat_generator
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
+
+        :returns: What `from_dict` takes.
+        """
+        names = ("conversation_store", "document_embedder", "chat_generator")
+        parts = {name: part and component_to_dict(part, name) for name in names for part in [getattr(self, name)]}
+        return default_to_dict(self, **parts)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "SummaryTree":
+        """
+        Make the component from its parameters.
+
+        :param data: What `to_dict` returned.
+        :returns: The component.
+        """
+        return default_from_dict(cls, data)
+
+    def warm_up(self) -> None:
+        """Prepare the nested generator; a second call does nothing."""
+        warm_up_generator(self.chat_generator)
+
+    @component.output_types(added=int, warnings=list[str], llm_calls=int)
+    def run(self, conversation_id: str, filters: dict[str, Any] | None = None) -> dict[str, Any]:
+        """
+        Add what is missing.
+
+        :param conversation_id: The conversation.
+        :param filters: Whose it is, from `TenantFilter`.
+        :returns: `added`, how many summaries; `warnings`; `llm_calls`.
+        :raises RefusedError: If the filters name no tenant, or the id can be none.
+        """
+        tenant_id = tenant_of(require_filters(filters, type(self).__name__))
+        store = self.conversation_store
+        done: dict[str, Any] = {"added": 0, "warnings": [], "llm_calls": 0}
+        conversation = store.find(tenant_id, conversation_id)
+        if conversation is None:
+            return done
+        levels: list[list[SummaryNode]] = []
+        for node in store.nodes(tenant_id, conversation_id):
+            _place(levels, node)
+
+        def add(node: SummaryNode) -> bool:
+            """Add a node, and the parents that are due then; False where the conversation is gone."""
+            node = self._embedded(node, done)
+            added = store.add_node(tenant_id, conversation_id, node, birth=conversation.birth)
+            done["added"] += added
+            _place(levels, node)
+            return (added or store.find(tenant_id, conversation_id) == conversation) and add_parents()
+
+        def add_parents() -> bool:
+            group = next_group(levels)
+            if not group:
+                return True
+            text = self._summary([node.text for node in group], done) or joined(group)
+            return add(SummaryNode(group[0].level + 1, group[0].first_turn, group[-1].last_turn, text))
+
+        there = add_parents()
+        turns = store.turns(tenant_id, conversation_id, after=levels[0][-1].last_turn if levels else 0)
+        for turn in turns if there else []:
+            text = self._summary([turn.question, _plain(turn)], done)
+            # What was lost is asked for once more with the next turn.
+            if text is None and turn is turns[-1]:
+                break
+            leaf = SummaryNode(0, turn.number, turn.number, text or leaf_text(turn), turn.source == "database")
+            if not add(leaf):
+                break
+        return done
+
+    def _summary(self, texts: list[str], done: dict[str, Any]) -> str | None:
+        """Ask for a summary; empty where nobody is to be asked, None where the call or its reply was lost."""
+        if self.chat_generator is None or not is_available(self.chat_generator) or done["llm_calls"] >= _MOST_CALLS:
+            return ""
+        messages = render_prompt(
+            "summary_tree", language=detect_language(texts[0]), texts=[neutral_text(text) for text in texts]
+        )
+        reply = ask_llm(self.chat_generator, messages)
+        done["llm_calls"] += 1
+        summary, fault = ("", reply.failure) if reply.failure else read_summary(reply.text, texts)
+        if fault:
+            done["warnings"].append(f"A part of the conversation was not summed up ({fault}).")
+            return None
+        return summary
+
+    def _embedded(self, node: SummaryNode, done: dict[str, Any]) -> SummaryNode:
+        try:
+            if hasattr(self.document_embedder, "warm_up"):
+                self.document_embedder.warm_up()
+            (document,) = self.document_embedder.run(documents=[Document(content=node.text)])["documents"]
+        except ModelMissingError as error:
+            if str(error) not in done["warnings"]:
+                done["warnings"].append(str(error))
+            return node
+        vector = np.asarray(document.embedding or [], dtype=np.float32)
+        length = float(np.linalg.norm(vector)) or 1.0
+        return node._replace(embedding=(vector / length).astype(np.float32).tobytes())
+
+
+def _place(levels: list[list[SummaryNode]], node: SummaryNode) -> None:
+    while len(levels) <= node.level:
+        levels.append([])
+    levels[node.level].append(node)
+
+
+def next_group(levels: Sequence[Sequence[SummaryNode]]) -> list[SummaryNode]:
+    """Find, from the bottom, the first nodes in a row that are due for a parent; each level in order."""
+    for level, nodes in enumerate(levels):
+        above = levels[level + 1] if level + 1 < len(levels) else []
+        covered = above[-1].last_turn if above else 0
+        start = len(nodes)
+        while start and nodes[start - 1].first_turn > covered:
+            start -= 1
+        waiting = nodes[start:]
+        group: list[SummaryNode] = []
+        for node in waiting:
+            if len(group) == FAN_OUT or (node.opens and len(group) > 1):
+                break
+            group.append(node)
+        if len(group) == FAN_OUT or 1 < len(group) < len(waiting):
+            return group
+    return []
+
+
+def read_summary(reply: str, texts: Sequence[str]) -> tuple[str, str]:
+    """Read a summary from a reply; the second part says what is wrong with it."""
+    found = json_object(reply, "summary") or {}
+    text = found.get("summary")
+    summary = " ".join(text.split()) if isinstance(text, str) else ""
+    return shortened(neutral_text(summary)), fault_of_goal(summary, texts[0], "\n".join(texts))
+
+
+def leaf_text(turn: Turn) -> str:
+    """Sum up a turn by rule: its question, and the first sentence of its answer."""
+    answer = _plain(turn)
+    spans = sentence_spans(answer)
+    first = answer[spans[0][0] : spans[0][1]] if spans else ""
+    return shortened(neutral_text(f"{shortened(turn.question, 0.5)} {first}".strip()))
+
+
+def joined(nodes: Sequence[SummaryNode]) -> str:
+    """Sum up nodes by rule: each with its share of the length."""
+    return " / ".join(shortened(node.text, 1 / len(nodes)) for node in nodes)
+
+
+def shortened(text: str, share: float = 1.0) -> str:
+    """Cut a text to its share of the length of a summary."""
+    text = " ".join(text.split())
+    if detect_language(text) in ("zh", "ja"):
+        limit = int(_CHARACTERS * share) - 1
+        return text if len(text) <= limit else f"{text[:limit]}…"
+    words = text.split(" ")
+    limit = int(_WORDS * share)
+    text = text if len(words) <= limit else f"{' '.join(words[:limit])} …"
+    return text[: _WORDS * 12]
+
+
+def _plain(turn: Turn) -> str:
+    return _MARKS.sub("", turn.answer)[:_LONGEST_ANSWER]

@@ -1,0 +1,277 @@
+"""Conversations in one index of an Elasticsearch cluster."""
+
+import base64
+import hashlib
+import secrets
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from elasticsearch import ConflictError, Elasticsearch, NotFoundError
+from haystack import default_from_dict, default_to_dict
+from haystack.utils import Secret
+
+from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
+from shiguan.errors import StoreError, StoreUnavailableError
+from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema, inspect_index, make_index
+from shiguan.stores.cluster.server import Server
+
+_PAGE = 1_000
+_TRIES = 50
+
+
+class _Schema(ElasticsearchSchema):
+    def mappings(self) -> dict[str, Any]:
+        """State what is searched for; what was said is kept and not indexed."""
+        properties = {name: {"type": "keyword"} for name in ("tenant", "conversation", "birth", "kind")}
+        properties |= {name: {"type": "long"} for name in ("number", "level")} | {"created": {"type": "double"}}
+        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": "conversations-1"}}
+
+
+class ElasticsearchConversationStore(ConversationStore):
+    """
+    Keeps the conversations of the cluster deployment in one index, made by `set_up` (`shiguan stores init`).
+
+    Turns get their numbers from the conversation's own record, which is changed only as it was read, so that of two
+    turns at once both are kept, one after the other. Every search is for one tenant and conversation, and every record
+    carries the conversation's `birth`: what is written late about one that was deleted is never found.
+    """
+
+    def __init__(
+        self,
+        index: str = "shiguan-conversations",
+        *,
+        address: Secret = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_URL"),  # noqa: B008  Haystack's way
+        api_key: Secret | None = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_API_KEY", strict=False),  # noqa: B008
+        retention_days: float | None = None,
+        retention_turns: int | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        """Describe the store; nothing is opened yet."""
+        super().__init__(retention_days, retention_turns)
+        self.index = index
+        self.address = address
+        self.api_key = api_key
+        self.timeout = timeout
+        self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
+        self._schema = _Schema(False, (), (), 1.2, 0.75, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the store's parameters, without secrets."""
+        return default_to_dict(
+            self,
+            index=self.index,
+            address=self.address.to_dict(),
+            api_key=self.api_key.to_dict() if self.api_key else None,
+            retention_days=self.retention_days,
+            retention_turns=self.retention_turns,
+            timeout=self.timeout,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "ElasticsearchConversationStore":
+        """Make a store from its parameters."""
+        return default_from_dict(cls, data)
+
+    def close(self) -> None:
+        """Close the connection; the next use opens another."""
+        if client := self.__dict__.pop("_client", None):
+            client.close()
+
+    def set_up(self) -> list[str]:
+        """Make the index template and the index, where they are not there yet."""
+        with self.server.reporting():
+            return [f"{self.server.place}: {clause}" for clause in make_index(self._client, self.index, self._schema)]
+
+    def status(self) -> list[dict[str, Any]]:
+        """Tell how the index does."""
+        entry = {"server": self.server.place, "name": self.index}
+        try:
+            with self.server.reporting():
+                return [{**entry, **inspect_index(self._client, self.index, self._schema)}]
+        except StoreError as error:
+            return [{**entry, "version": None, "health": "unreachable", "documents": None, "problems": [str(error)]}]
+
+    def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
+        """See `ConversationStore`."""
+        kept = kept_turn(turn)
+        self._sweep()
+        with self.server.reporting():
+            new = {**_whose(tenant_id, conversation_id, secrets.token_hex(8)), "kind": "conversation", "last": 0}
+            new |= {"title": kept_title(turn.question), "created": kept["created"]}
+            head = self._changed(
+                tenant_id, conversation_id, lambda it: {"last": it["last"] + 1, "updated": kept["created"]}, new
+            )
+            record = {**_whose(tenant_id, conversation_id, head["birth"]), "kind": "turn", "turn": kept}
+            record |= {"number": head["last"], "created": kept["created"]}
+            name = f"{head['birth']}-{head['last']:010}"
+            self._client.index(index=self.index, id=name, document=record, refresh=True)
+            if self.retention_turns is not None and head["last"] > self.retention_turns:
+                below = {"range": {"number": {"lte": head["last"] - self.retention_turns}}}
+                self._remove([*_terms(record), below])
+        return int(head["last"])
+
+    def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
+        """See `ConversationStore`."""
+        with self.server.reporting():
+            head, _ = self._head(tenant_id, conversation_id)
+            return self._conversation(head) if head else None
+
+    def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
+        """See `ConversationStore`."""
+        wanted = [{"range": {"number": {"gt": after}}}]
+        found = [
+            Turn(**{**hit["turn"], "number": hit["number"]})
+            for hit in self._records(tenant_id, conversation_id, "turn", wanted, last)
+        ]
+        return sorted(found, key=lambda turn: turn.number)
+
+    def conversations(self, tenant_id: str) -> list[Conversation]:
+        """See `ConversationStore`."""
+        with self.server.reporting():
+            wanted = [{"term": {"tenant": tenant_id}}, {"term": {"kind": "conversation"}}]
+            found = [self._conversation(head) for head in self._search(wanted, "created", None)]
+        return sorted(found, key=lambda one: (-one.updated, one.id))
+
+    def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
+        """See `ConversationStore`."""
+        with self.server.reporting():
+            return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) != {}
+
+    def delete(self, tenant_id: str, conversation_id: str) -> bool:
+        """See `ConversationStore`."""
+        with self.server.reporting():
+            name, gone = _name(tenant_id, conversation_id), True
+            try:
+                self._client.delete(index=self.index, id=name, refresh=True)
+            except NotFoundError:
+                gone = False
+            self._remove([{"term": {"tenant": tenant_id}}, {"term": {"conversation": conversation_id}}])
+        return gone
+
+    def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
+        """See `ConversationStore`."""
+        found = [
+            SummaryNode(**{**hit["node"], "embedding": base64.b64decode(hit["node"]["embedding"]) if vectors else b""})
+            for hit in self._records(tenant_id, conversation_id, "node", [], None)
+        ]
+        return sorted(found)
+
+    def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
+        """See `ConversationStore`."""
+        first = self.turns(tenant_id, conversation_id, after=node.first_turn - 1)
+        kept = {**node._asdict(), "embedding": base64.b64encode(node.embedding).decode()}
+        record = {**_whose(tenant_id, conversation_id, birth), "kind": "node", "node": kept}
+        record |= {"number": node.first_turn, "level": node.level}
+        name = f"{birth}-{node.level}-{node.first_turn:010}"
+        with self.server.reporting():
+            if not first or first[0].number != node.first_turn:
+                return False
+            try:
+                self._client.index(index=self.index, id=name, document=record, op_type="create", refresh=True)
+            except ConflictError:
+                return False
+            head, _ = self._head(tenant_id, conversation_id)
+            if head and head["birth"] == birth:
+                return True
+            # Deleted meanwhile: whoever deleted may have looked before this was there.
+            self._remove([*_terms(record), {"term": {"kind": "node"}}])
+            return False
+
+    def expire(self) -> None:
+        """See `ConversationStore`."""
+        old = {"range": {"created": {"lt": self._oldest()}}}
+        with self.server.reporting():
+            newest: dict[tuple[str, str, str], int] = {}
+            for hit in self._search([{"term": {"kind": "turn"}}, old], "number", None):
+                key = (hit["tenant"], hit["conversation"], hit["birth"])
+                newest[key] = max(newest.get(key, 0), hit["number"])
+            for key, number in newest.items():
+                whose = _whose(*key)
+                self._remove([*_terms(whose), {"range": {"number": {"lte": number}}}])
+                if not self.turns(*key[:2], last=1):
+                    self.delete(*key[:2])
+
+    @cached_property
+    def _client(self) -> Elasticsearch:
+        key = self.api_key.resolve_value() if self.api_key else None
+        return Elasticsearch(self.server.urls(), api_key=key, request_timeout=self.timeout)
+
+    def _head(self, tenant_id: str, conversation_id: str) -> tuple[dict[str, Any] | None, dict[str, int]]:
+        """Read a conversation's own record, and what makes a change of it refused if somebody else was faster."""
+        try:
+            found = self._client.get(index=self.index, id=_name(tenant_id, conversation_id))
+        except NotFoundError:
+            return None, {}
+        return found["_source"], {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
+
+    def _changed(
+        self, tenant_id: str, conversation_id: str, change: Any, new: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Change a conversation's own record as it was read; without one it is the new one, or nothing."""
+        name = _name(tenant_id, conversation_id)
+        for _ in range(_TRIES):
+            head, unless = self._head(tenant_id, conversation_id)
+            before = head or new
+            if before is None:
+                return {}
+            changed = {**before, **change(before)}
+            condition: dict[str, Any] = unless if head else {"op_type": "create"}
+            try:
+                self._client.index(index=self.index, id=name, document=changed, refresh=True, **condition)
+            except ConflictError:
+                continue
+            return changed
+        raise StoreUnavailableError(f"{self.server.place}: too many write to one conversation at once. Try again.")
+
+    def _conversation(self, head: dict[str, Any]) -> Conversation:
+        turns = self._client.count(
+            index=self.index, query={"bool": {"filter": [*_terms(head), {"term": {"kind": "turn"}}]}}
+        )["count"]
+        return Conversation(head["conversation"], head["title"], head["created"], head["updated"], turns, head["birth"])
+
+    def _records(
+        self, tenant_id: str, conversation_id: str, kind: str, wanted: list[dict[str, Any]], last: int | None
+    ) -> list[dict[str, Any]]:
+        with self.server.reporting():
+            head, _ = self._head(tenant_id, conversation_id)
+            if head is None:
+                return []
+            return list(self._search([*_terms(head), {"term": {"kind": kind}}, *wanted], "number", last))
+
+    def _search(self, wanted: list[dict[str, Any]], by: str, last: int | None) -> Iterator[dict[str, Any]]:
+        """Give the records that match, from the highest down."""
+        after: list[Any] | None = None
+        left = last
+        while left is None or left > 0:
+            size = _PAGE if left is None else min(_PAGE, left)
+            answer = self._client.search(
+                index=self.index,
+                query={"bool": {"filter": wanted}},
+                size=size,
+                sort=[{by: "desc"}, {"level": {"order": "desc", "missing": -1}}, {"birth": "asc"}],
+                search_after=after,
+                track_total_hits=False,
+            )
+            hits = answer["hits"]["hits"]
+            yield from (hit["_source"] for hit in hits)
+            if len(hits) < size:
+                return
+            after, left = hits[-1]["sort"], None if left is None else left - len(hits)
+
+    def _remove(self, wanted: list[dict[str, Any]]) -> None:
+        self._client.delete_by_query(
+            index=self.index, query={"bool": {"filter": wanted}}, refresh=True, conflicts="proceed"
+        )
+
+
+def _name(tenant_id: str, conversation_id: str) -> str:
+    return hashlib.sha256(f"{tenant_id}\0{conversation_id}".encode()).hexdigest()
+
+
+def _whose(tenant_id: str, conversation_id: str, birth: str) -> dict[str, Any]:
+    return {"tenant": tenant_id, "conversation": conversation_id, "birth": birth}
+
+
+def _terms(record: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"term": {name: record[name]}} for name in ("tenant", "conversation", "birth")]

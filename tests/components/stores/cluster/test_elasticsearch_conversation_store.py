@@ -1,0 +1,72 @@
+import pytest
+from haystack import default_from_dict
+
+from shiguan.conversations import SummaryNode, Turn
+from shiguan.errors import StoreError, StoreUnavailableError
+from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
+
+
+@pytest.fixture
+def store(elasticsearch):
+    store = ElasticsearchConversationStore()
+    store.set_up()
+    yield store
+    store.close()
+
+
+def test_what_was_said_is_kept_and_not_indexed(store, elasticsearch):
+    (mapping,) = elasticsearch.mappings.values()
+    assert mapping["dynamic"] is False
+    assert set(mapping["properties"]) == {"tenant", "conversation", "birth", "kind", "number", "level", "created"}
+    assert [entry["health"] for entry in store.status()] == ["green"]
+
+
+def test_every_search_names_the_tenant_and_the_conversation(store, elasticsearch):
+    store.append("ours", "c", Turn("q", "a"))
+    birth = store.find("ours", "c").birth
+    store.add_node("ours", "c", SummaryNode(0, 1, 1, "q"), birth=birth)
+    store.nodes("ours", "c")
+    store.turns("ours", "c")
+    store.delete("ours", "c")
+    searches = [r for r in elasticsearch.requests if r.path.endswith(("_search", "_count", "_delete_by_query"))]
+    assert len(searches) == 5
+    for request in searches:
+        terms = [part["term"] for part in request.body["query"]["bool"]["filter"] if "term" in part]
+        assert {"tenant": "ours"} in terms
+        assert {"conversation": "c"} in terms
+
+
+def test_a_summary_that_comes_after_the_deletion_is_taken_away_again(store, elasticsearch):
+    store.append("ours", "c", Turn("q", "a"))
+    birth = store.find("ours", "c").birth
+    head = next(key for key, one in elasticsearch.indexes[store.index].items() if one["kind"] == "conversation")
+    turns = store.turns
+
+    def deleted_meanwhile(*arguments, **words):
+        found = turns(*arguments, **words)
+        del elasticsearch.indexes[store.index][head]
+        return found
+
+    store.turns = deleted_meanwhile
+    assert not store.add_node("ours", "c", SummaryNode(0, 1, 1, "q"), birth=birth)
+    assert [one["kind"] for one in elasticsearch.indexes[store.index].values()] == ["turn"]
+
+
+def test_a_server_that_is_away_is_named(store, elasticsearch):
+    elasticsearch.stop()
+    with pytest.raises(StoreUnavailableError, match="Elasticsearch at"):
+        store.append("ours", "c", Turn("q", "a"))
+    assert [entry["health"] for entry in store.status()] == ["unreachable"]
+
+
+def test_without_an_index_the_next_step_is_named(elasticsearch):
+    store = ElasticsearchConversationStore("not-made")
+    with pytest.raises(StoreError, match="stores init"):
+        store.conversations("ours")
+    store.close()
+
+
+def test_parameters_survive_yaml(monkeypatch):
+    data = ElasticsearchConversationStore("talks", retention_days=3, retention_turns=9, timeout=2).to_dict()
+    again = default_from_dict(ElasticsearchConversationStore, data)
+    assert (again.index, again.retention_days, again.retention_turns, again.timeout) == ("talks", 3, 9, 2)

@@ -1,0 +1,309 @@
+"""What every store of conversations keeps, and for whom: the embedded one, and the cluster's on a stand-in."""
+
+import json
+import random
+import threading
+
+import pytest
+from haystack.utils import Secret
+from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
+
+from shiguan import conversations
+from shiguan.conversations import (
+    ConversationStore,
+    SummaryNode,
+    Turn,
+    as_messages,
+    export_json,
+    export_markdown,
+)
+from shiguan.errors import RefusedError
+from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
+from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
+
+
+@pytest.fixture(params=["sqlite", "elasticsearch"])
+def make_store(request, tmp_path):
+    if request.param == "sqlite":
+        yield lambda **limits: SQLiteConversationStore(str(tmp_path), **limits)
+        return
+    with StandInElasticsearch() as server:
+
+        def make(**limits):
+            store = ElasticsearchConversationStore(address=Secret.from_token(server.url), api_key=None, **limits)
+            store.set_up()
+            made.append(store)
+            return store
+
+        made: list[ElasticsearchConversationStore] = []
+        yield make
+        for store in made:
+            store.close()
+
+
+@pytest.fixture
+def store(make_store):
+    store = make_store()
+    yield store
+    store.close()
+
+
+def say(store, *questions, tenant="ours", conversation="c"):
+    return [store.append(tenant, conversation, Turn(question, f"answer to {question}")) for question in questions]
+
+
+def questions(store, tenant="ours", conversation="c", **words):
+    return [turn.question for turn in store.turns(tenant, conversation, **words)]
+
+
+def leaf(number, text="a summary"):
+    return SummaryNode(0, number, number, text, number == 1, b"\0\0\x80?")
+
+
+def test_turns_come_back_in_order_the_last_ones_or_those_after(store):
+    assert say(store, *"abcde") == [1, 2, 3, 4, 5]
+    assert questions(store) == ["a", "b", "c", "d", "e"]
+    assert questions(store, last=2) == ["d", "e"]
+    assert questions(store, after=3) == ["d", "e"]
+    assert questions(store, after=1, last=2) == ["d", "e"]
+    assert questions(store, last=0) == []
+    assert [turn.number for turn in store.turns("ours", "c")] == [1, 2, 3, 4, 5]
+
+
+def test_more_turns_than_one_answer_holds_come_all(store):
+    say(store, *map(str, range(1, 1_206)))
+    assert questions(store) == [str(number) for number in range(1, 1_206)]
+    assert questions(store, last=1_101) == [str(number) for number in range(105, 1_206)]
+
+
+def test_a_turn_keeps_what_it_had(store):
+    given = Turn("安禄山是谁？", "A general [1].", "both", {"passages": {"1": "abc"}})
+    store.append("ours", "c", given)
+    (kept,) = store.turns("ours", "c")
+    assert (kept.question, kept.answer, kept.source, kept.meta) == (
+        given.question,
+        given.answer,
+        given.source,
+        given.meta,
+    )
+    assert kept.created > 1_700_000_000
+
+
+def test_conversations_are_listed_renamed_and_deleted(store, monkeypatch):
+    now = 1_000.0
+    monkeypatch.setattr(conversations.time, "time", lambda: now)
+    say(store, "Who was\n An Lushan?")
+    now += 1
+    say(store, "x" * 500, conversation="d")
+    first, second = store.conversations("ours")
+    assert (first.id, first.title, first.turns, first.created) == ("d", "x" * 200, 1, 1_001.0)
+    assert (second.id, second.title) == ("c", "Who was An Lushan?")
+    assert store.rename("ours", "c", " The\nrebellion ")
+    assert store.find("ours", "c").title == "The rebellion"
+    now += 1
+    say(store, "again")
+    assert [one.id for one in store.conversations("ours")] == ["c", "d"]
+    assert store.delete("ours", "c")
+    assert not store.delete("ours", "c")
+    assert not store.rename("ours", "c", "x")
+    assert store.find("ours", "c") is None
+    assert [one.id for one in store.conversations("ours")] == ["d"]
+    assert store.turns("ours", "c") == []
+    assert say(store, "anew") == [1]
+
+
+def test_summaries_are_added_once_and_come_in_order(store):
+    say(store, *"abcdefghijklmn")
+    birth = store.find("ours", "c").birth
+    given = [SummaryNode(1, 1, 4, "parent"), leaf(10), leaf(2), leaf(1)]
+    assert all(store.add_node("ours", "c", node, birth=birth) for node in given)
+    assert not store.add_node("ours", "c", leaf(2, "another"), birth=birth)
+    assert store.nodes("ours", "c") == [leaf(1), leaf(2), leaf(10), given[0]]
+
+
+def test_a_summary_of_what_is_gone_is_not_added(store):
+    say(store, "a")
+    birth = store.find("ours", "c").birth
+    assert not store.add_node("ours", "c", leaf(2), birth=birth)
+    assert not store.add_node("theirs", "c", leaf(1), birth=birth)
+    store.delete("ours", "c")
+    assert not store.add_node("ours", "c", leaf(1), birth=birth)
+    say(store, "b")
+    assert not store.add_node("ours", "c", leaf(1), birth=birth)
+    assert store.nodes("ours", "c") == []
+    store.delete("ours", "c")
+    say(store, "c")
+    assert store.nodes("ours", "c") == []
+
+
+def test_two_requests_at_once_are_both_kept_in_order(store):
+    numbers = []
+
+    def ask(name):
+        numbers.extend(say(store, *(f"{name}-{at}" for at in range(10))))
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == list(range(1, 31))
+    assert [turn.number for turn in store.turns("ours", "c")] == list(range(1, 31))
+    for name in range(3):
+        assert [q for q in questions(store) if q.startswith(f"{name}-")] == [f"{name}-{at}" for at in range(10)]
+
+
+def test_only_the_last_turns_are_kept_and_no_summary_of_the_others(make_store):
+    store = make_store(retention_turns=3)
+    say(store, "1", "2", "3")
+    birth = store.find("ours", "c").birth
+    for node in (*map(leaf, (1, 2, 3)), SummaryNode(1, 1, 3, "all three")):
+        assert store.add_node("ours", "c", node, birth=birth)
+    say(store, "4", conversation="other")
+    assert say(store, "4") == [4]
+    assert questions(store) == ["2", "3", "4"]
+    assert [(node.level, node.first_turn) for node in store.nodes("ours", "c")] == [(0, 2), (0, 3)]
+    assert store.find("ours", "c").turns == 3
+    assert questions(store, conversation="other") == ["4"]
+    # A summary that was being written when its turn went is not kept.
+    assert not store.add_node("ours", "c", leaf(1), birth=birth)
+
+
+def test_old_turns_of_all_tenants_go(make_store, monkeypatch):
+    now = 1_000_000.0
+    monkeypatch.setattr(conversations.time, "time", lambda: now)
+    store = make_store(retention_days=2)
+    say(store, "old")
+    say(store, "old", tenant="theirs")
+    now += 86_400
+    say(store, "newer")
+    now += 1.5 * 86_400
+    store.expire()
+    assert questions(store) == ["newer"]
+    assert store.conversations("theirs") == []
+    assert say(store, "today") == [3]
+
+
+@pytest.mark.parametrize("limits", [{"retention_days": 0}, {"retention_turns": 0}, {"retention_days": -1}])
+def test_limits_are_positive(make_store, limits):
+    with pytest.raises(ValueError, match="must be positive"):
+        make_store(**limits)
+
+
+IDS = ["", " ", "a/b", "a\\b", "..", ".", "../../etc/passwd", "x" * 129, "a b", "a\n", "\0", "-a", None, 7, ["c"]]
+
+
+@pytest.mark.parametrize("conversation", IDS)
+def test_what_can_be_no_id_is_refused_by_every_door(store, conversation):
+    for ask in (store.turns, store.find, store.nodes, store.delete):
+        with pytest.raises(RefusedError, match="no id of a conversation"):
+            ask("ours", conversation)
+    with pytest.raises(RefusedError, match="no id of a conversation"):
+        say(store, "a", conversation=conversation)
+
+
+@pytest.mark.parametrize("tenant", ["", " ", None, 7, "a\0b", "\ud800"])
+def test_without_a_tenant_every_door_is_shut(store, tenant):
+    for ask in (store.turns, store.find, store.nodes, store.delete):
+        with pytest.raises(RefusedError, match="without a tenant"):
+            ask(tenant, "c")
+    with pytest.raises(RefusedError, match="without a tenant"):
+        store.conversations(tenant)
+
+
+@pytest.mark.parametrize("conversation", ["c", "x" * 128, "8f14e45f-ceea-4e1b", "用户1", "a.b:c_d-e"])
+def test_usual_ids_are_taken(store, conversation):
+    assert say(store, "a", conversation=conversation) == [1]
+
+
+def test_whatever_is_said_comes_back_or_is_made_storable(store):
+    said = "'; DROP TABLE turns; -- \x00 \U0001f600 \u202e {whose} :tenant"
+    store.append("ours", "c", Turn(said, "\ud800 half", "both"))
+    (turn,) = store.turns("ours", "c")
+    assert (turn.question, turn.answer) == (said, "? half")
+    store.append("ours", "c", Turn("long", "x" * 1_000_000))
+    assert len(store.turns("ours", "c", last=1)[0].answer) == 100_000
+
+
+TENANTS = ["ours", "theirs", "Ours", "ours ", "our", "ours' OR '1'='1", "书", "*", "%", "ours\x1ftheirs"]
+NAMES = ["c", "C", "c1", "c_", "c.", "用户", "c:c"]
+
+
+@pytest.mark.slow
+def test_no_conversation_of_another_tenant_is_ever_seen(tmp_path):
+    """Twenty thousand random calls of every door; each word that comes back must be the caller's own."""
+    store = SQLiteConversationStore(str(tmp_path), retention_turns=5)
+    chance = random.Random(14)
+    leaked = found = 0
+    for at in range(20_000):
+        tenant, name = chance.choice(TENANTS), chance.choice(NAMES)
+        mark = f"{tenant}|{name}|"
+        match chance.randrange(8):
+            case 0 | 1:
+                store.append(tenant, name, Turn(f"{mark}{at}", mark))
+                seen = []
+            case 2:
+                seen = [turn.question for turn in store.turns(tenant, name, last=chance.choice([None, 1, 3]))]
+            case 3:
+                seen = [node.text for node in store.nodes(tenant, name)]
+            case 4:
+                listed = store.conversations(tenant)
+                found += len(listed)
+                leaked += sum(not one.title.startswith(" ".join(f"{tenant}|{one.id}|".split())) for one in listed)
+                seen = []
+            case 5:
+                one, other = store.find(tenant, name), store.find(chance.choice(TENANTS), chance.choice(NAMES))
+                birth = chance.choice([one, other]).birth if one and other else "x"
+                store.add_node(tenant, name, SummaryNode(0, at % 9, at % 9, mark), birth=birth)
+                seen = [one.title] if one and " ".join(mark.split()) not in one.title else []
+            case 6:
+                store.rename(tenant, name, f"{mark}{at}")
+                seen = []
+            case _:
+                if chance.random() < 0.2:
+                    store.delete(tenant, name)
+                seen = []
+        found += len(seen)
+        leaked += sum(not text.startswith(mark) for text in seen)
+    assert leaked == 0
+    assert found > 10_000
+    store.close()
+
+
+def test_a_door_that_does_not_say_whose_cannot_be_built():
+    with pytest.raises(TypeError, match="whose conversation"):
+
+        class Careless(SQLiteConversationStore):
+            def everything(self):
+                return []
+
+    with pytest.raises(TypeError, match="whose conversation"):
+
+        class Careless2(SQLiteConversationStore):
+            def search(self, tenant_id, text):
+                return []
+
+
+def test_both_stores_have_the_same_doors():
+    doors = {name for name in vars(ConversationStore) if not name.startswith("_")}
+    for cls in (SQLiteConversationStore, ElasticsearchConversationStore):
+        assert {name for name in vars(cls) if not name.startswith("_")} - doors <= {
+            "close", "file", "from_dict", "set_up", "status", "to_dict"
+        }  # fmt: skip
+
+
+def test_turns_become_the_history_that_modes_take():
+    assert as_messages([Turn("q", "a")]) == [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+
+
+def test_a_conversation_is_exported(store):
+    say(store, "Who was\nAn Lushan?")
+    store.append("ours", "c", Turn("And then?", "# He died.\n\nIn 757 [1]."))
+    conversation, turns = store.find("ours", "c"), store.turns("ours", "c")
+    data = json.loads(export_json(conversation, turns))
+    assert (data["id"], data["title"]) == ("c", "Who was An Lushan?")
+    assert [turn["number"] for turn in data["turns"]] == [1, 2]
+    assert "birth" not in data
+    text = export_markdown(conversation, turns)
+    assert text.startswith("# Who was An Lushan?\n\n## 1. Who was An Lushan?\n\n*20")
+    assert text.endswith("## 2. And then?\n\n" + text.split("\n\n")[-2] + "\n\n> # He died.\n>\n> In 757 [1].\n")

@@ -1,0 +1,199 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from haystack import default_from_dict
+
+from shiguan import conversations
+from shiguan.conversations import SummaryNode, Turn
+from shiguan.errors import StoreError, StoreFormatError, StoreFullError
+from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
+
+FILE = "conversations.sqlite"
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = SQLiteConversationStore(str(tmp_path))
+    yield store
+    store.close()
+
+
+def say(store, *questions, tenant="ours", conversation="c"):
+    return [store.append(tenant, conversation, Turn(question, f"answer to {question}")) for question in questions]
+
+
+def questions(store, tenant="ours", conversation="c", **words):
+    return [turn.question for turn in store.turns(tenant, conversation, **words)]
+
+
+def leaf(number, text="a summary"):
+    return SummaryNode(0, number, number, text, embedding=b"\0\0\x80?")
+
+
+def test_the_file_is_its_owners_and_stands_beside_the_library(store, tmp_path):
+    say(store, "a")
+    assert store.file == tmp_path / FILE
+    assert store.file.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_comes_back_after_reopening_is_what_was_kept(store, tmp_path):
+    store.append("ours", "c", Turn("安禄山是谁？", "A general [1].", "both", {"passages": {"1": "abc"}}))
+    store.close()
+    (turn,) = SQLiteConversationStore(str(tmp_path)).turns("ours", "c")
+    assert (turn.question, turn.answer, turn.source) == ("安禄山是谁？", "A general [1].", "both")
+    assert (turn.meta, turn.number) == ({"passages": {"1": "abc"}}, 1)
+
+
+def test_every_statement_names_the_tenant_and_the_conversation(store):
+    say(store, "a")
+    seen = []
+    store._database.set_trace_callback(seen.append)
+    say(store, "b")
+    birth = store.find("ours", "c").birth
+    store.add_node("ours", "c", leaf(1), birth=birth)
+    store.nodes("ours", "c")
+    store.turns("ours", "c", last=1)
+    store.rename("ours", "c", "t")
+    store.conversations("ours")
+    store.delete("ours", "c")
+    statements = [s for s in seen if s.split()[0] in ("INSERT", "UPDATE", "DELETE", "SELECT", "WITH")]
+    assert len(statements) == 12
+    for statement in statements:
+        assert "'ours'" in statement
+        assert "'c'" in statement or "ORDER BY updated" in statement
+
+
+def test_a_statement_that_names_nobody_is_refused(store):
+    with store._reading("ours", "c") as run, pytest.raises(StoreError, match="whose conversation"):
+        run("SELECT * FROM turns WHERE tenant = :tenant")
+
+
+def test_two_requests_at_once_are_both_kept_in_order(tmp_path):
+    stores = [SQLiteConversationStore(str(tmp_path)) for _ in range(4)]
+    numbers = []
+
+    def ask(store, name):
+        numbers.extend(say(store, *(f"{name}-{i}" for i in range(25))))
+
+    threads = [threading.Thread(target=ask, args=(store, name)) for name, store in enumerate(stores)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == list(range(1, 101))
+    kept = stores[0].turns("ours", "c")
+    assert [turn.number for turn in kept] == list(range(1, 101))
+    for name in range(4):
+        assert [t.question for t in kept if t.question.startswith(f"{name}-")] == [f"{name}-{i}" for i in range(25)]
+
+
+def test_ten_thousand_turns_stay_fast(store, monkeypatch):
+    """CPU time of the ten-thousandth turn, and of reading the last three, beside that of the first."""
+    with store._writing("ours", "c") as run:
+        run("INSERT INTO conversations VALUES (:tenant, :conversation, 'b', 't', 0, 0, 10000)")
+        for number in range(1, 10_001):
+            run(
+                "INSERT INTO turns VALUES (:tenant, :conversation, :number, 0, :content)",
+                number=number,
+                content=f'{{"question": "q{number}", "answer": "a", "number": {number}}}',
+            )
+    started = time.process_time()
+    for _ in range(20):
+        say(store, "one more")
+        assert len(store.turns("ours", "c", last=3)) == 3
+    assert (time.process_time() - started) / 20 < 0.01
+    assert store.find("ours", "c").turns == 10_020
+
+
+def test_a_full_disk_is_an_error_that_says_so_and_loses_nothing(store):
+    say(store, "a")
+    (pages,) = store._database.execute("PRAGMA page_count").fetchone()
+    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreFullError, match="no room"):
+        store.append("ours", "c", Turn("b", "x" * 50_000))
+    assert questions(store) == ["a"]
+    store._database.execute("PRAGMA max_page_count = 100000")
+    assert say(store, "c") == [2]
+
+
+def test_what_is_deleted_is_nowhere_in_the_files(store, tmp_path):
+    say(store, "my very secret question")
+    assert any(b"very secret" in path.read_bytes() for path in tmp_path.iterdir())
+    assert store.delete("ours", "c")
+    assert not any(b"very secret" in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_old_turns_of_all_tenants_go_when_the_store_is_opened(tmp_path, monkeypatch):
+    now = 1_000_000.0
+    monkeypatch.setattr(conversations.time, "time", lambda: now)
+    store = SQLiteConversationStore(str(tmp_path), retention_days=2)
+    say(store, "old")
+    say(store, "old", tenant="theirs")
+    now += 86_400
+    say(store, "newer")
+    store.close()
+    now += 1.5 * 86_400
+    store = SQLiteConversationStore(str(tmp_path), retention_days=2)
+    say(store, "today", conversation="d")
+    assert questions(store) == ["newer"]
+    assert store.conversations("theirs") == []
+
+
+def test_what_is_no_database_is_named(store, tmp_path):
+    (tmp_path / FILE).write_bytes(b"this is no database " * 100)
+    with pytest.raises(StoreFormatError, match="move it away"):
+        say(store, "a")
+
+
+def test_a_file_of_a_later_version_is_not_touched(store, tmp_path):
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("PRAGMA user_version = 9")
+    database.close()
+    with pytest.raises(StoreFormatError, match="format 9, expected 1"):
+        say(store, "a")
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="conversations"):
+        say(SQLiteConversationStore(str(tmp_path / "file")), "a")
+
+
+def test_parameters_survive_yaml(tmp_path):
+    data = SQLiteConversationStore(str(tmp_path), retention_days=30, retention_turns=500).to_dict()
+    again = default_from_dict(SQLiteConversationStore, data)
+    assert (again.path, again.retention_days, again.retention_turns) == (str(tmp_path), 30, 500)
+
+
+KILLED = """
+import sys
+from shiguan.conversations import Turn
+from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
+store = SQLiteConversationStore(sys.argv[1])
+while True:
+    print(store.append("ours", "c", Turn("q", "a" * 3000)), flush=True)
+"""
+
+
+@pytest.mark.parametrize("after", [1, 7, 30])
+def test_a_killed_process_loses_no_turn_that_was_kept(tmp_path, after):
+    environment = {**os.environ, "PYTHONPATH": str(Path(conversations.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        told = [int(process.stdout.readline()) for _ in range(after)]
+        process.send_signal(signal.SIGKILL)
+        told += [int(line) for line in process.stdout.read().split("\n")[:-1]]
+    store = SQLiteConversationStore(str(tmp_path))
+    numbers = [turn.number for turn in store.turns("ours", "c")]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(told) <= len(numbers) <= len(told) + 1
+    assert say(store, "again") == [len(numbers) + 1]
+    store.close()
