@@ -78,12 +78,14 @@ class Bench:
     :param data: The folder of public sets.
     :param keep: Where the ingested corpora are kept.
     :param half: 0, 1 or None for all questions.
+    :param by_words: Whether to search as where the embedder's weights are missing.
     """
 
-    def __init__(self, data: Path, keep: Path, half: int | None) -> None:
+    def __init__(self, data: Path, keep: Path, half: int | None, *, by_words: bool = False) -> None:
         self.data = data
         self.keep = keep
         self.half = half
+        self.by_words = by_words
 
     def library(self, corpus: str) -> Path:
         """Ingest a corpus, such as `en_squad2/corpus`, or the three books, unless that was done before."""
@@ -121,6 +123,8 @@ class Bench:
         """Load a mode over a corpus."""
         with closing(Runner("embedded", mode, data_dir=self.library(corpus))) as runner:
             runner.warm_up()
+            if self.by_words:
+                runner.pipeline.get_component("text_embedder").run = lambda **_: {"embedding": []}
             yield runner
 
 

@@ -14,8 +14,8 @@ that answers, stands in the quotations that would be shown. Fitted are the weigh
 All sets weigh the same, the books as much as twelve. The other half of the questions on books is what is reported: the
 probability against the share that was answered, in five bins of as many questions each, the mean gap between the two
 (expected calibration error) beside what a perfectly calibrated probability would get with as many questions, and the
-risk, the share not answered, when only the surest are answered. The text goes between two marks of the file named by
-`--write`.
+risk, the share not answered, when only the surest are answered. The same is fitted for searching by words alone. The
+text goes between two marks of the file named by `--write`.
 """
 
 import argparse
@@ -33,7 +33,7 @@ import numpy as np
 from bench.quality.answer_bench import Bench, Case, Observation, parallel_cases
 from bench.quality.retrieval_bars import BOOKS, DATA
 
-from shiguan.answer.answerability import FITTED, Calibration, Signals
+from shiguan.answer.answerability import FITTED, FITTED_BY_WORDS, Calibration, Signals
 from shiguan.evaluation.scoring import curve_table, risk_curve
 
 OWN, FOREIGN, UNANSWERABLE = "own", "foreign", "unanswerable"
@@ -120,6 +120,12 @@ def fit(rows: Sequence[Labelled]) -> Calibration:
     return Calibration(round(bias, 3), Signals(*(round(float(slope), 3) for slope in slopes)))
 
 
+def _fitted(rows: Sequence[Labelled], shipped: Calibration, name: str) -> Calibration:
+    model = fit([row for row in rows if not row.held_out])
+    print(f"{name}: {model}\nshipped: {shipped}" + ("" if model == shipped else "\nThey differ: ship what was fitted."))
+    return model
+
+
 def calibration_error(p: "np.ndarray", y: "np.ndarray") -> float:
     """Give the mean gap between probability and share, over bins of as many questions each."""
     bins = np.array_split(np.argsort(p, kind="stable"), BINS)
@@ -159,9 +165,10 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.data.is_dir():
         print(f"{options.data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
         return 2
+    by_words = list(observe(Bench(options.data, options.keep, None, by_words=True)))
     rows = list(observe(Bench(options.data, options.keep, None)))
-    model = fit([row for row in rows if not row.held_out])
-    print(f"fitted  {model}\nshipped {FITTED}" + ("" if model == FITTED else "\nThey differ: ship what was fitted."))
+    model = _fitted(rows, FITTED, "fitted")
+    _fitted(by_words, FITTED_BY_WORDS, "fitted by words")
     sets = Counter((row.set, row.kind) for row in rows)
     for (name, kind), count in sets.items():
         of_set = [row for row in rows if (row.set, row.kind) == (name, kind)]

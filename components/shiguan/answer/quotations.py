@@ -19,8 +19,8 @@ from shiguan.text.terms import terms
 
 Span = tuple[int, int]
 
-_MOST = 3
-"""How many quotations there are at most."""
+_MOST, _NEARLY = 3, 0.4
+"""How many quotations there are at most, and how well one must have matched against the best, as a share."""
 
 # A window has at least two sentences and stops at four; short ones (dialogue, verse, rows of a table) go on to `_SHORT`
 # characters of Latin text, and none is taken that would make more than `_LONGEST`.
@@ -85,17 +85,21 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     Quote what is closest to a question, in the order of the passages.
 
     A passage gives a second quotation where that matched better than the best place of the next passage. One that
-    introduces whom or what the question asks about comes first, quoted where it does so.
+    introduces whom or what the question asks about comes first, quoted where it does so. What matched much worse than
+    the best is left out.
     """
     weights = question_weights(question)
     introduces = _introduction(question)
     if introduces is not None:
         documents = sorted(documents, key=lambda one: not introduces.search(fold_han(one.content or "")))
     matches = [_matches(document, weights, introduces) for document in documents]
+    best = max((score for places in matches for score, _ in places), default=0.0)
     found: list[Quotation] = []
     for at, document in enumerate(documents):
         following = matches[at + 1][0][0] if at + 1 < len(matches) and matches[at + 1] else 0.0
         for rank, (score, span) in enumerate(matches[at]):
+            if score < _NEARLY * best:
+                break
             quotation = _quotation(document, span, weights)
             here = [one.window for one in found if one.document is document]
             if (rank == 0 or score > following) and not any(_meet(quotation.window, other) for other in here):

@@ -44,6 +44,15 @@ def test_what_is_unlikely_to_answer_is_refused_with_a_model_and_without(quote):
     assert (answer.meta["citations"], answer.meta["confidence"] < 0.15) == ([], True)
 
 
+@pytest.mark.parametrize("nearest", [[], [near(0.8, "another")]])
+def test_where_no_vector_tells_of_the_passages_their_words_decide(nearest):
+    gate = AnswerabilityGate(quote=True)
+    told = gate.run("", documents=[passage()], query=QUERY, nearest=nearest)
+    assert (told["answers"][0].meta["status"], told["confidence"]) == ("quoted", pytest.approx(0.5, abs=0.2))
+    told = gate.run("", documents=[passage()], query="What is the capital of France?", nearest=nearest)
+    assert told["answers"][0].meta["status"] == "not_found"
+
+
 @pytest.mark.parametrize("quote", [True, False])
 def test_where_nothing_was_found_there_is_no_probability(quote):
     told = run([], quote=quote)
@@ -76,6 +85,16 @@ def test_places_of_a_cut_passage_are_places_in_the_stored_one():
     (citation,) = run([document])["answers"][0].meta["citations"]
     assert stored[citation["start"] : citation["end"]] == citation["quote"]
     assert stored[slice(*citation["sentence"])] == "In 757 Guo Ziyi took Chang'an back."
+
+
+def test_what_matched_much_worse_than_the_best_is_left_out():
+    good, worse = passage(number=1), passage(number=2)
+    worse.meta["matches"][0]["score"] = 0.79
+    (answer,) = run([good, worse])["answers"]
+    assert [citation["number"] for citation in answer.meta["citations"]] == [1]
+    worse.meta["matches"][0]["score"] = 0.8
+    (answer,) = run([good, worse])["answers"]
+    assert [citation["number"] for citation in answer.meta["citations"]] == [1, 2]
 
 
 def test_a_pronoun_has_whom_it_means_and_a_bracket_its_beginning():
