@@ -99,7 +99,14 @@ def _question(row: dict[str, Any]) -> BookQuestion:
     group = group if row["answerable"] else UNANSWERABLE
     quotes = tuple(tuple(sides[side]) for side in sorted(sides))
     return BookQuestion(
-        row["id"], row["book"], row["language"], group, row["question"], history, quotes, tuple(row["answers"])
+        row["id"],
+        row["book"],
+        row["language"],
+        group,
+        row["question"],
+        history,
+        quotes,
+        tuple(row.get("answers") or ()),
     )
 
 

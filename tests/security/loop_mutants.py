@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from tests.security.mutant_parts import ADAPTER, BRANCH_JOINER, READER, STARTER, Change, add
+from tests.security.mutant_parts import ADAPTER, READER, STARTER, Change, add
 
 
 def loop_mutants(  # noqa: C901 - a list of cuts
     data: dict[str, Any], tenant_filter: str, readers: list[str]
 ) -> Iterator[Change]:
     names = {spec["type"]: name for name, spec in data["components"].items()}
-    starter, reader, joiner = names[STARTER], names[READER], names[BRANCH_JOINER]
+    starter, reader = names[STARTER], names[READER]
+    [joiner] = [
+        edge["sender"].partition(".")[0] for edge in data["connections"] if edge["receiver"] == f"{reader}.state"
+    ]
 
     def carry(d, remove=(), **new):
         for name in (starter, reader):

@@ -115,6 +115,8 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
 
     def swapped(d, spec, keep, sockets=("query",)):
         d["components"][reader] = spec
+        # What only the hybrid retriever gives would be a finding of another kind.
+        d["connections"] = [edge for edge in d["connections"] if edge["sender"] != f"{reader}.nearest"]
         if not keep:
             drop(d)
         fit(d, reader, sockets if not keep else (*sockets, "filters"))

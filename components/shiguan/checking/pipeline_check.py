@@ -56,8 +56,14 @@ class Report:
         }
 
 
-def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None, promise: bool = False) -> Report:
-    """Decide whether a file may be built, by its text, then by what Haystack makes of it; and what a mode promises."""
+def check_pipeline(
+    path: Path, name: str, *, allow_types: list[str] | None = None, promise: bool = False, build: bool = True
+) -> Report:
+    """
+    Decide whether a file may be built, by its text, then by what Haystack makes of it; and what a mode promises.
+
+    Without `build` its text alone is judged, for who builds nothing of it but stores.
+    """
     refuse_unsafe_environment()
     try:
         file = read_pipeline_file(path, name)
@@ -72,7 +78,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
     if types := ", ".join(definition.allowed_types):
         notes.append(f"Types below {types} are allowed beyond Shiguan's own list, by `--allow-type` or ${SETTING}.")
     found = _placed(file, definition, TEXT_CHECKS)
-    if not found:
+    if build and not found:
         # A file that is refused for its text shall not wait for Haystack.
         from shiguan.checking.building import BuiltPipeline, check_building, check_connections  # noqa: PLC0415
 

@@ -177,10 +177,10 @@ def _folders() -> list[Path]:
     return [Path(own), shipped]
 
 
-def read_definition(deployment: str, mode: str | Path) -> dict[str, Any]:
-    """Read a mode's YAML as data and check that it is sound and safe to build."""
+def read_definition(deployment: str, mode: str | Path, *, build: bool = True) -> dict[str, Any]:
+    """Read a mode's YAML as data and check that it is sound and safe to build; `build` as in `check_pipeline`."""
     name = str(mode) if isinstance(mode, Path) else f"{deployment}/{mode}.yml"
-    report = check_pipeline(pipeline_path(deployment, mode), name)
+    report = check_pipeline(pipeline_path(deployment, mode), name, build=build)
     if report.error is not None:
         raise report.error
     if report.allowed_types:
@@ -230,7 +230,8 @@ def load_stores(deployment: str, *, data_dir: str | Path | None = None) -> dict[
     """Build a deployment's document stores alone, without the components around them."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
-    definition = read_definition(deployment, "index")
+    # Converters and embedders are not imported to open what they filled.
+    definition = read_definition(deployment, "index", build=False)
     if data_dir is not None:
         _set_data_dir(definition, str(data_dir))
     stores = {}

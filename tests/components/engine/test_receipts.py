@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
+from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
 from shiguan.engine import loading
@@ -17,6 +18,7 @@ from shiguan.resources import resource_folder
 from shiguan.stores.embedded.shards import close_all_shards
 
 QUESTION = "Who set up the salt monopoly?"
+ANSWER = "The salt monopoly was set up by Diwu Qi in 758. [1]"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,12 @@ def kept(tmp_path_factory):
     """A folder with a library, its texts, and the receipt of an answer that cites `salt.txt`."""
     folder = tmp_path_factory.mktemp("kept")
     data, receipts = ingest_small_library(folder), []
-    with Runner(data_dir=data, keep_receipt=receipts.append) as runner:
+    with (
+        StandInLlm(default=ANSWER) as llm,
+        pytest.MonkeyPatch.context() as environment,
+        Runner(data_dir=data, keep_receipt=receipts.append) as runner,
+    ):
+        environment.setenv("OPENAI_BASE_URL", llm.url)
         answer = runner.ask(QUESTION, tenant_id=TENANT, top_k=3)
     (folder / "receipt.json").write_text(json.dumps(receipts[0].model_dump(mode="json")))
     (folder / "answer.json").write_text(json.dumps(answer))
@@ -222,7 +229,9 @@ def shiguan(capsys):
     return run
 
 
-def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path):
+def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path, stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = ANSWER
     file, place = tmp_path / "r.json", ("--tenant", TENANT, "--data-dir", library.data_dir)
     code, out, _ = shiguan("ask", QUESTION, "--receipt", file, "--json", *place)
     assert code == 0

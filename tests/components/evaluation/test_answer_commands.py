@@ -119,7 +119,7 @@ def test_why_takes_the_id_of_a_passage_and_works_in_a_mode_that_loops(library, c
     [
         ("Who made salt a monopoly of the state?", "copper was mined in Shu", "never_ingested"),
         ("安祿山反於何地？", "Zhang Xun held the town", "not_used"),
-        ("Who made salt a monopoly of the state?", "Du Fu wrote of a broken country", "nothing_lost"),
+        ("Who made salt a monopoly of the state?", "Du Fu wrote of a broken country", "not_used"),
         ("Which composer wrote the opera about the phantom of Paris?", "Du Fu wrote of a broken country", "refused"),
     ],
 )
