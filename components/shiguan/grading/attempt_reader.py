@@ -55,32 +55,6 @@ class AttemptReader:
         :param state: The state of this round.
         :returns: `state`, for the graders; `query` and `queries`, what to search for in this round, joined and one by
             one; `question`, the person's question; `search` and `attempt`, which search this is and for which answer,
-            both from 1; `documents`, the passages of earlier rounds; `feedback`, what to tell the generator (empty in
-            the first round); and every carried value.
-        :raises ValueError: If a name is taken or a type is unknown.
-        """
-        check_carried(carry)
-        self.carry = carry
-        component.set_output_types(
-            self,
-            state=dict[str, Any],
-            query=str,
-            queries=list[str],
-            question=str,
-            search=int,
-            attempt=int,
-            documents=list[Document],
-            feedback=str,
-            **socket_types(carry),
-        )
-
-    def run(self, state: dict[str, Any]) -> dict[str, Any]:
-        """
-        Unpack a state.
-
-        :param state: The state of this round.
-        :returns: `state`, for the graders; `query` and `queries`, what to search for in this round, joined and one by
-            one; `question`, the person's question; `search` and `attempt`, which search this is and for which answer,
             both from 1; `documents`, the passages of earlier rounds; `feedback`, what to tell the generator (empty in the first round); and every
             carried value.
         :raises ValueError: If a carried value is missing: the starter's `carry` differs.
