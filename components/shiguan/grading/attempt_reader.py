@@ -55,8 +55,8 @@ class AttemptReader:
         :param state: The state of this round.
         :returns: `state`, for the graders; `query` and `queries`, what to search for in this round, joined and one by
             one; `question`, the person's question; `search` and `attempt`, which search this is and for which answer,
-            both from 1; `documents`, the passages of earlier rounds; `feedback`, what to tell the generator (empty in the first round); and every
-            carried value.
+            both from 1; `documents`, the passages of earlier rounds; `feedback`, what to tell the generator (empty in
+            the first round); and every carried value.
         :raises ValueError: If a carried value is missing: the starter's `carry` differs.
         """
         carried = state["carried"]
