@@ -95,12 +95,7 @@ def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[
 
 
 def search_terms(
-    edge: EdgeShard,
-    query: str,
-    filters: dict[str, Any] | None,
-    *,
-    live_statistics: bool,
-    top_k: int,
+    edge: EdgeShard, query: str, filters: dict[str, Any] | None, *, live_statistics: bool, top_k: int
 ) -> list[Document]:
     """Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`."""
     vector = points.bm25_query_vector(query)
@@ -116,11 +111,7 @@ def search_terms(
 
 
 def search_vectors(
-    edge: EdgeShard,
-    vector: list[float],
-    filters: dict[str, Any] | None,
-    *,
-    top_k: int,
+    edge: EdgeShard, vector: list[float], filters: dict[str, Any] | None, *, top_k: int
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     # At the engine's default of 100 candidates, a graph loses more neighbours.
@@ -129,11 +120,7 @@ def search_vectors(
 
 
 def _search(
-    edge: EdgeShard,
-    query: Query,
-    condition: Filter | None,
-    params: SearchParams | None,
-    top_k: int,
+    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, top_k: int
 ) -> list[Document]:
     if top_k < 1:
         raise ValueError(f"`top_k` must be positive, got {top_k}")
@@ -150,11 +137,7 @@ def _search(
     rows = [(hit.score, hit.payload) for hit in hits]
     rows.sort(key=_rank)
     return [
-        SharedDocument(
-            id=payload[points.ID],
-            meta=points.decode_meta(payload.get(points.META) or {}),
-            score=score,
-        )
+        SharedDocument(id=payload[points.ID], meta=points.decode_meta(payload.get(points.META) or {}), score=score)
         for score, payload in rows[:top_k]
     ]
 

@@ -216,13 +216,7 @@ class StoreOperations(ABC):
                 self._shard.delete(edge, doomed[start : start + _DELETED])
         return len(doomed)
 
-    def bm25_retrieval(
-        self,
-        query: str,
-        filters: dict[str, Any] | None = None,
-        *,
-        top_k: int = 50,
-    ) -> list[Document]:
+    def bm25_retrieval(self, query: str, filters: dict[str, Any] | None = None, *, top_k: int = 50) -> list[Document]:
         """Find documents by the words of a question."""
         if not self._format().bm25:
             raise StoreError(
@@ -230,20 +224,10 @@ class StoreOperations(ABC):
                 "children, or set `bm25: true` and ingest again into another folder."
             )
         with self._shard.read() as edge:
-            return search_terms(
-                edge,
-                query,
-                filters,
-                live_statistics=self._shard.stale_statistics,
-                top_k=top_k,
-            )
+            return search_terms(edge, query, filters, live_statistics=self._shard.stale_statistics, top_k=top_k)
 
     def embedding_retrieval(
-        self,
-        query_embedding: list[float],
-        filters: dict[str, Any] | None = None,
-        *,
-        top_k: int = 50,
+        self, query_embedding: list[float], filters: dict[str, Any] | None = None, *, top_k: int = 50
     ) -> list[Document]:
         """Find documents by an embedding."""
         vector = PointWriter(self._format()).query_vector(query_embedding)
