@@ -15,7 +15,7 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
-from shiguan.text.near_duplicates import shingles, similarity
+from shiguan.text.terms import shingles, similarity
 
 logger = logging.getLogger(__name__)
 

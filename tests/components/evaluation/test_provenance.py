@@ -15,7 +15,7 @@ def describe(mode="simple"):
 def test_the_description_is_json_and_the_same_every_time():
     assert json.loads(json.dumps(describe())) == describe()
     assert describe()["models"]["embedding_retriever.document_store"] == "intfloat/multilingual-e5-small"
-    assert describe()["llm"] == {"model": "extractive"}
+    assert describe()["llm"] == {"model": "none"}
 
 
 def test_another_pipeline_file_is_another_configuration(tmp_path):
