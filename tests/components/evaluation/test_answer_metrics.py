@@ -52,7 +52,7 @@ def test_the_wrong_passage_is_cited():
 
 
 def test_a_false_refusal_is_wrong_in_all_that_could_be_right():
-    scored = score_answer(ASKED, answer("The sources do not say this.", status="not_found"))
+    scored = score_answer(ASKED, answer("The sources do not say this.", status="not_found", confidence=0.1))
     assert scored.metrics == {
         "correct": 0.0,
         "exact_match": 0.0,
@@ -62,7 +62,7 @@ def test_a_false_refusal_is_wrong_in_all_that_could_be_right():
         "gold_cited": 0.0,
         "false_refusal": 1.0,
     }
-    assert (scored.right, scored.confidence) == (None, 0.0)
+    assert (scored.right, scored.confidence) == (None, 0.1)
 
 
 def test_a_right_refusal_is_correct_and_has_nothing_else():
