@@ -207,7 +207,7 @@ def test_every_search_gets_the_filters():
 
 @pytest.mark.parametrize("queries", [[], [""], ["  "]])
 async def test_no_query_finds_nothing(queries):
-    nothing = {"documents": [], "searches": [], "warnings": [], "llm_calls": 0}
+    nothing = {"documents": [], "nearest": [], "searches": [], "warnings": [], "llm_calls": 0}
     assert retriever({"": {"a": 1.0}}).run(queries) == nothing
     assert await retriever({"": {"a": 1.0}}).run_async(queries) == nothing
 
