@@ -203,9 +203,8 @@ def several_queries(data_dir: Path) -> Values:
     expansions = {row["id"]: row["queries"] for _, row in read_json_lines(HERE / "golden" / "expansions.jsonl")}
     values: Values = defaultdict(lambda: defaultdict(list))
     one, several = weighted_sum((0.5, 0.5)), reciprocal_rank()
-    for golden in read_golden_set(HERE / "golden" / "sample_book.jsonl").questions:
-        question = golden.question
-        if question.id not in expansions or not golden.gold:
+    for question in read_golden_set(HERE / "golden" / "sample_book.jsonl").questions:
+        if question.id not in expansions or not question.gold:
             continue
         for row, queries in (
             ("one query", [question.text]),
@@ -215,7 +214,7 @@ def several_queries(data_dir: Path) -> Values:
             lists = [one(retrieval.lists(query)) for query in queries]
             parents = retrieval.parents(several(lists) if len(lists) > 1 else lists[0])
             for k in (1, 5):
-                values[row][f"{question.language} recall@{k}"].append(_golden_recall(golden, parents[:k]))
+                values[row][f"{question.language} recall@{k}"].append(_golden_recall(question, parents[:k]))
     retrieval.close()
     return values
 

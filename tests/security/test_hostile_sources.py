@@ -26,7 +26,7 @@ def reading(tmp_path_factory):
 
 
 def texts(reading, name):
-    answer = reading.documents_of(ByteStream(SOURCES[name], meta={"file_name": name}), lambda: None)
+    answer = reading.convert(ByteStream(SOURCES[name], meta={"file_name": name}), lambda: None)
     return "\n".join(content for _, content, _ in answer["documents"]), [entry["cause"] for entry in answer["skipped"]]
 
 

@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiguan.commands import AddCommand
-from shiguan.commands.eval_run import (
-    add_run_options,
-    add_set_options,
-    ingest_with_progress,
-    mode_or_file,
-    read_set,
-    tracker,
-)
+from shiguan.commands.eval_run import add_run_options, add_set_options, measured, mode_or_file, ranking, read_set
 from shiguan.commands.options import print_json, say
 from shiguan.errors import RefusedError
 
@@ -78,23 +71,10 @@ def _is_results(name: str) -> bool:
 
 
 def _results(name: str, label: str, questions: "QuestionSet | None", options: argparse.Namespace) -> "Results":
-    from shiguan.evaluation.measurement import Plan, measure
-    from shiguan.evaluation.report import run_report, write_report
     from shiguan.evaluation.results import read_results
 
     if questions is None or _is_results(name):
         return read_results(Path(name))
-    plan = Plan(
-        "retrieval",
-        questions,
-        [options.corpus],
-        deployment=options.deployment,
-        mode=mode_or_file(name),
-        output=options.output / label if options.output is not None else None,
-        data_dir=options.data_dir,
-        context=not options.no_context,
-        seed=options.seed,
-    )
-    results, output = measure(plan, track=tracker(f"Searching {label.upper()}"), ingest=ingest_with_progress)
-    write_report(run_report(results), output / "report")
-    return results
+    output = options.output / label if options.output is not None else None
+    doing = f"Searching {label.upper()}"
+    return measured(options, questions, doing, **ranking(options), mode=mode_or_file(name), output=output)[0]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from shiguan.evaluation.golden_maker import JudgeAgreement, MadeSet
     from shiguan.evaluation.judges import AnswerJudge
+    from shiguan.evaluation.questions import QuestionSet
     from shiguan.evaluation.results import Results
 
 Item = TypeVar("Item")
@@ -49,14 +50,14 @@ def add_mode_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_run_options(parser: argparse.ArgumentParser) -> None:
+def add_run_options(parser: argparse.ArgumentParser, *, library: bool = True) -> None:
     """Let a command say where a run is kept."""
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
     )
-    parser.add_argument(
-        "--data-dir", type=Path, metavar="DIR", help="where the corpus is ingested (default: beside the run's folder)"
-    )
+    if library:
+        help_ = "where the corpus is ingested (default: beside the run's folder)"
+        parser.add_argument("--data-dir", type=Path, metavar="DIR", help=help_)
     parser.add_argument("--seed", type=int, default=0, help="for the draws of the intervals (default: 0)")
 
 
@@ -85,33 +86,40 @@ def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> 
         return ingest_corpus(files, deployment=deployment, data_dir=data_dir, progress=progress.callback)
 
 
-def read_set(options: argparse.Namespace) -> "Any":
+def read_set(options: argparse.Namespace) -> "QuestionSet":
     """Read the set that the options name."""
     from shiguan.evaluation.questions import read_retrieval_set
 
-    return read_retrieval_set(
-        options.corpus,
-        options.queries,
-        options.qrels,
-        limit=options.limit,
-        skip_unjudged=options.skip_unjudged,
-        gold_field=options.gold_field,
-    )
+    named = {name: getattr(options, name) for name in ("limit", "skip_unjudged", "gold_field")}
+    return read_retrieval_set(options.corpus, options.queries, options.qrels, **named)
 
 
-def report_run(results: "Results", output: Path, *, as_json: bool) -> None:
-    """Write a run's reports, and print what it gave."""
+def measured(
+    options: argparse.Namespace, questions: "QuestionSet", doing: str, judge: "AnswerJudge | None" = None, **plan: Any
+) -> "tuple[Results, Path]":
+    """Measure what the options and the plan say, and write the run's reports."""
+    from shiguan.evaluation.measurement import Plan, measure
     from shiguan.evaluation.report import run_report, write_report
+
+    shared = {name: getattr(options, name) for name in ("deployment", "output", "data_dir", "seed")}
+    whole = Plan(questions=questions, **shared | plan)
+    results, output = measure(whole, track=tracker(doing), ingest=ingest_with_progress, judge=judge)
+    write_report(run_report(results), output / "report")
+    return results, output
+
+
+def print_run(results: "Results", output: Path, *, as_json: bool) -> int:
+    """Print what a run gave."""
+    from shiguan.evaluation.report import run_report
     from shiguan.evaluation.tables import print_report
 
-    report = run_report(results)
-    write_report(report, output / "report")
     if as_json:
         summary = {key: value for key, value in results.to_json().items() if key != "questions"}
         print_json({**summary, "output": str(output)})
     else:
-        print_report(report)
+        print_report(run_report(results))
         say(f"\nResults, report.md and report.html are in {output}")
+    return 0
 
 
 def register(add: AddCommand) -> None:
@@ -137,13 +145,10 @@ def register(add: AddCommand) -> None:
         help="ask a library of these files alone (default: the tenant's own library)",
     )
     add_mode_option(parser)
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
-    )
+    add_run_options(parser, library=False)
     parser.add_argument(
         "--prices", type=Path, metavar="FILE", help="YAML of `model: {input: 0.4, output: 1.6}`, per million tokens"
     )
-    parser.add_argument("--seed", type=int, default=0, help="for the draws of the intervals (default: 0)")
     parser.add_argument(
         "--judge",
         choices=("haystack", "ragas"),
@@ -162,46 +167,31 @@ def register(add: AddCommand) -> None:
 
 
 def _eval_retrieval(options: argparse.Namespace) -> int:
-    from shiguan.evaluation.measurement import Plan, measure
+    run = measured(options, read_set(options), "Searching", **ranking(options), mode=options.mode)
+    return print_run(*run, as_json=options.json)
 
-    questions = read_set(options)
-    plan = Plan(
-        "retrieval",
-        questions,
-        [options.corpus],
-        deployment=options.deployment,
-        mode=options.mode,
-        output=options.output,
-        data_dir=options.data_dir,
-        context=not options.no_context,
-        seed=options.seed,
-    )
-    results, output = measure(plan, track=tracker("Searching"), ingest=ingest_with_progress)
-    report_run(results, output, as_json=options.json)
-    return 0
+
+def ranking(options: argparse.Namespace) -> dict[str, Any]:
+    """Say what of a plan only the measuring of a ranking has."""
+    return {"kind": "retrieval", "files": [options.corpus], "context": not options.no_context}
 
 
 def _eval_answers(options: argparse.Namespace) -> int:
-    from shiguan.evaluation.measurement import Plan, measure
     from shiguan.evaluation.questions import read_golden_set
     from shiguan.evaluation.scoring import read_prices
 
-    judge = _judge(options.judge)
-    plan = Plan(
-        "answers",
+    run = measured(
+        options,
         read_golden_set(options.golden),
-        options.corpus,
-        deployment=options.deployment,
+        "Asking",
+        _judge(options.judge),
+        kind="answers",
+        files=options.corpus,
         mode=options.mode,
         tenant_id=tenant(options),
-        output=options.output,
-        data_dir=options.data_dir,
         prices=read_prices(options.prices) if options.prices else None,
-        seed=options.seed,
     )
-    results, output = measure(plan, track=tracker("Asking"), ingest=ingest_with_progress, judge=judge)
-    report_run(results, output, as_json=options.json)
-    return 0
+    return print_run(*run, as_json=options.json)
 
 
 def _judge(name: str | None) -> "AnswerJudge | None":

@@ -15,7 +15,7 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
-from shiguan.text.near_duplicates import shingles, similarity
+from shiguan.text.terms import shingles, similarity
 
 logger = logging.getLogger(__name__)
 
@@ -120,13 +120,7 @@ class ContextBuilder:
 
     @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
     async def run_async(self, documents: list[Document], query: str = "") -> dict[str, Any]:
-        """
-        Build the context without blocking the event loop while the language model writes.
-
-        :param documents: Parents, best first or with scores; those without text are left out.
-        :param query: The question; `summarize` reads it.
-        :returns: What `run` returns.
-        """
+        """Do as `run`, without blocking the event loop."""
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = await ask_llm_async(self.chat_generator, messages) if messages and self.chat_generator else None

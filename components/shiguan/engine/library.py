@@ -80,7 +80,7 @@ class Library:
             if {"warnings", "skipped"} & sockets.keys()
         } | {target.split(".")[0] for target in outputs.values()}
         for file in files:
-            answer = conversion.documents_of(file, waiting=lambda: progress and progress("words", 0, 0))
+            answer = conversion.convert(file, waiting=lambda: progress and progress("words", 0, 0))
             documents = [SharedDocument(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
             data: dict[str, dict[str, Any]] = {}
             for name, value in (("documents", documents), ("tenant_id", tenant_id), ("progress", progress)):

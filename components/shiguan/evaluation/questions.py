@@ -68,11 +68,6 @@ class Question:
         best = max(self.grades.values(), default=0)
         return {document for document, grade in self.grades.items() if grade == best}
 
-    @property
-    def question(self) -> "Question":
-        """The question itself: `bench/quality/quality.py` still reads golden sets as pairs."""
-        return self
-
     def document_of(self, record_id: str | None, pieces: "list[tuple[int, int]]") -> str | None:
         """Name the judged document that pieces of a record are right for: they overlap the answer where it is known."""
         if record_id is None or record_id not in self.grades:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from markupsafe import Markup
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
@@ -29,57 +28,43 @@ class Table:
     def to_terminal(self) -> TerminalTable:
         """Draw the table for a terminal."""
         table = TerminalTable(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
-        for name, numbers in self._headings():
+        for name, numbers in self.headings():
             table.add_column(Text(name), justify="right" if numbers else "left")
-        for row in self.rows:
-            cells = (_pair(cell) for cell in row)
+        for cells in self.pairs():
             table.add_row(*(Text.assemble((a, _STYLES.get(a, "")), (f" {b}" if b else "", "dim")) for a, b in cells))
         return table
 
     def to_markdown(self) -> str:
         """Write the table for a merge request, without a line break at the end."""
-        headings = self._headings()
+        headings = self.headings()
         head = "| " + " | ".join(one_line(name) for name, _ in headings) + " |"
         rule = "|" + "|".join("---:" if numbers else "---" for _, numbers in headings) + "|"
-        lines = [head, rule]
-        for row in self.rows:
-            cells = (_pair(cell) for cell in row)
-            lines.append("| " + " | ".join(one_line(a) + (f" ({one_line(b)})" if b else "") for a, b in cells) + " |")
-        return "\n".join(lines)
-
-    def to_html(self) -> Markup:
-        """Write the table for a page; each cell repeats its heading, for a phone shows a row as a list."""
-        headings = self._headings()
-        kinds = ["number" if numbers else "text" for _, numbers in headings]
-        head = Markup("").join(
-            Markup('<th class="{}">{}</th>').format(kind, name) for kind, (name, _) in zip(kinds, headings, strict=True)
+        rows = (
+            " | ".join(one_line(a) + (f" ({one_line(b)})" if b else "") for a, b in cells) for cells in self.pairs()
         )
-        rows = []
-        for row in self.rows:
-            cells = [
-                Markup('<td class="{}{}" data-label="{}"><span>{}{}</span></td>').format(
-                    kind, f" {a}" if a in _STYLES else "", name, a, Markup("<small>{}</small>").format(b) if b else ""
-                )
-                for kind, (name, _), (a, b) in zip(kinds, headings, map(_pair, row), strict=True)
-            ]
-            rows.append(Markup("<tr>{}</tr>\n").format(Markup("").join(cells)))
-        shown = Markup("<thead><tr>{}</tr></thead>").format(head) if any(name for name, _ in headings) else ""
-        return Markup('<div class="scroll"><table>{}<tbody>\n{}</tbody></table></div>').format(
-            shown, Markup("").join(rows)
-        )
+        return "\n".join([head, rule, *(f"| {row} |" for row in rows)])
 
-    def _headings(self) -> list[tuple[str, bool]]:
+    def headings(self) -> list[tuple[str, bool]]:
+        """Give each heading, and whether it is of numbers."""
         return [(column.removeprefix(">"), column.startswith(">")) for column in self.columns]
+
+    def pairs(self) -> list[list[tuple[str, str]]]:
+        """Give each row's cells as values and what stands beside them."""
+        return [[_pair(cell) for cell in row] for row in self.rows]
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: a text, a drawing that only a page has, a table; `whole` ones are for reports alone."""
+    """
+    A part of a report: a text, a drawing that only a page has, a table; `whole` ones are for reports alone.
+
+    A drawing names a macro of `drawings.jinja` and what it takes.
+    """
 
     heading: str
     text: str = ""
     table: Table | None = None
-    drawing: Markup | None = None
+    drawing: dict[str, list[Any]] | None = None
     whole: bool = False
 
 

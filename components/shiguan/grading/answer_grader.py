@@ -88,48 +88,24 @@ class AnswerGrader:
     async def run_async(
         self, replies: list[ChatMessage], documents: list[Document], query: str, *, language: str | None = None
     ) -> dict[str, Any]:
-        """
-        Grade an answer without blocking the event loop.
-
-        :param replies: What the generator said; the first one counts.
-        :param documents: The numbered passages that it read.
-        :param query: The question.
-        :param language: Its language; None to tell from the question.
-        :returns: What `run` returns.
-        """
+        """Do as `run`, without blocking the event loop."""
         answer, _ = await check_in_thread(lambda: check_answer(_first(replies), documents, query, language))
         return self._output(self.graded(answer, await self.ask_async(answer)))
 
     def ask(self, answer: CheckedAnswer) -> LlmReply | None:
-        """
-        Ask the model, where there is one and the local check is unsure.
-
-        :param answer: The checked answer.
-        :returns: Its reply; None where nobody was asked.
-        """
+        """Ask the model, where there is one and the local check is unsure."""
         if not self._asks(answer) or self.chat_generator is None:
             return None
         return ask_llm(self.chat_generator, grade_messages(answer), raise_on_failure=self.raise_on_failure)
 
     async def ask_async(self, answer: CheckedAnswer) -> LlmReply | None:
-        """
-        Ask the model without blocking the event loop.
-
-        :param answer: The checked answer.
-        :returns: What `ask` returns.
-        """
+        """Ask the model without blocking the event loop."""
         if not self._asks(answer) or self.chat_generator is None:
             return None
         return await ask_llm_async(self.chat_generator, grade_messages(answer), raise_on_failure=self.raise_on_failure)
 
     def graded(self, answer: CheckedAnswer, reply: LlmReply | None) -> tuple[Grade, CheckedAnswer, list[str], int]:
-        """
-        Grade an answer by what a model replied and by the local check.
-
-        :param answer: The checked answer.
-        :param reply: The model's reply; None where nobody was asked.
-        :returns: The grade, the answer with the verdicts that count, warnings, and how many calls were made.
-        """
+        """Grade an answer by what a model replied and by the local check."""
         grade, warnings = local_grade(answer), []
         if reply is None:
             if self.chat_generator is not None and answer.claims and not is_available(self.chat_generator):
@@ -142,12 +118,7 @@ class AnswerGrader:
         return *found, warnings, 1
 
     def record(self, grade: Grade) -> dict[str, Any]:
-        """
-        Write a grade as plain data.
-
-        :param grade: The grade.
-        :returns: What `run` gives as `grade`.
-        """
+        """Write a grade as plain data."""
         by_model, lowest = grade.judge == "llm", min(grade.marks.values())
         passed = not by_model or (grade.overall >= self.threshold and lowest >= self.threshold / 2)
         return {

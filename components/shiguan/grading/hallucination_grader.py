@@ -93,11 +93,7 @@ class HallucinationGrader:
         self.raise_on_failure = raise_on_failure
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
-
-        :returns: What `from_dict` takes.
-        """
+        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
         parts = {"document_embedder": self.document_embedder, "answer_grader": self.answer_grader}
         return default_to_dict(
             self,
@@ -110,12 +106,7 @@ class HallucinationGrader:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """
-        Make the component from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The component.
-        """
+        """Make the component from its parameters."""
         return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
@@ -180,17 +171,7 @@ class HallucinationGrader:
         passages: list[Document] | None = None,
         language: str | None = None,
     ) -> dict[str, Any]:
-        """
-        Grade an answer without blocking the event loop.
-
-        :param replies: What the generator said; the first one counts.
-        :param documents: The numbered passages that it read.
-        :param query: The person's question; the state's own if empty.
-        :param state: The state of this round, from `AttemptReader`; None outside a loop.
-        :param passages: The passages of this round as they were before the context; None for `documents`.
-        :param language: The question's language; None to tell from the question.
-        :returns: What `run` returns.
-        """
+        """Do as `run`, without blocking the event loop."""
         this = await check_in_thread(lambda: self._open(replies, documents, state_of(state, query), passages, language))
         reply = None if self.answer_grader is None else await self.answer_grader.ask_async(this.answer)
         return self._settled(this, reply)

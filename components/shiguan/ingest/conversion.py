@@ -47,7 +47,7 @@ class Conversion:
         self._definition = json.dumps(definition)
         _process().submit(_pipeline, self._definition)
 
-    def documents_of(self, source: "Path | ByteStream", waiting: Callable[[], None]) -> dict[str, Any]:
+    def convert(self, source: "Path | ByteStream", waiting: Callable[[], None]) -> dict[str, Any]:
         """Convert a file; `waiting` is called all the while, and ends the work by raising."""
         size = _size(source)
         limits = {

@@ -42,11 +42,7 @@ class E5DocumentEmbedder:
         return E5_IDENTITY
 
     def warm_up(self) -> None:
-        """
-        Load the model, or take the one that this process has; a second call does nothing.
-
-        :raises ModelMissingError: If its weights are not installed, or are not the expected ones.
-        """
+        """Load the model, or take the one that this process has; a second call does nothing."""
         engine()
 
     @component.output_types(documents=list[Document])

@@ -58,9 +58,7 @@ class EPUBToDocument:
 
     @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
     def run(
-        self,
-        sources: list[str | Path | ByteStream],
-        meta: dict[str, Any] | list[dict[str, Any]] | None = None,
+        self, sources: list[str | Path | ByteStream], meta: dict[str, Any] | list[dict[str, Any]] | None = None
     ) -> dict[str, Any]:
         """
         Convert books.

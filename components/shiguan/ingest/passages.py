@@ -67,9 +67,7 @@ def cut_passages(texts: Sequence[str], counter: TokenCounter, sizes: PassageSize
     """
     sentences = [sentence_spans(text) for text in texts]
     counts = iter(
-        counter.counts(
-            [text[start:end] for text, spans in zip(texts, sentences, strict=True) for start, end in spans],
-        )
+        counter.counts([text[start:end] for text, spans in zip(texts, sentences, strict=True) for start, end in spans])
     )
     return [
         _cut(text, _atoms(text, spans, counts, counter, sizes.child_max), counter, sizes)

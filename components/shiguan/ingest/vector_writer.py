@@ -77,11 +77,7 @@ class VectorWriter:
         self.document_store = document_store
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Write the parameters, with those of the embedder and of the store.
-
-        :returns: What Haystack's `from_dict` takes.
-        """
+        """Write the parameters, with those of the embedder and of the store."""
         embedder = component_to_dict(self.document_embedder, "document_embedder")
         return default_to_dict(self, document_embedder=embedder, document_store=self.document_store.to_dict())
 
@@ -118,12 +114,9 @@ class VectorWriter:
         self, filters: dict[str, Any] | None, *, replace_others: bool = False, progress: Progress | None = None
     ) -> dict[str, Any]:
         """
-        Make and write the vectors that stored children lack.
+        Make and write the vectors that stored children lack; without `filters`, those of all tenants.
 
-        :param filters: Which children, a Haystack filter; None for all of all tenants.
-        :param replace_others: Whether vectors of another embedder, of all tenants, are thrown away first.
-        :param progress: As for `run`.
-        :returns: As `run`.
+        `replace_others` throws vectors of another embedder away first, of all tenants.
         """
         store = self.document_store
         other = store.other_vectors(self._model)

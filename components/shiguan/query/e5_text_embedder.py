@@ -1,6 +1,5 @@
 """Embeds a question with the packaged embedder."""
 
-import asyncio
 from typing import Any
 
 from haystack import component, logging
@@ -49,14 +48,3 @@ class E5TextEmbedder:
             return {"embedding": engine().embed([text], "query")[0].tolist(), "warnings": []}
         except ModelMissingError as error:
             return {"embedding": [], "warnings": [f"Searched by words alone, not by meaning. {error}"]}
-
-    @component.output_types(embedding=list[float], warnings=list[str])
-    async def run_async(self, text: str) -> dict[str, Any]:
-        """
-        Embed a question without blocking the event loop.
-
-        :param text: The question.
-        :returns: As `run`.
-        :raises TypeError: If `text` is no text.
-        """
-        return await asyncio.to_thread(self.run, text)

@@ -69,13 +69,7 @@ class GoalRestater:
 
     @component.output_types(goal=str, warnings=list[str], llm_calls=int)
     async def run_async(self, query: str, history: list[Any] | None = None) -> dict[str, Any]:
-        """
-        State the goal without blocking the event loop.
-
-        :param query: The question.
-        :param history: The turns before it.
-        :returns: As `run`.
-        """
+        """Do as `run`, without blocking the event loop."""
         asked = self._asked(query, history)
         reply = await ask_llm_async(*asked.request, raise_on_failure=self.raise_on_failure) if asked.request else None
         return _read(reply, query, asked)

@@ -90,11 +90,7 @@ class HyDEEmbedder:
         self.raise_on_failure = raise_on_failure
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
-
-        :returns: What `from_dict` takes.
-        """
+        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
         nested = ("text_embedder", "document_embedder", "chat_generator")
         parts = {name: getattr(self, name) for name in nested}
         return default_to_dict(
@@ -109,12 +105,7 @@ class HyDEEmbedder:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """
-        Make the component from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The component.
-        """
+        """Make the component from its parameters."""
         return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
@@ -148,13 +139,7 @@ class HyDEEmbedder:
 
     @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str], llm_calls=int)
     async def run_async(self, text: str, use_hyde: bool | None = None) -> dict[str, Any]:
-        """
-        Embed a question without blocking the event loop.
-
-        :param text: The question.
-        :param use_hyde: Whether to imagine passages for it; None for the component's own `use_hyde`.
-        :returns: As `run`.
-        """
+        """Do as `run`, without blocking the event loop."""
         self.warm_up()
         generator, warnings = self._generator(text, use_hyde)
         embedding = _run(self.text_embedder, text=text)

@@ -112,15 +112,7 @@ class QueryAnalyzer:
         task: str | None = None,
         language: str | None = None,
     ) -> dict[str, Any]:
-        """
-        Analyse a question without blocking the event loop.
-
-        :param query: The question.
-        :param history: The turns before it.
-        :param task: What the person asks for, if they said so.
-        :param language: The language in which to answer, if they said so.
-        :returns: As `run`.
-        """
+        """Do as `run`, without blocking the event loop."""
         analysis, turns, warnings = self._by_rules(query, history)
         if self.chat_generator is None or not query.strip():
             return self._result(_as_said(analysis, task, language), query, turns, warnings, 0)

@@ -141,16 +141,7 @@ class QueryRewriter:
         history: list[Any] | None = None,
         method: str | None = None,
     ) -> dict[str, Any]:
-        """
-        Reword a question without blocking the event loop.
-
-        :param query: The question.
-        :param analysis: What `QueryAnalyzer` found; None to find it here.
-        :param history: The turns before it.
-        :param method: For this call, over the component's own.
-        :returns: As `run`.
-        :raises ValueError: If the method is unknown.
-        """
+        """Do as `run`, without blocking the event loop."""
         plan = self._plan(query, analysis, history, method)
         if not plan.needs_llm:
             return _done(plan, [])

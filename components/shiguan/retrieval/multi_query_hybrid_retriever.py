@@ -87,21 +87,12 @@ class MultiQueryHybridRetriever:
         self.query_joiner = query_joiner
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
-
-        :returns: What `from_dict` takes.
-        """
+        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
         return default_to_dict(self, **{name: component_to_dict(getattr(self, name), name) for name in _PARTS})
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """
-        Make the component from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The component.
-        """
+        """Make the component from its parameters."""
         return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
@@ -154,16 +145,7 @@ class MultiQueryHybridRetriever:
     async def run_async(
         self, queries: list[str], filters: dict[str, Any] | None = None, use_hyde: bool = False, attempt: int = 1
     ) -> dict[str, Any]:
-        """
-        Search for every query with both retrievers and join the lists, all searches side by side.
-
-        :param queries: The question first, then its other wordings.
-        :param filters: What may be found, from `TenantFilter`.
-        :param use_hyde: Whether hypothetical passages may be written for the question; for its other wordings never.
-        :param attempt: Which round of a loop this is, from 1. Later rounds search for what an answer lacked,
-            which need no hypothetical passage.
-        :returns: As `run`.
-        """
+        """Do as `run`, without blocking the event loop."""
         self.warm_up()
         hyde = use_hyde and attempt == 1
         asked = enumerate(_asked(queries))

@@ -3,7 +3,7 @@
 import re
 import threading
 import zlib
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from operator import add
 from pathlib import Path
@@ -49,6 +49,10 @@ _ENDINGS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 _LONGEST_WORD = 64
 # Distinct words kept with their terms: about 30 MB at most, more than the vocabulary of a large library.
 _CACHED_WORDS = 200_000
+
+_SHINGLE = 3
+_REMEMBERED = 256
+"""Texts whose shingles are kept, about 40 KB for a long passage: the same passages are read for many questions."""
 
 _word_terms: dict[str, tuple[str, ...]] = {}
 _indices: dict[str, int] = {}
@@ -198,3 +202,22 @@ def _everyday(character: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+@lru_cache(_REMEMBERED)
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """
+    Cut a text into overlapping runs of three search terms.
+
+    Search terms fold case, width and traditional characters, so the same passage in two scripts is one passage.
+    """
+    words = terms(text)
+    if not words:
+        return frozenset([(text.strip(),)])
+    return frozenset(tuple(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1)))
+
+
+def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
+    """Compare two sets of shingles (Jaccard)."""
+    together = len(first | second)
+    return len(first & second) / together if together else 1.0

@@ -15,10 +15,11 @@ ASKED = Question("q", "When was salt made a monopoly?", answers=["758"], gold=(G
 UNANSWERABLE = Question("u", "How tall was Diwu Qi?", answerable=False)
 
 
-def answer(text, cited=(), status="answered", verdict="supported"):
+def answer(text, cited=(), status="answered", verdict="supported", confidence=0.8):
     meta = {
         "status": status,
-        "citations": [{"number": number} for number in cited],
+        "confidence": confidence,
+        "citations": [{"number": number, "verdict": verdict} for number in cited],
         "claims": [] if status == "not_found" else [{"verdict": verdict}],
     }
     whole = GeneratedAnswer(data=text, query="", documents=[SALT, SIEGE], meta=meta)
@@ -40,6 +41,7 @@ def test_a_right_answer_with_its_passage_has_everything():
         "false_refusal": 0.0,
     }
     assert scored.right is True
+    assert scored.confidence == 0.8
 
 
 def test_the_wrong_passage_is_cited():
@@ -60,7 +62,7 @@ def test_quotations_are_scored_by_what_they_quote_and_not_as_citations():
 
 
 def test_a_false_refusal_is_wrong_in_all_that_could_be_right():
-    scored = score_answer(ASKED, answer("The sources do not say this.", status="not_found"))
+    scored = score_answer(ASKED, answer("The sources do not say this.", status="not_found", confidence=0.1))
     assert scored.metrics == {
         "correct": 0.0,
         "exact_match": 0.0,
@@ -70,7 +72,7 @@ def test_a_false_refusal_is_wrong_in_all_that_could_be_right():
         "gold_cited": 0.0,
         "false_refusal": 1.0,
     }
-    assert (scored.right, scored.confidence) == (None, 0.0)
+    assert (scored.right, scored.confidence) == (None, 0.1)
 
 
 def test_a_right_refusal_is_correct_and_has_nothing_else():

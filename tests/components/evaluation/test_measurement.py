@@ -88,5 +88,5 @@ def test_a_file_whose_top_k_is_another_stages_is_asked_again(library, tmp_path):
 def test_a_report_of_answers_leads_with_what_is_right(library, tmp_path):
     results, _ = measure(plan(library, "answers", tmp_path))
     labels = [figure["label"] for figure in run_report(results).figures]
-    assert labels[:2] == ["Correct", "Correct refusals"]  # quotations claim nothing whose citations could be right
+    assert labels[:3] == ["Correct", "Correct refusals", "False refusals"]
     assert "Exact match" not in labels

@@ -23,7 +23,7 @@ def reading(tmp_path_factory):
 
 
 def read(reading, data, name, waiting=lambda: None):
-    return reading.documents_of(ByteStream(data, meta={"file_name": name}), waiting)
+    return reading.convert(ByteStream(data, meta={"file_name": name}), waiting)
 
 
 def assert_reads_on(reading):
@@ -35,7 +35,7 @@ def assert_reads_on(reading):
 def test_a_file_comes_back_with_its_text_meta_warnings_and_id(reading, tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("安禄山反于范阳。他的军队向南进军，攻下洛阳。".encode("gb18030") * 20)
-    answer = reading.documents_of(path, lambda: None)
+    answer = reading.convert(path, lambda: None)
     [(name, content, meta)] = answer["documents"]
     assert len(name) == 64
     assert content.startswith("安禄山反于范阳。")
@@ -46,11 +46,11 @@ def test_a_file_comes_back_with_its_text_meta_warnings_and_id(reading, tmp_path)
 def test_a_relative_path_is_looked_up_from_where_the_caller_is_now(reading, tmp_path, monkeypatch):
     (tmp_path / "b.txt").write_text(HONEST)
     monkeypatch.chdir(tmp_path)
-    assert reading.documents_of(Path("b.txt"), lambda: None)["documents"][0][1] == HONEST
+    assert reading.convert(Path("b.txt"), lambda: None)["documents"][0][1] == HONEST
 
 
 def test_a_missing_file_is_skipped_with_its_reason(reading):
-    [entry] = reading.documents_of(Path("missing.txt"), lambda: None)["skipped"]
+    [entry] = reading.convert(Path("missing.txt"), lambda: None)["skipped"]
     assert entry == {"source": "missing.txt", "cause": "there is no such file", "next_step": "Check the path"}
 
 
@@ -137,7 +137,7 @@ def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
         f"reading = Conversion(load_index('embedded', 'index', data_dir={str(tmp_path)!r})[0])\n"
         "print(_process().submit(os.getpid).result(), flush=True)\n"
         "page = b'<html><body>' + b'<b><p>' * 2_000_000\n"
-        "reading.documents_of(ByteStream(page, meta={'file_name': 'a.html'}), lambda: print('reading', flush=True))\n"
+        "reading.convert(ByteStream(page, meta={'file_name': 'a.html'}), lambda: print('reading', flush=True))\n"
     )
     with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "begun\n"

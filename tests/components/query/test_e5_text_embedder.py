@@ -14,11 +14,6 @@ def test_run_gives_the_vector_of_a_question():
     }
 
 
-async def test_run_async_gives_what_run_gives():
-    embedder = E5TextEmbedder()
-    assert await embedder.run_async(text="Who?") == embedder.run(text="Who?")
-
-
 @pytest.mark.parametrize("text", [None, 1, ["a"]])
 def test_what_is_no_text_is_refused(text):
     with pytest.raises(TypeError, match="must be a string"):

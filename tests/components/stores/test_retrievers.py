@@ -1,4 +1,3 @@
-import inspect
 import math
 
 import pytest
@@ -216,10 +215,8 @@ def test_a_question_whose_embedding_does_not_fit_is_refused(filled, embedding):
         QdrantEdgeEmbeddingRetriever(filled).run(embedding, ALL)
 
 
-async def test_a_question_that_no_model_embedded_finds_nothing(filled):
-    retriever = QdrantEdgeEmbeddingRetriever(filled)
-    assert retriever.run(query_embedding=[])["documents"] == []
-    assert (await retriever.run_async(query_embedding=[]))["documents"] == []
+def test_a_question_that_no_model_embedded_finds_nothing(filled):
+    assert QdrantEdgeEmbeddingRetriever(filled).run(query_embedding=[])["documents"] == []
 
 
 def test_an_empty_store_finds_nothing(store):
@@ -278,17 +275,12 @@ def test_both_live_in_pipelines_and_come_back_from_yaml(filled):
     assert result["vectors"]["documents"][0].content is None
 
 
-@pytest.mark.parametrize("retriever", [QdrantEdgeBM25Retriever, QdrantEdgeEmbeddingRetriever])
-def test_the_asynchronous_twin_has_the_same_sockets(retriever):
-    sync, twin = inspect.signature(retriever.run), inspect.signature(retriever.run_async)
-    assert sync.parameters == twin.parameters
-
-
-async def test_the_asynchronous_twins_find_the_same(filled):
+async def test_an_asynchronous_pipeline_finds_the_same(filled):
     words, vectors = QdrantEdgeBM25Retriever(filled), QdrantEdgeEmbeddingRetriever(filled)
-    assert await words.run_async("army 书", ALL, top_k=2) == words.run("army 书", ALL, top_k=2)
-    assert await vectors.run_async([0.0, 1.0], tenant("one")) == vectors.run([0.0, 1.0], tenant("one"))
     pipeline = AsyncPipeline()
     pipeline.add_component("words", words)
-    result = await pipeline.run_async({"words": {"query": "army", "filters": ALL}})
+    pipeline.add_component("vectors", vectors)
+    question = {"query_embedding": [0.0, 1.0], "filters": tenant("one")}
+    result = await pipeline.run_async({"words": {"query": "army", "filters": ALL}, "vectors": question})
     assert ids(result["words"]) == ["a", "b"]
+    assert result["vectors"] == vectors.run(**question)

@@ -292,6 +292,38 @@ def test_damaged_data_are_named(tmp_path):
         make(tmp_path).count_documents()
 
 
+@pytest.mark.parametrize(
+    ("pattern", "damage"),
+    [
+        ("*id_tracker.mappings", lambda data: b"\xff" * len(data)),  # the engine would end the process
+        ("*id_tracker.mappings", lambda data: data[: len(data) // 2]),  # the engine would find half of the documents
+        ("*id_tracker.versions", lambda data: data[: len(data) // 2]),
+        ("*id_tracker.versions", lambda data: bytes(len(data))),
+        ("vector_storage-bm25/deleted/status.dat", lambda data: data[: len(data) // 2]),  # the engine panics
+    ],
+)
+def test_damaged_data_end_in_an_error_and_not_the_process(tmp_path, pattern, damage):
+    make(tmp_path).write_documents(documents(8))
+    close_all_shards()
+    [path] = (tmp_path / "children").glob(f"shard-1/segments/*/{pattern}")
+    content = path.read_bytes()
+    path.write_bytes(damage(content))
+    with pytest.raises(StoreError, match="damaged"):
+        make(tmp_path).count_documents()
+    path.write_bytes(content)
+    assert make(tmp_path).count_documents() == 8
+
+
+def test_a_library_that_was_not_closed_is_opened_as_it_is(tmp_path):
+    store = make(tmp_path)
+    store.write_documents(documents(1))
+    close_all_shards()
+    make(tmp_path).write_documents(documents(4), policy=DuplicatePolicy.OVERWRITE)
+    # As after a kill: what was written since the last close stands in the folder.
+    shutil.copytree(tmp_path / "children", tmp_path / "killed" / "children")
+    assert make(tmp_path / "killed").count_documents() == 4
+
+
 def test_a_creation_killed_at_any_step_is_repaired(tmp_path):
     make(tmp_path / "whole").write_documents(documents(1))
     close_all_shards()
@@ -570,4 +602,12 @@ def test_nobody_else_gets_into_the_data_folder(tmp_path):
     store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
     assert store.count_documents() == 0
     assert folder.stat().st_mode & 0o777 == 0o700
-    store.close()
+    mask = os.umask(0o022)
+    try:
+        store.write_documents(documents(1))
+        store.close()
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(mask)
+    rights = {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()}
+    assert rights == {0o600}

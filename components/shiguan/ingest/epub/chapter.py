@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
-from shiguan.ingest.epub.notes import Note, NoteIndex
+from shiguan.ingest.epub.notes import NoteIndex
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.roles import NOTE_LISTS, Roles, alternative_text, is_data_table, is_line_group, is_page_mark
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
@@ -20,6 +20,7 @@ _LISTS = frozenset("ul ol dl menu dir list".split())
 # A heading inside these belongs to the quotation or the table, not to the book.
 _NO_HEADINGS = frozenset("blockquote figure table".split())
 _HEADING = re.compile(r"h[1-6]$")
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 @dataclass(eq=False)
@@ -66,7 +67,8 @@ class FrameRules:
         if frame.uncounted or name in UNCOUNTED_ELEMENTS:
             frame.uncounted, frame.is_block = True, False
             return frame
-        frame.language = primary_language(_language_attribute(element)) or frame.language
+        stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
+        frame.language = primary_language(stated) or frame.language
         self._judge(element, name, frame)
         return frame
 
@@ -87,7 +89,10 @@ class FrameRules:
         if name in ("figcaption", "caption") or "caption" in tokens(element, "class"):
             frame.kind, frame.table, frame.lines = "caption", False, None
         elif name == "table":
-            self._enter_table(element, frame)
+            frame.table = is_data_table(element)
+            if frame.table:
+                frame.kind = "table" if frame.kind != "footnote" else "footnote"
+                frame.lines = frame
         elif name == "pre":
             frame.preformatted = True
         elif _HEADING.match(name):
@@ -96,12 +101,6 @@ class FrameRules:
             frame.lines = frame
         if name == "figure":
             frame.captioned = any(True for _ in element.iter("figcaption"))
-
-    def _enter_table(self, element: Element, frame: Frame) -> None:
-        frame.table = is_data_table(element)
-        if frame.table:
-            frame.kind = "table" if frame.kind != "footnote" else "footnote"
-            frame.lines = frame
 
     def _judge(self, element: Element, name: str, frame: Frame) -> None:
         note = self._notes.notes.get(element)
@@ -123,11 +122,6 @@ class FrameRules:
             frame.left_out = False
         elif self._roles.leaves_out(element, self._href):
             frame.left_out = True
-
-
-def _language_attribute(element: Element) -> str:
-    xml_lang = element.get("{http://www.w3.org/XML/1998/namespace}lang")
-    return xml_lang or element.get("xml:lang") or element.get("lang") or ""
 
 
 # Lists, verse and tables are kept together up to this many characters.
@@ -199,7 +193,7 @@ class ChapterReader:
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self._notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
-            self._put_note(note, parent)
+            self._open_block(parent, self._next_position()).add_note(note, self._notes.text_of(note))
         if not frame.is_block:
             return
         if frame.heading and not parent.heading:
@@ -267,10 +261,6 @@ class ChapterReader:
     def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
         anchor = {"href": self._href, "spine": self._spine, "path": path, "offset": offset}
         return BlockBuilder(frame.kind, anchor, frame.language, preformatted=frame.preformatted)
-
-    def _put_note(self, note: Note, frame: Frame) -> None:
-        text = self._notes.text_of(note)
-        self._open_block(frame, self._next_position()).add_note(note, text)
 
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0

@@ -32,6 +32,7 @@ _PAGE_MARK = re.compile(
 )
 _PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
 _NUMBER = re.compile(r"[\s\[({]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8})[\s\])}]*", re.IGNORECASE)
+_LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
 _SHORT_LINE = 60
 _MIN_LINES = 3
@@ -123,18 +124,7 @@ def is_data_table(table: Element) -> bool:
     widest = 0
     for node in table.iter():
         name = str(node.tag)
-        if node is not table and name in (
-            "table",
-            "blockquote",
-            "section",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "figure",
-        ):
+        if node is not table and name in _LAID_OUT:
             return False
         if name == "tr":
             widest = max(widest, len(node))

@@ -1,6 +1,5 @@
 """Finds children by their words in Elasticsearch."""
 
-import asyncio
 from typing import Any
 
 from haystack import Document, component
@@ -52,17 +51,3 @@ class ElasticsearchBM25Retriever:
         checked = servable(require_filters(filters, type(self).__name__), self.document_store.schema.keyword_fields)
         with self.document_store.server.reporting():
             return dict(self._retriever.run(query=query, filters=checked, top_k=top_k))
-
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, Any]:
-        """
-        Find children, from within an event loop.
-
-        :param query: The question.
-        :param filters: What may be found, from `TenantFilter`.
-        :param top_k: How many children to return at most, for this call.
-        :returns: As `run`.
-        """
-        return await asyncio.to_thread(self.run, query, filters, top_k)

@@ -133,14 +133,7 @@ def _analysis() -> dict[str, Any]:
             "shiguan_characters": _analyzer(char_filters, [*common, "shiguan_only_unspaced"]),
             "shiguan_words": _analyzer(
                 char_filters,
-                [
-                    *common,
-                    "shiguan_no_unspaced",
-                    "shiguan_possessive",
-                    "asciifolding",
-                    "shiguan_stop",
-                    "shiguan_stem",
-                ],
+                [*common, "shiguan_no_unspaced", "shiguan_possessive", "asciifolding", "shiguan_stop", "shiguan_stem"],
             ),
         },
     }

@@ -1,13 +1,11 @@
 """Haystack's Elasticsearch document store, for passages."""
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from elasticsearch import AsyncElasticsearch, Elasticsearch, helpers
-from haystack import default_from_dict, default_to_dict
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
@@ -15,6 +13,7 @@ from haystack_integrations.document_stores.elasticsearch import ElasticsearchDoc
 from haystack_integrations.document_stores.elasticsearch.filters import _normalize_filters
 
 from shiguan.errors import StoreError
+from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema, inspect_index, make_index
 from shiguan.stores.cluster.servable_filters import servable
 from shiguan.stores.cluster.server import Server
@@ -23,7 +22,6 @@ from shiguan.tenants import TenantGuarded
 _PAGE = 1_000  # passages in one answer
 _ID_PAGE = 10_000  # ids in one answer, the most that an index gives by default
 _BULK_SECONDS = 60.0
-_NAMED = 5
 # Haystack writes meta beside these fields of a document, so that a meta key of the same name would replace one.
 _DOCUMENT_KEYS = frozenset(
     ("id", "content", "meta", "score", "blob", "embedding", "sparse_embedding", "dataframe", "content_type")
@@ -125,16 +123,6 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         with self.server.reporting():
             return int(super().delete_by_filter(checked, refresh=True))
 
-    async def write_documents_async(  # type: ignore[override]  # as above
-        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
-    ) -> int:
-        """See `write_documents`."""
-        return await asyncio.to_thread(self.write_documents, documents, policy)
-
-    async def filter_documents_async(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """See `filter_documents`."""
-        return await asyncio.to_thread(self.filter_documents, filters)
-
     def _hits(
         self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
@@ -161,7 +149,7 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
             after = hits[-1]["sort"]
 
     def _bulk(self, actions: Iterator[dict[str, Any]], verb: str, count: int) -> int:
-        refused: list[dict[str, Any]] = []
+        refused: list[tuple[str, str]] = []
         with self.server.reporting():
             client = self.client.options(request_timeout=max(self.timeout, _BULK_SECONDS))
             for done, item in helpers.streaming_bulk(
@@ -169,18 +157,10 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
             ):
                 entry = next(iter(item.values()))
                 if not done and not (verb == "delete" and entry.get("status") == 404):
-                    refused.append(entry)
+                    refused.append((entry["_id"], f"status {entry['status']}: {_cause(entry)}"))
             client.indices.refresh(index=self.index)
         if refused:
-            named = "; ".join(
-                f"`{entry['_id']}` (status {entry['status']}: {_cause(entry)})" for entry in refused[:_NAMED]
-            )
-            more = f" and {len(refused) - _NAMED:,} more" if len(refused) > _NAMED else ""
-            raise StoreError(
-                f"{self.server.place} refused to {verb} {len(refused):,} of {count:,} passages in {self.index}: "
-                f"{named}{more}. The others are done. See to the cause and run the same again; only what is missing "
-                "is repeated."
-            )
+            raise self.server.refusal(verb, refused, count, self.index)
         return count
 
 
@@ -191,7 +171,7 @@ def _cause(entry: dict[str, Any]) -> str:
     return str(error or "no reason given")
 
 
-class ElasticsearchStore(TenantGuarded, ElasticsearchOperations):
+class ElasticsearchStore(TenantGuarded, PipelineStore, ElasticsearchOperations):  # type: ignore[misc]  # as above
     """
     Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 
@@ -201,9 +181,6 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchOperations):
     names what the server refused, passage by passage. Whatever fails names the server and the next step.
 
     Embeddings are not sent: vectors are Qdrant's.
-
-    The asynchronous methods run their twins in a thread: Haystack's asynchronous client belongs to the event loop that
-    first used it, and a pipeline outside a server gets a new loop with every run.
     """
 
     def __init__(
@@ -245,27 +222,6 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchOperations):
         )
         self._opening = threading.Lock()
         super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the store's parameters, without secrets."""
-        return default_to_dict(
-            self,
-            index=self.index,
-            address=self.address.to_dict(),
-            api_key=self.api_key.to_dict() if self.api_key else None,
-            searched=self.searched,
-            bm25_fields=self.bm25_fields,
-            bm25_k1=self.bm25_k1,
-            bm25_b=self.bm25_b,
-            keyword_fields=self.keyword_fields,
-            shards=self.shards,
-            timeout=self.timeout,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "ElasticsearchStore":
-        """Make a store from its parameters."""
-        return default_from_dict(cls, data)
 
     def set_up(self) -> list[str]:
         """Make the index template and the index, where they are not there yet; safe to run twice, and twice at once."""

@@ -1,6 +1,5 @@
 """Finds children by their vectors in Qdrant."""
 
-import asyncio
 from typing import Any
 
 from haystack import Document, component
@@ -54,17 +53,3 @@ class QdrantEmbeddingRetriever:
         checked = servable(require_filters(filters, type(self).__name__), self.document_store.keyword_fields or ())
         with self.document_store.server.reporting():
             return dict(self._retriever.run(query_embedding=query_embedding, filters=checked, top_k=top_k))
-
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, Any]:
-        """
-        Find children, from within an event loop.
-
-        :param query_embedding: The question's vector. Shape: (embedding_dim,).
-        :param filters: What may be found, from `TenantFilter`.
-        :param top_k: How many children to return at most, for this call.
-        :returns: As `run`.
-        """
-        return await asyncio.to_thread(self.run, query_embedding, filters, top_k)

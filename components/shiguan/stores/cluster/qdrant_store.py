@@ -1,12 +1,10 @@
 """Haystack's Qdrant document store, for the children's vectors."""
 
-import asyncio
 import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from haystack import default_from_dict, default_to_dict
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
@@ -21,12 +19,12 @@ from qdrant_client.http import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
+from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS, servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 
 _PAGE = 10_000  # ids in one answer
-_NAMED = 5
 
 
 class QdrantOperations(QdrantDocumentStore):
@@ -44,13 +42,7 @@ class QdrantOperations(QdrantDocumentStore):
         for start in range(0, len(chosen), self.write_batch_size):
             refused += self._upsert(client, chosen[start : start + self.write_batch_size])
         if refused:
-            named = "; ".join(f"`{document_id}` ({reason})" for document_id, reason in refused[:_NAMED])
-            more = f" and {len(refused) - _NAMED:,} more" if len(refused) > _NAMED else ""
-            raise StoreError(
-                f"{self.server.place} refused to write {len(refused):,} of {len(chosen):,} passages in {self.index}: "
-                f"{named}{more}. The others are done. See to the cause and run the same again; only what is missing "
-                "is repeated."
-            )
+            raise self.server.refusal("write", refused, len(chosen), self.index)
         return len(chosen)
 
     def delete_documents(self, document_ids: list[str]) -> None:
@@ -91,12 +83,6 @@ class QdrantOperations(QdrantDocumentStore):
             raise ValueError("`filters` must name what to delete, got none.")
         with self.server.reporting():
             return int(super().delete_by_filter(servable(filters, self.keyword_fields or ())))
-
-    async def write_documents_async(
-        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
-    ) -> int:
-        """See `write_documents`."""
-        return await asyncio.to_thread(self.write_documents, documents, policy)
 
     def _upsert(self, client: QdrantClient, batch: list[Document]) -> list[tuple[str, str]]:
         """Write a batch; where the server refuses it, find out which of its children it means."""
@@ -141,7 +127,7 @@ def _point_id(document_id: str) -> str:
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
-class QdrantStore(TenantGuarded, QdrantOperations):
+class QdrantStore(TenantGuarded, PipelineStore, QdrantOperations):  # type: ignore[misc]  # fewer ways to count
     """
     Keeps children with their vectors in one collection of a Qdrant server.
 
@@ -149,8 +135,6 @@ class QdrantStore(TenantGuarded, QdrantOperations):
     environment. The collection and its payload indexes are made by `set_up` (`shiguan stores init`) and never in
     passing; Haystack's own way can delete a collection that another process has just made. A write names what the
     server refused, child by child. Whatever fails names the server and the next step.
-
-    The asynchronous methods run their twins in a thread, as those of `ElasticsearchStore` do.
     """
 
     def __init__(
@@ -192,28 +176,6 @@ class QdrantStore(TenantGuarded, QdrantOperations):
         self.keyword_fields = keyword_fields
         self.server = Server("Qdrant", address, "SHIGUAN_QDRANT_URL", "SHIGUAN_QDRANT_API_KEY")
         self._opening = threading.Lock()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the store's parameters, without secrets."""
-        return default_to_dict(
-            self,
-            index=self.index,
-            embedding_dim=self.embedding_dim,
-            address=self.address.to_dict(),
-            api_key=self.api_key.to_dict() if self.api_key else None,
-            keyword_fields=self.keyword_fields,
-            on_disk=self.on_disk,
-            hnsw_config=self.hnsw_config,
-            quantization_config=self.quantization_config,
-            shard_number=self.shard_number,
-            replication_factor=self.replication_factor,
-            timeout=self.timeout,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "QdrantStore":
-        """Make a store from its parameters."""
-        return default_from_dict(cls, data)
 
     def set_up(self) -> list[str]:
         """Make the collection and its payload indexes where they are missing; safe to run twice, even at once."""

@@ -5,17 +5,7 @@ from typing import Any
 
 from shiguan.errors import RefusedError
 
-KEYWORD_FIELDS = (
-    "tenant_id",
-    "source_id",
-    "file_id",
-    "parent_id",
-    "source",
-    "record_id",
-    "title",
-    "language",
-    "kind",
-)
+KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "parent_id", "source", "record_id", "title", "language", "kind")
 """Meta fields that hold one text each, by which both servers can filter."""
 
 NUMBER_FIELDS = ("position", "start", "end", "tokens")

@@ -16,6 +16,7 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, StoreUnavailableError
 
 _BUSY = (429, 502, 503, 504)
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,15 @@ class Server:
     def place(self) -> str:
         """The server and its address without user name, password and query, for messages."""
         return f"{self.name} at {', '.join(bare_url(url) for url in self.urls())}"
+
+    def refusal(self, verb: str, refused: list[tuple[str, str]], count: int, index: str) -> StoreError:
+        """Make the error for passages that the server did not take, by id and reason."""
+        named = "; ".join(f"`{document_id}` ({reason})" for document_id, reason in refused[:_NAMED])
+        more = f" and {len(refused) - _NAMED:,} more" if len(refused) > _NAMED else ""
+        return StoreError(
+            f"{self.place} refused to {verb} {len(refused):,} of {count:,} passages in {index}: {named}{more}. The "
+            "others are done. See to the cause and run the same again; only what is missing is repeated."
+        )
 
     @contextmanager
     def reporting(self) -> Iterator[None]:

@@ -9,15 +9,7 @@ from typing import Any
 from haystack.dataclasses import Document
 from haystack.errors import FilterError
 from haystack.utils.filters import COMPARISON_OPERATORS, LOGICAL_OPERATORS
-from qdrant_edge import (
-    FieldCondition,
-    Filter,
-    HasIdCondition,
-    IsEmptyCondition,
-    MatchAny,
-    MatchValue,
-    RangeFloat,
-)
+from qdrant_edge import FieldCondition, Filter, HasIdCondition, IsEmptyCondition, MatchAny, MatchValue, RangeFloat
 
 from shiguan.stores.embedded.points import BEYOND, COMPOUND, CONTENT, meta_path, point_id
 

@@ -34,6 +34,7 @@ def build(folder: str, dimensions: int) -> None:
 
 
 if __name__ == "__main__":
+    os.umask(0o077)
     with contextlib.suppress(AttributeError, OSError):
         os.nice(10)
     build(sys.argv[1], int(sys.argv[2]))

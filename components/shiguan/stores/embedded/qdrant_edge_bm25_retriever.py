@@ -1,57 +1,15 @@
 """Find children by the words of a question."""
 
-import asyncio
-from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from haystack import component
 from haystack.dataclasses import Document
 
-from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.tenants import require_filters
-
-# So many languages have lists of their own; all others share the last one.
-_MOST_LANGUAGES = 7
-
-
-def search_each_language(
-    search: Callable[..., list[Document]],
-    holds: Callable[[dict[str, Any]], bool],
-    *,
-    filters: dict[str, Any],
-    top_k: int,
-    **arguments: Any,
-) -> list[Document]:
-    """
-    Find the best of every language of the library, which one list would not hold.
-
-    A question's words and its vector are nearest to passages in its own language, so these fill a list to its end
-    wherever there are enough of them. While a list is full and the library holds more languages, the next one is
-    searched without its commonest language.
-    """
-    found: dict[str, Document] = {}
-    known: list[Any] = []
-    condition = filters
-    while True:
-        documents = search(filters=condition, top_k=top_k, **arguments)
-        found |= {document.id: document for document in documents}
-        languages = Counter(document.meta.get("language") for document in documents)
-        if len(documents) < top_k or None in languages or len(known) == _MOST_LANGUAGES:
-            return _best_first(found)
-        known.append(str(max(languages, key=languages.__getitem__)))
-        others = {"field": "meta.language", "operator": "not in", "value": known}
-        condition = {"operator": "AND", "conditions": [filters, others]}
-        if not holds(condition):
-            return _best_first(found)
-
-
-def _best_first(found: dict[str, Document]) -> list[Document]:
-    return sorted(found.values(), key=lambda document: (-(document.score or 0.0), document.id))
+from shiguan.stores.embedded.language_search import EdgeRetriever
 
 
 @component
-class QdrantEdgeBM25Retriever:
+class QdrantEdgeBM25Retriever(EdgeRetriever):
     """
     Finds the documents that share words with a question.
 
@@ -63,23 +21,6 @@ class QdrantEdgeBM25Retriever:
     retriever.run(query="书", filters=tenant)["documents"]  # finds 他的书
     ```
     """
-
-    def __init__(self, document_store: QdrantEdgeDocumentStore, *, top_k: int = 50) -> None:
-        """
-        Describe the search.
-
-        :param document_store: The store, with BM25.
-        :param top_k: How many documents at most, in each language of the library.
-        :raises ValueError: If `top_k` is not positive or the store is another one.
-        """
-        if not isinstance(document_store, QdrantEdgeDocumentStore):
-            raise ValueError(
-                f"`document_store` must be a QdrantEdgeDocumentStore, got `{type(document_store).__name__}`"
-            )
-        if top_k < 1:
-            raise ValueError(f"`top_k` must be positive, got {top_k}")
-        self.document_store = document_store
-        self.top_k = top_k
 
     @component.output_types(documents=list[Document])
     def run(
@@ -95,26 +36,4 @@ class QdrantEdgeBM25Retriever:
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """
-        arguments, store = self._arguments(query, filters, top_k), self.document_store
-        return {"documents": search_each_language(store.bm25_retrieval, store.holds, **arguments)}
-
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
-        """
-        Search, without stopping the event loop.
-
-        :param query: As `run`.
-        :param filters: As `run`.
-        :param top_k: As `run`.
-        :returns: As `run`.
-        """
-        return await asyncio.to_thread(self.run, query, filters, top_k)
-
-    def _arguments(self, query: str, filters: dict[str, Any] | None, top_k: int | None) -> dict[str, Any]:
-        return {
-            "query": query,
-            "filters": require_filters(filters, type(self).__name__),
-            "top_k": self.top_k if top_k is None else top_k,
-        }
+        return {"documents": self.search_each_language(self.document_store.bm25_retrieval, query, filters, top_k)}

@@ -1,15 +1,11 @@
 """The embedded document store: documents, BM25 and vectors in one folder, in process."""
 
-import asyncio
 import os
 from pathlib import Path
-from typing import Any
 
 import platformdirs
-from haystack import default_from_dict, default_to_dict
-from haystack.dataclasses import Document
-from haystack.document_stores.types import DuplicatePolicy
 
+from shiguan.stores import PipelineStore
 from shiguan.stores.embedded.shard_format import ShardFormat
 from shiguan.stores.embedded.shards import Shard, open_shard
 from shiguan.stores.embedded.store_operations import StoreOperations
@@ -19,7 +15,7 @@ KEYWORD_FIELDS = ["tenant_id", "source_id", "parent_id", "file_id", "language"]
 """Meta fields that are indexed by default."""
 
 
-class QdrantEdgeDocumentStore(TenantGuarded, StoreOperations):
+class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
     """
     Keeps documents, and finds them by BM25 and by vectors, in one folder and without a server.
 
@@ -113,39 +109,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, StoreOperations):
         self.return_embedding = return_embedding
         self._opened: Shard | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the store's parameters, without its data.
-
-        :returns: What `from_dict` takes.
-        """
-        return default_to_dict(
-            self,
-            name=self.name,
-            path=self.path,
-            embedding_dim=self.embedding_dim,
-            similarity=self.similarity,
-            embedding_model=self.embedding_model,
-            exact_below=self.exact_below,
-            bm25=self.bm25,
-            bm25_k1=self.bm25_k1,
-            bm25_b=self.bm25_b,
-            bm25_average_length=self.bm25_average_length,
-            bm25_fields=self.bm25_fields,
-            keyword_fields=self.keyword_fields,
-            return_embedding=self.return_embedding,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "QdrantEdgeDocumentStore":
-        """
-        Make a store from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The store.
-        """
-        return default_from_dict(cls, data)
-
     @property
     def folder(self) -> Path:
         """The data folder, as the parameters and the environment have it now."""
@@ -156,16 +119,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, StoreOperations):
         """Free the folder for other processes. The next use of this or another store opens it again."""
         if self._opened is not None:
             self._opened.close()
-
-    async def write_documents_async(
-        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
-    ) -> int:
-        """See `write_documents`; what Haystack's `DocumentWriter` awaits."""
-        return await asyncio.to_thread(self.write_documents, documents, policy)
-
-    async def filter_documents_async(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """See `filter_documents`; what Haystack's `FilterRetriever` awaits."""
-        return await asyncio.to_thread(self.filter_documents, filters)
 
     def build_index(self) -> None:
         """

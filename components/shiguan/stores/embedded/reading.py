@@ -45,13 +45,15 @@ def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
     plan = translate(filters)
     if plan.nothing:
         return _NOTHING
-    condition = None if plan.condition is None else _as_filter(plan.condition)
+    condition: Filter | None = plan.condition
+    if condition is not None and not isinstance(condition, Filter):
+        condition = Filter(must=[condition])
     if plan.exact or not filters:
         return condition
     # The engine refuses to name a vector that a store does not have, but not to give all there are.
     with_embedding = names_embedding(filters)
     found = set()
-    for record in _pages(edge, condition, True, with_embedding):
+    for record in pages(edge, condition, True, with_embedding):
         vectors = (record.vector or {}) if with_embedding else None
         if matches(filters, points.decode_document(record.payload, vectors)):
             found.add(record.id)
@@ -62,12 +64,7 @@ def scroll(
     edge: EdgeShard, filters: dict[str, Any] | None, with_payload: Any, with_vector: Any = False
 ) -> Iterator[Any]:
     """Read the documents that match, page by page."""
-    return _pages(edge, resolve(edge, filters), with_payload, with_vector)
-
-
-def scroll_records(edge: EdgeShard, condition: Filter | None, with_payload: Any) -> Iterator[Any]:
-    """Read the records that match one of the engine's filters."""
-    return _pages(edge, condition, with_payload, False)
+    return pages(edge, resolve(edge, filters), with_payload, with_vector)
 
 
 def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
@@ -95,12 +92,7 @@ def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[
 
 
 def search_terms(
-    edge: EdgeShard,
-    query: str,
-    filters: dict[str, Any] | None,
-    *,
-    live_statistics: bool,
-    top_k: int,
+    edge: EdgeShard, query: str, filters: dict[str, Any] | None, *, live_statistics: bool, top_k: int
 ) -> list[Document]:
     """Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`."""
     vector = points.bm25_query_vector(query)
@@ -116,11 +108,7 @@ def search_terms(
 
 
 def search_vectors(
-    edge: EdgeShard,
-    vector: list[float],
-    filters: dict[str, Any] | None,
-    *,
-    top_k: int,
+    edge: EdgeShard, vector: list[float], filters: dict[str, Any] | None, *, top_k: int
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     # At the engine's default of 100 candidates, a graph loses more neighbours.
@@ -129,11 +117,7 @@ def search_vectors(
 
 
 def _search(
-    edge: EdgeShard,
-    query: Query,
-    condition: Filter | None,
-    params: SearchParams | None,
-    top_k: int,
+    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, top_k: int
 ) -> list[Document]:
     if top_k < 1:
         raise ValueError(f"`top_k` must be positive, got {top_k}")
@@ -148,31 +132,22 @@ def _search(
         limit = min(4 * limit, top_k + _MOST_TIES)
     # Every access to a hit's payload makes a new copy of it.
     rows = [(hit.score, hit.payload) for hit in hits]
-    rows.sort(key=_rank)
+    rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
     return [
-        SharedDocument(
-            id=payload[points.ID],
-            meta=points.decode_meta(payload.get(points.META) or {}),
-            score=score,
-        )
+        SharedDocument(id=payload[points.ID], meta=points.decode_meta(payload.get(points.META) or {}), score=score)
         for score, payload in rows[:top_k]
     ]
 
 
-def _rank(row: tuple[float, dict[str, Any]]) -> tuple[float, str]:
-    return -row[0], row[1][points.ID]
-
-
-def _pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, vectors: Any) -> Iterator[Any]:
+def pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, with_vector: Any = False) -> Iterator[Any]:
+    """Read the records that match one of the engine's filters, page by page."""
     offset = None
     while True:
         records, offset = edge.scroll(
-            ScrollRequest(offset=offset, limit=_PAGE, filter=condition, with_payload=with_payload, with_vector=vectors)
+            ScrollRequest(
+                offset=offset, limit=_PAGE, filter=condition, with_payload=with_payload, with_vector=with_vector
+            )
         )
         yield from records
         if offset is None:
             return
-
-
-def _as_filter(condition: Any) -> Filter:
-    return condition if isinstance(condition, Filter) else Filter(must=[condition])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,21 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
     """Write a folder's format file; a kill leaves the old or the new one."""
-    write_json(folder / FORMAT_FILE, record)
+    write_json(folder / FORMAT_FILE, record, mode=0o600)
+
+
+def checksums(shard: Path) -> dict[str, int]:
+    """Sum up the files that say which documents there are; where these are damaged the engine ends the process."""
+    files = sorted(shard.glob("segments/*/*id_tracker*"))
+    return {path.relative_to(shard).as_posix(): zlib.crc32(path.read_bytes()) for path in files}
+
+
+def damaged(shard: Path, cause: object) -> StoreError:
+    """Make the error for data that cannot be read."""
+    return StoreError(
+        f"The data in `{shard}` are damaged and cannot be opened: {cause}. Put a copy of the whole folder back, or "
+        "move the folder away and ingest again."
+    )
 
 
 def mismatch(folder: Path, name: str, found: object, expected: object) -> StoreFormatError:

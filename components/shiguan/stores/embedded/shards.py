@@ -24,6 +24,8 @@ from shiguan.stores.embedded.shard_format import (
     FORMAT_FILE,
     FORMAT_VERSION,
     ShardFormat,
+    checksums,
+    damaged,
     engine_config,
     is_model,
     mismatch,
@@ -61,10 +63,9 @@ class Shard:
         self._readers = threading.Condition()
         self._reading = 0
         self._last_order = 0
-        self._lock = FileLock(folder / _LOCK_FILE, thread_local=False)
+        self._lock = FileLock(folder / _LOCK_FILE, mode=0o600, thread_local=False)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # The engine makes its files as the system's default says; nobody else gets to them.
             folder.chmod(0o700)
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -79,7 +80,8 @@ class Shard:
             ) from error
         try:
             check_free_space(folder, FOR_OPENING)
-            self._edge: EdgeShard | None = self._open(keyword_fields)
+            with _private_files():
+                self._edge: EdgeShard | None = self._open(keyword_fields)
         except BaseException:
             self._lock.release()
             raise
@@ -101,9 +103,12 @@ class Shard:
     @contextlib.contextmanager
     def write(self) -> Iterator[EdgeShard]:
         """Give the engine for a write, which is on disk when the block ends; no other write happens inside it."""
-        with self._writing:
+        with self._writing, _private_files():
             try:
-                yield self._engine()
+                edge = self._engine()
+                if self._record.pop("checksums", None) is not None:
+                    self._save_record()
+                yield edge
             finally:
                 # A reader that counts at this moment keeps its number in the old dictionary.
                 self.counts = {}
@@ -168,12 +173,13 @@ class Shard:
             builder = self._builder
         if builder is not None:
             builder.stop()
-        with self._writing, self._readers:
+        with self._writing, self._readers, _private_files():
             self._readers.wait_for(lambda: not self._reading)
             if self._edge is not None:
                 edge, self._edge = self._edge, None
-                self._save_record()
                 edge.close()
+                self._record.setdefault("checksums", checksums(self.folder / self._record["shard"]))
+                self._save_record()
                 self._lock.release()
 
     def build_graph(self) -> HnswBuilder | None:
@@ -302,12 +308,33 @@ class Shard:
     def _load(self, path: Path) -> EdgeShard:
         if not path.exists() and (self.folder / _CREATING).exists():
             (self.folder / _CREATING).rename(path)
+        closed_with = self._record.get("checksums")
+        if closed_with is not None and checksums(path) != closed_with:
+            raise damaged(path, "the files that list its documents are not those of when it was last closed")
         try:
             return EdgeShard.load(str(path))
-        except Exception as error:  # the engine raises nothing more special
-            raise StoreError(
-                f"The data in `{path}` cannot be opened: {error}. Move the folder away and ingest again."
-            ) from error
+        except BaseException as error:  # the engine raises nothing more special, and panics beside `Exception`
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            raise damaged(path, error) from error
+
+
+_masks: list[int] = []
+_masking = threading.Lock()
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    """Give what the engine makes inside to the owner alone; the mask is the process's, the last one out restores it."""
+    with _masking:
+        _masks.append(os.umask(0o077))
+    try:
+        yield
+    finally:
+        with _masking:
+            mask = _masks.pop()
+            if not _masks:
+                os.umask(mask)
 
 
 _open_shards: dict[Path, Shard] = {}

@@ -15,9 +15,9 @@ from shiguan.stores.embedded.reading import (
     count_values,
     count_vectors,
     existing_ids,
+    pages,
     resolve,
     scroll,
-    scroll_records,
     search_terms,
     search_vectors,
     without_vector,
@@ -28,7 +28,6 @@ from shiguan.stores.embedded.shards import Shard
 _BATCH = 256
 _DELETED = 10_000
 _IDS_ONLY = PayloadSelector.Include([points.ID])
-_META_ONLY = PayloadSelector.Include([points.ID, points.META])
 _IN_ORDER = PayloadSelector.Include([points.ID, points.ORDER])
 # A server's tenants ask with a filter each; more different ones than this are counted anew.
 _MOST_COUNTS = 1000
@@ -58,7 +57,7 @@ class StoreOperations(ABC):
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the documents that have no vector yet."""
         with self._shard.read() as edge:
-            records = scroll_records(edge, without_vector(edge, filters), _IN_ORDER)
+            records = pages(edge, without_vector(edge, filters), _IN_ORDER)
             rows = [(payload[points.ORDER], payload[points.ID]) for payload in (record.payload for record in records)]
         return [document_id for _, document_id in sorted(rows)]
 
@@ -152,14 +151,14 @@ class StoreOperations(ABC):
                 batch = documents[start : start + _BATCH]
                 rows = zip(batch, orders[start:], strict=False)
                 new = [writer.point(document, order) for document, order in rows]
-                self._shard.upsert(edge, new, _embedded(batch))
+                self._shard.upsert(edge, new, sum(document.embedding is not None for document in batch))
         return len(documents)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Give the documents that match."""
         with self._shard.read() as edge:
             records = list(scroll(edge, filters, True, self._vectors(self.return_embedding)))
-        records.sort(key=_order)
+        records.sort(key=lambda record: record.payload[points.ORDER])
         return [_document(record, self.return_embedding) for record in records]
 
     def get_documents_by_id(self, document_ids: list[str], with_embedding: bool = False) -> list[Document]:
@@ -182,7 +181,11 @@ class StoreOperations(ABC):
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
         """Give some meta fields of the documents that match, without reading the documents."""
-        return self._metas(filters, PayloadSelector.Include([points.meta_path(field) for field in fields]))
+        wanted = PayloadSelector.Include([points.meta_path(field) for field in fields])
+        with self._shard.read() as edge:
+            return [
+                points.decode_meta(record.payload.get(points.META) or {}) for record in scroll(edge, filters, wanted)
+            ]
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the documents that match, without reading the documents."""
@@ -216,13 +219,7 @@ class StoreOperations(ABC):
                 self._shard.delete(edge, doomed[start : start + _DELETED])
         return len(doomed)
 
-    def bm25_retrieval(
-        self,
-        query: str,
-        filters: dict[str, Any] | None = None,
-        *,
-        top_k: int = 50,
-    ) -> list[Document]:
+    def bm25_retrieval(self, query: str, filters: dict[str, Any] | None = None, *, top_k: int = 50) -> list[Document]:
         """Find documents by the words of a question."""
         if not self._format().bm25:
             raise StoreError(
@@ -230,20 +227,10 @@ class StoreOperations(ABC):
                 "children, or set `bm25: true` and ingest again into another folder."
             )
         with self._shard.read() as edge:
-            return search_terms(
-                edge,
-                query,
-                filters,
-                live_statistics=self._shard.stale_statistics,
-                top_k=top_k,
-            )
+            return search_terms(edge, query, filters, live_statistics=self._shard.stale_statistics, top_k=top_k)
 
     def embedding_retrieval(
-        self,
-        query_embedding: list[float],
-        filters: dict[str, Any] | None = None,
-        *,
-        top_k: int = 50,
+        self, query_embedding: list[float], filters: dict[str, Any] | None = None, *, top_k: int = 50
     ) -> list[Document]:
         """Find documents by an embedding."""
         vector = PointWriter(self._format()).query_vector(query_embedding)
@@ -252,26 +239,12 @@ class StoreOperations(ABC):
         with self._shard.read() as edge:
             return search_vectors(edge, vector, filters, top_k=top_k)
 
-    def _metas(self, filters: dict[str, Any] | None, wanted: Any = _META_ONLY) -> list[dict[str, Any]]:
-        with self._shard.read() as edge:
-            records = scroll(edge, filters, wanted)
-            return [points.decode_meta(record.payload.get(points.META) or {}) for record in records]
-
     def _vectors(self, wanted: bool) -> list[str] | bool:
         return [points.DENSE] if wanted and self._format().embedding_dim else False
 
 
 def _document(record: Any, with_embedding: bool) -> Document:
     return points.decode_document(record.payload, (record.vector or {}) if with_embedding else None)
-
-
-def _embedded(documents: list[Document]) -> int:
-    return sum(document.embedding is not None for document in documents)
-
-
-def _order(record: Any) -> int:
-    order: int = record.payload[points.ORDER]
-    return order
 
 
 def _without_duplicates(edge: EdgeShard, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:

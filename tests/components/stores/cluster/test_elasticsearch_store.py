@@ -221,10 +221,8 @@ def test_the_words_query_is_exact_and_under_the_tenants_filter(store, elasticsea
     }
 
 
-async def test_the_asynchronous_twin_finds_the_same(store):
+async def test_the_asynchronous_twins_read_and_write_the_same(store):
     store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
-    retriever = ElasticsearchBM25Retriever(store)
-    assert await retriever.run_async("salt", filters=TENANT) == retriever.run("salt", filters=TENANT)
     assert await store.filter_documents_async(TENANT) == store.filter_documents(TENANT)
     assert await store.write_documents_async([passage(2)], DuplicatePolicy.OVERWRITE) == 1
 
