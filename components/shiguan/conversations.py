@@ -211,10 +211,14 @@ def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
     ]
 
 
+def head_of(conversation: Conversation) -> dict[str, Any]:
+    """Give what is told of a conversation without its turns."""
+    return {name: value for name, value in asdict(conversation).items() if name != "birth"}
+
+
 def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
     """Write a conversation as JSON."""
-    head = {name: value for name, value in asdict(conversation).items() if name != "birth"}
-    body = {**head, "turns": [asdict(turn) for turn in turns]}
+    body = {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
     return json.dumps(body, ensure_ascii=False, indent=1) + "\n"
 
 
