@@ -65,8 +65,8 @@ def test_a_follow_up_finds_its_passage_by_the_id_alone(make_runner, mode, conver
     assert [turn.question for turn in turns(runner, conversation)] == [TOPIC, "And when?"]
 
 
-def test_the_three_sources(make_runner, conversation):
-    runner = make_runner()
+def test_the_three_sources(make_runner, mode, conversation):
+    runner = make_runner(mode)
     asked = [
         runner.ask(question, tenant_id=TENANT, conversation_id=conversation, explain=True)
         for question in (TOPIC, FOLLOW_UP, ABOUT)
@@ -78,7 +78,7 @@ def test_the_three_sources(make_runner, conversation):
     assert f"> {FOLLOW_UP}" in asked[2]["answer"]
 
 
-def test_a_question_about_the_conversation_asks_no_model(llm, make_runner, conversation):
+def test_what_was_said_is_repeated_and_not_told_anew(llm, make_runner, conversation):
     runner = make_runner()
     runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
     answer = runner.ask(ABOUT, tenant_id=TENANT, conversation_id=conversation)

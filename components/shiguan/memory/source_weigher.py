@@ -45,12 +45,15 @@ class SourceWeigher:
         documents=list[Document], facts=list[Document], memory=list[Document], recalled=list[Document], text=str
     )
     def run(
-        self, documents: list[Document], memory: list[Document] | None = None, source: str = "both"
+        self,
+        documents: list[Document] | None = None,
+        memory: list[Document] | None = None,
+        source: str = "both",
     ) -> dict[str, Any]:
         """
         Weigh both lists.
 
-        :param documents: Passages of the library, best first.
+        :param documents: Passages of the library, best first; None where a loop finds them.
         :param memory: Fragments of the conversation, best first.
         :param source: The router's word. With `history` and something remembered no passage counts, and what is
             remembered is the answer.
@@ -59,7 +62,7 @@ class SourceWeigher:
         """
         fragments = _weighed(memory or [], "memory", self.memory_weight)
         recalled = fragments if source == "history" else []
-        facts = [] if recalled else _weighed(documents, "fact", self.fact_weight)
+        facts = [] if recalled else _weighed(documents or [], "fact", self.fact_weight)
         both = sorted([*facts, *fragments], key=lambda document: -document.meta["weighed"]["value"])
         said = sorted(fragments, key=lambda fragment: fragment.meta.get("turns") or [])
         text = "\n".join(f"- {fragment.content}" for fragment in said)
