@@ -23,7 +23,12 @@ _MAINTENANCE = frozenset("close expire from_dict set_up status to_dict".split())
 
 @dataclass(frozen=True)
 class Turn:
-    """A question with its answer; `source` says how it was routed, `meta` what later turns need of it."""
+    """
+    A question with its answer; `source` says how it was routed, `meta` what later turns need of it.
+
+    `said` in `meta` is what the answer says where that is not its text: nothing, if it was not found, and the passage
+    alone, if it was quoted.
+    """
 
     question: str
     answer: str
@@ -31,6 +36,11 @@ class Turn:
     meta: dict[str, Any] = field(default_factory=dict)
     number: int = 0
     created: float = 0.0
+
+    @property
+    def said(self) -> str:
+        """What later turns take for the answer."""
+        return str(self.meta.get("said", self.answer))
 
 
 class SummaryNode(NamedTuple):
@@ -134,6 +144,10 @@ class ConversationStore(ABC):
         """Add a summary once, and only to the conversation that it is about; False if it was not added."""
 
     @abstractmethod
+    def close(self) -> None:
+        """Let go of the file or the connection; the next use opens it again."""
+
+    @abstractmethod
     def expire(self) -> None:
         """Remove what is older than may be kept, of all tenants."""
 
@@ -192,14 +206,19 @@ def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
     return [
         {"role": role, "content": text}
         for turn in turns
-        for role, text in (("user", turn.question), ("assistant", turn.answer))
+        for role, text in (("user", turn.question), ("assistant", turn.said))
+        if text
     ]
+
+
+def head_of(conversation: Conversation) -> dict[str, Any]:
+    """Give what is told of a conversation without its turns."""
+    return {name: value for name, value in asdict(conversation).items() if name != "birth"}
 
 
 def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
     """Write a conversation as JSON."""
-    head = {name: value for name, value in asdict(conversation).items() if name != "birth"}
-    body = {**head, "turns": [asdict(turn) for turn in turns]}
+    body = {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
     return json.dumps(body, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -20,6 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 ROUTES = [
     ("POST", "/advanced/run"),
+    ("GET", "/api/v1/conversations"),
+    ("DELETE", "/api/v1/conversations/{conversation_id}"),
+    ("GET", "/api/v1/conversations/{conversation_id}"),
+    ("PATCH", "/api/v1/conversations/{conversation_id}"),
+    ("GET", "/api/v1/conversations/{conversation_id}/export"),
     ("GET", "/api/v1/documents"),
     ("POST", "/api/v1/documents"),
     ("GET", "/api/v1/documents/jobs/{job_id}"),

@@ -5,7 +5,7 @@ from typing import Any
 from haystack import Document, GeneratedAnswer, component, logging
 
 from shiguan.answer.answerability import probability
-from shiguan.answer.quotations import quotations, write_quotations
+from shiguan.answer.quotations import quotations, write_quotations, write_recalled
 from shiguan.llm.endpoint import is_endpoint_configured
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
@@ -20,8 +20,10 @@ class AnswerabilityGate:
 
     Stands between the context and the prompt. From what the retrieval found it computes one probability, calibrated on
     public question sets, that the three passages that come first hold an answer (docs/quality.md shows how good it
-    is). Then one of three things happens:
+    is). Then one of four things happens:
 
+    - the question is about the conversation itself: the answer repeats what was said there, status `recalled`. What was
+      said is no source, so no model is asked to tell it anew and nothing is cited;
     - nothing was found, or the risk is above `max_risk`: the answer is the mode's not-found sentence, status
       `not_found`;
     - no language model is configured: the answer is up to three quotations, status `quoted`. Each is a window of whole
@@ -67,6 +69,7 @@ class AnswerabilityGate:
         nearest: list[Document] | None = None,
         language: str | None = None,
         attempt: int = 1,
+        recalled: list[Document] | None = None,
     ) -> dict[str, Any]:
         """
         Decide.
@@ -77,6 +80,7 @@ class AnswerabilityGate:
         :param nearest: The children nearest by their vectors, scores being cosines; None where there are no vectors.
         :param language: The question's language; None to tell from the question.
         :param attempt: Which round of a loop this is, from 1: later rounds add to passages that came through once.
+        :param recalled: What was said in the conversation, where that is the answer.
         :returns: `confidence`, the probability, 0 to 1, and either `context` or `answers`, one answer with `status`,
             `confidence` and `citations` in its meta.
         """
@@ -85,16 +89,19 @@ class AnswerabilityGate:
         language = language or detect_language(query)
         refused = not documents or (attempt == 1 and 1 - confidence > self.max_risk)
         quote = not is_endpoint_configured() if self.quote is None else self.quote
-        if not refused and not quote:
+        if not refused and not quote and not recalled:
             return {"context": context, "confidence": confidence}
-        quoted = [] if refused else quotations(documents, query)
+        quoted = [] if refused or recalled else quotations(documents, query)
         meta: dict[str, Any] = {"language": language, "format": "markdown", "claims": [], "model": "", "usage": {}}
-        if quoted:
+        if recalled:
+            text = write_recalled(recalled, language)
+            meta |= {"status": "recalled", "citations": []}
+        elif quoted:
             text, citations = write_quotations(quoted, language, confidence)
             meta |= {"status": "quoted", "citations": citations}
         else:
             text = not_found_sentence(self.mode, language)
             meta |= {"status": "not_found", "citations": []}
         meta["confidence"] = confidence
-        answer = GeneratedAnswer(data=text, query=query, documents=list(documents), meta=meta)
+        answer = GeneratedAnswer(data=text, query=query, documents=[] if recalled else list(documents), meta=meta)
         return {"answers": [answer], "confidence": confidence}

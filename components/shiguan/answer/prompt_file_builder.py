@@ -42,15 +42,15 @@ class PromptFileBuilder:
 
     Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
     with `{% message role="…" %}` blocks; what variables bring along is inserted as text and never rendered again.
-    Every variable of the template is an input socket, and all are required but `feedback` and `language`. `not_found`
-    is filled here, with the mode's not-found sentence in the language given as `language`.
+    Every variable of the template is an input socket, and all are required but `feedback`, `memory` and `language`.
+    `not_found` is filled here, with the mode's not-found sentence in the language given as `language`.
 
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
     and `{% include rules %}` take the layers named here; `{% include task %}` and `{% include scope %}` take those
     that the run asks for, by the inputs `task` and `scope` or by an `analysis` with these keys. A profile adds what a
     field asks of every answer, and a run may name another one; examples show its form. All of these come before the
     sources and do not change from question to question, so that a provider's prefix cache hits. `goal` and `feedback`,
-    which models write, are made harmless like passages.
+    which models write, and `memory`, what was said before, are made harmless like passages.
 
     Each message's meta carries `prompt` (its name, or `template`), `prompt_hash`, `prompt_layers` (the hash of every
     layer, profile and set of examples in it), `prompt_rendered` (the messages' `sha256` and the `variables` beside the
@@ -150,16 +150,17 @@ class PromptFileBuilder:
         variables = (own | self._use.variables) - self._filled
         if self._filled:
             variables.add("language")
-        self._variables = sorted(variables - {"feedback", "language"})
+        texts = sorted({"feedback", "memory"} & variables)
+        self._variables = sorted(variables - {*texts, "language"})
         for name in self._variables:
             component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
         self._optional: dict[str, Any] = {}
         if "language" in variables:
             self._optional["language"] = None
             component.set_input_type(self, "language", str | None, None)
-        if "feedback" in variables:
-            self._optional["feedback"] = ""
-            component.set_input_type(self, "feedback", str, "")
+        for name in texts:
+            self._optional[name] = ""
+            component.set_input_type(self, name, str, "")
         if "profile" in layered:
             self._optional["profile"] = None
             component.set_input_type(self, "profile", str | None, None)
@@ -174,7 +175,8 @@ class PromptFileBuilder:
         """
         Render the prompt.
 
-        :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `language`
+        :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `memory`
+            (what was said in the conversation), `language`
             (in which to answer; else the one of `query`), `task`, `scope`, `analysis` (a dict that may have `task` and
             `scope`) and `profile` (a file's stem in `prompts/profiles/`, instead of the builder's own) may be left out;
             what `task` and `scope` say goes before the analysis.
@@ -190,8 +192,9 @@ class PromptFileBuilder:
                 f"Its variables are: {', '.join(self._variables)}. Connect or pass the missing ones."
             )
         variables = {name: kwargs[name] for name in self._variables}
-        if "feedback" in self._optional:
-            variables["feedback"] = neutral_text(kwargs.get("feedback") or "").strip()
+        for name in ("feedback", "memory"):
+            if name in self._optional:
+                variables[name] = neutral_text(kwargs.get(name) or "").strip()
         if "goal" in variables:
             variables["goal"] = _goal(variables["goal"], variables.get("query"))
         named = kwargs.get("profile") if "profile" in self._optional else None

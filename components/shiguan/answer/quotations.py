@@ -10,7 +10,7 @@ import yaml
 from haystack import Document
 
 from shiguan.claims.citations import anchor_at
-from shiguan.llm.source_blocks import neutral_attribute
+from shiguan.llm.source_blocks import neutral_attribute, neutral_text
 from shiguan.resources import resource_folder
 from shiguan.text.han import fold_han, is_wide
 from shiguan.text.rarity import covered, question_weights
@@ -25,6 +25,7 @@ _MOST, _NEARLY = 3, 0.4
 # A window has at least two sentences and stops at four; short ones (dialogue, verse, rows of a table) go on to `_SHORT`
 # characters of Latin text, and none is taken that would make more than `_LONGEST`.
 _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
+_LONGEST_RECALLED = 600
 # A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
 _POINTS_BACK = re.compile(
     r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
@@ -189,7 +190,7 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
 
 def write_quotations(quoted: Sequence[Quotation], language: str, confidence: float) -> tuple[str, list[dict[str, Any]]]:
     """Write the answer that consists of quotations, in Markdown, and its citations."""
-    sentences = _sentences()
+    sentences = _sentences("quotations")
     text, citations = sentences.get(language, sentences["en"]), []
     for one in quoted:
         citation = one.citation(confidence)
@@ -204,7 +205,18 @@ def write_quotations(quoted: Sequence[Quotation], language: str, confidence: flo
     return text, citations
 
 
+def write_recalled(fragments: Sequence[Document], language: str) -> str:
+    """Write the answer that repeats what was said in a conversation, in the order in which it was."""
+    sentences = _sentences("recalled")
+    text = sentences.get(language, sentences["en"])
+    for one in sorted(fragments, key=lambda fragment: fragment.meta["turns"]):
+        said = neutral_text(one.content or "")
+        said = said if len(said) <= _LONGEST_RECALLED else f"{said[:_LONGEST_RECALLED]}…"
+        text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in said.splitlines())
+    return text
+
+
 @cache
-def _sentences() -> dict[str, str]:
-    read: dict[str, str] = yaml.safe_load((resource_folder("prompts") / "quotations.yml").read_text(encoding="utf-8"))
+def _sentences(name: str) -> dict[str, str]:
+    read: dict[str, str] = yaml.safe_load((resource_folder("prompts") / f"{name}.yml").read_text(encoding="utf-8"))
     return read

@@ -9,11 +9,25 @@ import argparse
 from collections.abc import Callable
 from typing import Protocol
 
-COMMANDS = ("library", "ask", "models", "serve", "keys", "check", "stores", "why", "replay", "eval_run", "eval_compare")
+COMMANDS = (
+    "library",
+    "ask",
+    "conversations",
+    "models",
+    "serve",
+    "keys",
+    "check",
+    "stores",
+    "why",
+    "replay",
+    "eval_run",
+    "eval_compare",
+)
 """The files of this folder that hold commands, in the order of `shiguan --help`."""
 
 
 GROUPS = {
+    "conversations": "list, export and delete what was asked under an id",
     "keys": "say who may ask the server",
     "stores": "prepare and inspect the servers of a deployment",
     "eval": "measure retrieval and answers, and compare two runs",

@@ -1,13 +1,16 @@
-"""`shiguan ask` and `shiguan search`: answer a question from the library, or find its passages without answering."""
+"""`shiguan ask`, `chat` and `search`: answer questions from the library, or find their passages without answering."""
 
 import argparse
+import secrets
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import add_mode_options, open_runner, print_json, read_history, tenant
-from shiguan.errors import RefusedError
+from shiguan.commands.options import add_mode_options, open_runner, print_json, read_history, say, tenant
+from shiguan.conversations import check_conversation_id
+from shiguan.errors import AnswerError, RefusedError
 
 if TYPE_CHECKING:
     from haystack import Document
@@ -21,7 +24,15 @@ def register(add: AddCommand) -> None:
     parser.add_argument(
         "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
     )
+    parser.add_argument(
+        "--conversation",
+        metavar="ID",
+        help="the conversation that this goes on; it is kept, see `shiguan conversations`",
+    )
     parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
+    add_mode_options(parser)
+    parser = add("chat", _chat, "ask one question after the other in one conversation")
+    parser.add_argument("--conversation", metavar="ID", help="one that is to go on (default: a new one)")
     add_mode_options(parser)
     parser = add("search", _search, "find passages without answering")
     parser.add_argument("question", nargs="?")
@@ -43,13 +54,50 @@ def _ask(options: argparse.Namespace) -> int:
             tenant_id=tenant(options),
             top_k=options.top_k,
             history=history,
+            conversation_id=options.conversation,
             explain=options.explain,
         )
-    if options.json:
-        print_json(answer)
-    else:
-        print_answer(answer)
+        # Before the runner is closed, which waits for a summary of the conversation.
+        if options.json:
+            print_json(answer)
+        else:
+            print_answer(answer)
     return 0
+
+
+def _chat(options: argparse.Namespace) -> int:
+    from shiguan.commands.terminal import print_answer
+
+    conversation = options.conversation or f"chat-{secrets.token_hex(4)}"
+    check_conversation_id(conversation)
+    if not options.json:
+        say(f"Conversation {conversation}. /quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it.")
+    with open_runner(options) as runner:
+        while (question := _next_question(prompt=not options.json)) is not None:
+            if not question:
+                continue
+            asked = {"tenant_id": tenant(options), "top_k": options.top_k, "conversation_id": conversation}
+            try:
+                answer = runner.ask(question, **asked)
+            except (RefusedError, AnswerError) as error:
+                if options.json:
+                    print_json({"error": str(error)})
+                say(f"shiguan: {error}", error=True)
+                continue
+            if options.json:
+                print_json(answer)
+            else:
+                print_answer(answer)
+    return 0
+
+
+def _next_question(*, prompt: bool) -> str | None:
+    """Read a line; None where there are no more."""
+    try:
+        line = input("> " if prompt and sys.stdin.isatty() else "").strip()
+    except EOFError:
+        return None
+    return None if line == "/quit" else line
 
 
 def _writing(path: Path | None) -> Any:

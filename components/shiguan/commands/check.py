@@ -56,12 +56,12 @@ def _check(options: argparse.Namespace) -> int:
 
 def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
     """Find what is meant: a path that exists before a name of Shiguan's own."""
-    from shiguan.engine.loading import list_modes, pipeline_path
+    from shiguan.engine.loading import OTHER_FILES, list_modes, pipeline_path
 
     shipped: dict[str, Path] = {}
     for deployment, modes in list_modes().items():
-        for mode in ("index", *modes):
-            with suppress(ConfigurationError):  # not every deployment ingests
+        for mode in (*OTHER_FILES, *modes):
+            with suppress(ConfigurationError):  # not every deployment has these
                 shipped[f"{deployment}/{mode}"] = pipeline_path(deployment, mode)
     if not given:
         yield from shipped.items()

@@ -32,10 +32,8 @@ def register(add: AddCommand) -> None:
 
 
 def _init(options: argparse.Namespace) -> int:
-    from shiguan.engine.loading import load_stores
-
     done: list[str] = []
-    for store in load_stores(options.deployment).values():
+    for store in _stores(options.deployment):
         done += store.set_up() if hasattr(store, "set_up") else []
     if options.json:
         print_json({"deployment": options.deployment, "done": done})
@@ -46,10 +44,8 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from shiguan.engine.loading import load_stores
-
     found: list[dict[str, Any]] = []
-    for store in load_stores(options.deployment).values():
+    for store in _stores(options.deployment):
         found += store.status() if hasattr(store, "status") else []
     if options.json:
         print_json({"deployment": options.deployment, "stores": found})
@@ -59,6 +55,14 @@ def _status(options: argparse.Namespace) -> int:
         if not found:
             say(f"The deployment `{options.deployment}` has no servers; `shiguan sources` shows what is in it.")
     return 1 if any(entry["problems"] for entry in found) else 0
+
+
+def _stores(deployment: str) -> list[Any]:
+    from shiguan.engine.conversations import open_conversations
+    from shiguan.engine.loading import load_stores
+
+    conversations = open_conversations(deployment)
+    return [*load_stores(deployment).values(), *([conversations.store] if conversations else ())]
 
 
 def _say_status(entry: dict[str, Any]) -> None:

@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 _SENTENCE_TRANSFORMERS = "haystack_integrations.components.embedders.sentence_transformers."
 _STORE_PREFIX = "shiguan.stores.embedded."
+OTHER_FILES = ("index", "memory")
+"""Files of a deployment that answer no question: what ingests, and what sums up conversations."""
 
 
 def load_pipeline(
@@ -133,7 +135,7 @@ def list_modes() -> dict[str, list[str]]:
     modes: dict[str, set[str]] = {}
     for file in (file for folder in _folders() for file in folder.glob("*/*.yml")):
         modes.setdefault(file.parent.name, set()).add(file.stem)
-    return {deployment: sorted(modes[deployment] - {"index"}) for deployment in sorted(modes)}
+    return {deployment: sorted(modes[deployment].difference(OTHER_FILES)) for deployment in sorted(modes)}
 
 
 def describe_mode(deployment: str, mode: str | Path) -> str:
@@ -152,7 +154,7 @@ def pipeline_path(deployment: str, mode: str | Path) -> Path:
         if not mode.is_file():
             raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
         return mode
-    if mode in [*known[deployment], "index"]:
+    if mode in {*known[deployment], *OTHER_FILES}:
         for folder in _folders():
             path = folder / deployment / f"{mode}.yml"
             if path.is_file():

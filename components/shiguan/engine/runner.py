@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -11,7 +12,9 @@ from typing import Any, Self, Unpack
 from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import StreamingChunk
 
+from shiguan.conversations import Turn, check_conversation_id
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream
+from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.pipeline_run import PipelineRun, map_of
 from shiguan.engine.receipts import Receipt, receipt_of, text_sha256
@@ -25,11 +28,14 @@ from shiguan.engine.turn import (
     warnings_of,
 )
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError, StoreFullError
+from shiguan.memory.memory_retriever import MemoryRetriever
 from shiguan.tenants import check_filters
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
 _TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language")
+_SAYS_NOTHING = ("not_found", "quoted", "recalled", "refused")
+"""Statuses of answers that tell nothing in words of their own, of which later turns know the first passage at most."""
 _PARAMETERS = (*_TOLD_IF_UNHEARD, "temperature")
 
 
@@ -58,6 +64,7 @@ class Runner:
         retrieval_only: bool = False,
         outputs: list[str] | None = None,
         keep_receipt: Callable[[Receipt], None] | None = None,
+        conversations: ConversationMemory | None = None,
     ) -> None:
         """
         Load the mode.
@@ -70,6 +77,8 @@ class Runner:
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
         :param keep_receipt: Called in a thread with the receipt of every answer; if the disk is full or refuses, the
             answer says so. Without it answers have their receipt's id alone.
+        :param conversations: What keeps conversations, shared by several runners; None for one of this runner's own,
+            opened when a question names a conversation.
         :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
         """
         self.deployment = deployment
@@ -80,6 +89,9 @@ class Runner:
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
         self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
+        self._conversations = conversations
+        self._own_conversations = conversations is None
+        self._data_dir = data_dir
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
         self._explained: dict[str, str] = self.pipeline.metadata["explain"]
@@ -96,8 +108,17 @@ class Runner:
         self.close()
 
     def close(self) -> None:
-        """End the runner's event loop; stores stay open for the other pipelines of the process."""
+        """
+        End the runner's event loop, when what sums up conversations has come to its end.
+
+        The library's stores stay open for the other pipelines of the process.
+        """
         self._loop.close()
+        if self._own_conversations and self._conversations is not None:
+            self._conversations.close()
+        for _, part in self.pipeline.walk():
+            if isinstance(part, MemoryRetriever):
+                part.conversation_store.close()
 
     def warm_up(self) -> None:
         """Load models and open stores now rather than at the first question."""
@@ -135,7 +156,9 @@ class Runner:
         :raises AnswerError: If a stage fails; the message names it.
         :raises TimeLimitError: If the question or one of its stages takes longer than its limit.
         """
-        return await self._answer(query, tenant_id, options, explain=explain)
+        answer = await self._answer(query, tenant_id, options, explain=explain)
+        self._sum_up(tenant_id, options)
+        return answer
 
     async def stream(
         self, query: str, *, tenant_id: str, **options: Unpack[AskOptions]
@@ -151,8 +174,11 @@ class Runner:
         """
         telling = AnswerStream(query, self._map, self._explained)
         async with aclosing(telling.events(lambda: self._answer(query, tenant_id, options, telling=telling))) as events:
-            async for event in events:
-                yield event
+            try:
+                async for event in events:
+                    yield event
+            finally:
+                self._sum_up(tenant_id, options)
 
     def search(
         self, query: str, *, tenant_id: str, top_k: int | None = None, filters: dict[str, Any] | None = None
@@ -220,8 +246,10 @@ class Runner:
     ) -> dict[str, Any]:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
+        query = checked_question(query)
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else ())]
-        run = self._new_run(query, tenant_id, options, wanted=wanted, telling=telling)
+        remembered = await self._remembered(tenant_id, options)
+        run = self._new_run(query, tenant_id, options, wanted=wanted, telling=telling, remembered=remembered)
         results = await run.results()
         answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
         if not answers:
@@ -229,14 +257,54 @@ class Runner:
                 f"The mode `{self.mode}` ended without an answer. A stage before `{self._outputs['answers']}` was left "
                 "out; run `shiguan check` on its file."
             )
+        answers = [replace(answers[0], query=query)]  # whatever it was searched with
         answer = answer_object(answers[0], mode=self.mode, times=run.times, tally=run.tally, results=results)
-        answer["metadata"]["warnings"] += self._unheard(options)
+        answer["metadata"]["warnings"] += [*remembered.warnings, *self._unheard(options)]
         await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options, calls=run.tally.made)
         if explain:
             answer["metadata"]["explain"] = {
                 name: value_at(results, target) for name, target in self._explained.items()
             }
+        await self._keep_turn(
+            query, answer, tenant_id, options, source=value_at(results, self._outputs.get("source", ""))
+        )
         return answer
+
+    async def _remembered(self, tenant_id: str, options: AskOptions) -> Remembered:
+        """Load the conversation that a question goes on, unless it brings its own history."""
+        conversation_id = options.get("conversation_id")
+        if conversation_id is None:
+            return Remembered()
+        check_conversation_id(conversation_id)
+        if options.get("history"):
+            return Remembered()
+        if self._conversations is None:
+            self._conversations = await asyncio.to_thread(open_conversations, self.deployment, data_dir=self._data_dir)
+        if self._conversations is None:
+            return Remembered(warnings=[f"The deployment `{self.deployment}` keeps no conversations."])
+        return await asyncio.to_thread(self._conversations.load, tenant_id, conversation_id)
+
+    async def _keep_turn(
+        self, query: str, answer: dict[str, Any], tenant_id: str, options: AskOptions, *, source: str | None
+    ) -> None:
+        conversation_id = options.get("conversation_id")
+        if conversation_id is None:
+            return
+        answer["conversation_id"] = conversation_id
+        if options.get("history") or self._conversations is None:
+            return
+        meta = {"mode": self.mode, "status": answer["status"], "receipt": answer["metadata"]["receipt"]}
+        if meta["status"] in _SAYS_NOTHING:
+            meta["said"] = "".join(citation["quote"] for citation in answer["citations"][:1])
+        # Without a router nothing says that the question opens a topic.
+        turn = Turn(query, answer["answer"], source or "both", meta)
+        warnings = await asyncio.to_thread(self._conversations.keep, tenant_id, conversation_id, turn)
+        answer["metadata"]["warnings"] += warnings
+
+    def _sum_up(self, tenant_id: str, options: AskOptions) -> None:
+        conversation_id = options.get("conversation_id")
+        if conversation_id is not None and not options.get("history") and self._conversations is not None:
+            self._conversations.sum_up(tenant_id, conversation_id)
 
     async def _write_receipt(self, answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> None:
         """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
@@ -263,8 +331,13 @@ class Runner:
         wanted: Collection[str],
         telling: AnswerStream | None = None,
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
+        remembered: Remembered | None = None,
     ) -> PipelineRun:
         values: dict[str, Any] = {**options, "query": checked_question(query), "tenant_id": tenant_id}
+        if options.get("history"):
+            values["conversation_id"] = None  # the caller's own history goes before what is kept
+        elif remembered is not None:
+            values |= {"history": remembered.history or None, "summary": remembered.summary or None}
         if options.get("filters"):
             check_filters(options["filters"])  # before Haystack copies them for every stage
         data: dict[str, dict[str, Any]] = {}

@@ -18,8 +18,10 @@ class AskOptions(TypedDict, total=False):
 
     - `top_k`: how many passages to read at most
     - `filters`: further conditions in Haystack's filter format
+    - `conversation_id`: the conversation that the question goes on; it is asked with what was said there before, and
+      kept there with its answer
     - `history`: the turns before the question, `ChatMessage`s or `{"role", "content"}`; modes that do not read them
-      answer the question as it stands
+      answer the question as it stands. It goes before what is kept of a conversation, and nothing is kept then
     - `temperature`: of the model that writes the answer, 0 to 2
     - `task`: what is asked for, a layer of `prompts/layers/task/` such as `compare`
     - `profile`: a field's demands on every answer, a file of `prompts/profiles/` such as `history`
@@ -29,6 +31,7 @@ class AskOptions(TypedDict, total=False):
 
     top_k: int | None
     filters: dict[str, Any] | None
+    conversation_id: str | None
     history: list[Any] | None
     temperature: float | None
     task: str | None
@@ -59,7 +62,7 @@ Results = dict[str, dict[str, Any]]
 
 def value_at(results: Results, target: str) -> Any:
     """Read one output."""
-    component, socket = target.split(".")
+    component, _, socket = target.partition(".")
     return results.get(component, {}).get(socket)
 
 

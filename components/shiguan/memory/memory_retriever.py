@@ -124,7 +124,7 @@ class MemoryRetriever:
             return {"documents": [], "warnings": []}
         self.warm_up()
         embedded = self.text_embedder.run(text=memory_query) if nodes else {"embedding": []}
-        said = [f"{turn.question}\n{turn.answer[:_LONGEST_TURN]}" for turn in turns]
+        said = [f"{turn.question}\n{turn.said[:_LONGEST_TURN]}".strip() for turn in turns]
         texts = [*said, *(node.text for node in nodes)]
         spans = [(-1, turn.number, turn.number) for turn in turns] + [node[:3] for node in nodes]
         whose = {"tenant_id": tenant_id, "conversation_id": conversation_id, "origin": "memory"}

@@ -41,27 +41,39 @@ class SourceWeigher:
         self.fact_weight = fact_weight
         self.memory_weight = memory_weight
 
-    @component.output_types(documents=list[Document], facts=list[Document], memory=list[Document])
-    def run(self, documents: list[Document], memory: list[Document] | None = None) -> dict[str, Any]:
+    @component.output_types(
+        documents=list[Document], facts=list[Document], memory=list[Document], recalled=list[Document], text=str
+    )
+    def run(
+        self,
+        documents: list[Document] | None = None,
+        memory: list[Document] | None = None,
+        source: str = "both",
+    ) -> dict[str, Any]:
         """
         Weigh both lists.
 
-        :param documents: Passages of the library, scored.
-        :param memory: Fragments of the conversation, scored.
-        :returns: `documents`, both in one order; `facts` and `memory`, each alone in that order.
+        :param documents: Passages of the library, best first; None where a loop finds them.
+        :param memory: Fragments of the conversation, best first.
+        :param source: The router's word. With `history` and something remembered no passage counts, and what is
+            remembered is the answer.
+        :returns: `documents`, both in one order; `facts` and `memory`, each alone in its own; `recalled`, the memory
+            where it is the answer; `text`, the memory for a prompt, in the order in which it was said.
         """
-        facts = _weighed(documents, "fact", self.fact_weight)
         fragments = _weighed(memory or [], "memory", self.memory_weight)
+        recalled = fragments if source == "history" else []
+        facts = [] if recalled else _weighed(documents or [], "fact", self.fact_weight)
         both = sorted([*facts, *fragments], key=lambda document: -document.meta["weighed"]["value"])
-        return {"documents": both, "facts": facts, "memory": fragments}
+        said = sorted(fragments, key=lambda fragment: fragment.meta.get("turns") or [])
+        text = "\n".join(f"- {fragment.content}" for fragment in said)
+        return {"documents": both, "facts": facts, "memory": fragments, "recalled": recalled, "text": text}
 
 
 def _weighed(documents: Sequence[Document], origin: str, weight: float) -> list[Document]:
-    """Copy the documents, best first, with their weighed ranks; a missing score is the lowest."""
-    ordered = sorted(documents, key=lambda document: (document.score is None, -(document.score or 0.0)))
+    """Copy the documents in their order, with their weighed ranks; equal scores have the same."""
     ranks: dict[float | None, float] = {}
-    for place, document in enumerate(ordered):
-        ranks.setdefault(document.score, 1 - place / len(ordered))
+    for place, document in enumerate(documents):
+        ranks.setdefault(document.score, 1 - place / len(documents))
     return [
         replace(
             document,
@@ -71,5 +83,5 @@ def _weighed(documents: Sequence[Document], origin: str, weight: float) -> list[
                 "weighed": {"rank": ranks[document.score], "weight": weight, "value": weight * ranks[document.score]},
             },
         )
-        for document in ordered
+        for document in documents
     ]

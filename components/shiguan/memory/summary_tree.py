@@ -223,4 +223,4 @@ def shortened(text: str, share: float = 1.0) -> str:
 
 
 def _plain(turn: Turn) -> str:
-    return _MARKS.sub("", turn.answer)[:_LONGEST_ANSWER]
+    return _MARKS.sub("", turn.said)[:_LONGEST_ANSWER]

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from shiguan.conversations import CONVERSATION_ID
 from shiguan.engine.turn import MAX_QUESTION, AskOptions, checked_question
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.prompts import list_layers, load_prompt_data
@@ -40,11 +41,13 @@ class AnswerRequest(BaseModel):
     conversation_id: Annotated[
         str | None,
         Field(
-            pattern=r"^[\w.:-]{1,128}$",
-            description="Comes back with the answer. The server remembers no conversation: send its `history` along.",
+            pattern=f"^{CONVERSATION_ID}$",
+            description="The conversation that the question goes on: it is asked with what was said, and kept there.",
         ),
     ] = None
-    history: Annotated[list[Turn] | None, Field(max_length=_MOST_TURNS, description="The turns before.")] = None
+    history: Annotated[
+        list[Turn] | None, Field(max_length=_MOST_TURNS, description="The turns before, instead of what is kept.")
+    ] = None
     include_sources: Annotated[bool, Field(description="Whether `documents` lists the passages that were read.")] = True
     task: Annotated[str | None, Field(max_length=40, description="A layer of prompts/layers/task.")] = None
     profile: Annotated[str | None, Field(max_length=40, description="A file of prompts/profiles.")] = None
@@ -96,6 +99,7 @@ class AnswerRequest(BaseModel):
         return AskOptions(
             top_k=self.top_k,
             filters=self.filters,
+            conversation_id=self.conversation_id,
             history=[turn.model_dump() for turn in self.history] if self.history else None,
             temperature=self.temperature,
             task=self.task,

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import GENERATION_COMPLETE, AnswerEvent
+from shiguan.engine.conversations import open_conversations
 from shiguan.engine.loading import list_modes
 from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError
@@ -43,9 +44,13 @@ class Engine:
         # An unknown deployment is refused when its first mode is loaded.
         names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
         keep = ReceiptFolder(settings).keep if settings.receipt_days else None
-        self._runners = {
-            mode: Runner(self.deployment, mode, data_dir=settings.data_dir, keep_receipt=keep) for mode in names
+        self.conversations = open_conversations(self.deployment, data_dir=settings.data_dir)
+        more: dict[str, Any] = {
+            "data_dir": settings.data_dir,
+            "keep_receipt": keep,
+            "conversations": self.conversations,
         }
+        self._runners = {mode: Runner(self.deployment, mode, **more) for mode in names}
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -124,6 +129,8 @@ class Engine:
         """Let go of the runners; stores close with the process."""
         for runner in self._runners.values():
             runner.close()
+        if self.conversations is not None:
+            self.conversations.close()
 
     def _limits(self, deadline: float | None) -> TimeLimits:
         left = self.settings.request_timeout
@@ -152,8 +159,6 @@ def _spend(**used: int) -> None:
 def _for_caller(answer: dict[str, Any], request: AnswerRequest) -> dict[str, Any]:
     if not request.include_sources:
         answer["documents"] = []
-    if request.conversation_id is not None:
-        answer["conversation_id"] = request.conversation_id
     return answer
 
 

@@ -46,7 +46,7 @@ JOBS = Counter("shiguan_ingest_jobs", "Uploads by how their ingest ended.", ["st
 JOBS_WAITING = Gauge("shiguan_ingest_jobs_waiting", "Uploads that wait to be ingested.", registry=REGISTRY)
 
 _VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
-_STATUSES = frozenset({"answered", "quoted", "not_found", "refused", "partial"})
+_STATUSES = frozenset({"answered", "quoted", "recalled", "not_found", "refused", "partial"})
 
 
 def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:

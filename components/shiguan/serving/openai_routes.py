@@ -70,6 +70,7 @@ class ChatRequest(BaseModel):
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+    conversation_id: str | None = None
 
     def unsupported(self) -> str:
         """Find a parameter that cannot be honoured."""
@@ -117,6 +118,7 @@ class ChatRequest(BaseModel):
             mode=self.model.removeprefix(MODEL_PREFIX),
             temperature=self.temperature,
             history=turns[-_MOST_TURNS:] or None,
+            conversation_id=self.conversation_id,
         )
 
 
@@ -158,6 +160,7 @@ def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str |
         "warnings": [*metadata["warnings"], *warnings],
         "timings_ms": metadata["timings_ms"],
         "receipt": metadata["receipt"],
+        "conversation_id": answer.get("conversation_id"),
         "request_id": request_id,
     }
 
@@ -237,10 +240,13 @@ async def chat_completions(request: Request, asker: Asker) -> Response:
     Answer the last message; the ones before it are the conversation.
 
     Citations stand in the text as `[1]`, in a list of sources at its end, and with their exact spans in the field
-    `shiguan` of the reply or of the last chunk. Errors have the form of the OpenAI API and the fields of this server's.
+    `shiguan` of the reply or of the last chunk. With `conversation_id`, in the body or as `X-Conversation-Id`, and one
+    message alone the conversation is the server's.
+    Errors have the form of the OpenAI API and the fields of this server's.
     """
     try:
         body = await _body(request)
+        body.conversation_id = body.conversation_id or request.headers.get("x-conversation-id")
         question = _question(body)
         engine, deadline = current_engine(), deadline_of(request)
         completion = Completion(body.model)

@@ -22,6 +22,7 @@ from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafePipelineError
 from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
+from shiguan.serving.conversation_routes import router as conversation_router
 from shiguan.serving.document_routes import router as document_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
@@ -106,7 +107,7 @@ _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 
 _SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
-_ROUTERS = (status_router, rag_router, document_router, receipt_router, openai_router)
+_ROUTERS = (status_router, rag_router, document_router, conversation_router, receipt_router, openai_router)
 
 
 class Service:

@@ -232,6 +232,7 @@ def test_sockets_are_the_same_whatever_the_layers():
         "analysis",
         "feedback",
         "language",
+        "memory",
         "profile",
         "scope",
         "task",

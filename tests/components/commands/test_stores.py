@@ -72,10 +72,11 @@ def test_init_says_what_it_made_and_a_second_one_that_it_was_there(elasticsearch
         "template shiguan-parents written", "index shiguan-parents made",
         "template shiguan-children written", "index shiguan-children made",
         "collection shiguan-children made", "payload indexes made",
+        "template shiguan-conversations written", "index shiguan-conversations made",
     ]  # fmt: skip
     assert main(["stores", "init", "--json"]) == 0
     done = json.loads(capsys.readouterr().out)["done"]
-    assert [line.rsplit(" ", 2)[1:] for line in done if "template" not in line] == [["was", "there"]] * 3
+    assert [line.rsplit(" ", 2)[1:] for line in done if "template" not in line] == [["was", "there"]] * 4
 
 
 def test_init_of_the_embedded_deployment_has_nothing_to_make(capsys):
@@ -95,8 +96,9 @@ def test_status_shows_both_servers_even_if_one_is_down(qdrant, monkeypatch, caps
     assert main(["stores", "status"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Elasticsearch at http://127.0.0.1:9: shiguan-parents, unreachable"
-    assert lines[-2] == f"Qdrant at {qdrant.url} (1.15.0): shiguan-children, missing"
-    assert lines[-1] == "  ! the collection shiguan-children is missing; `shiguan stores init` makes it"
+    missing = lines.index("  ! the collection shiguan-children is missing; `shiguan stores init` makes it")
+    assert lines[missing - 1] == f"Qdrant at {qdrant.url} (1.15.0): shiguan-children, missing"
+    assert "Elasticsearch at http://127.0.0.1:9: shiguan-conversations, unreachable" in lines
 
 
 def test_status_shows_counts_and_health(elasticsearch, qdrant, capsys):
@@ -107,6 +109,7 @@ def test_status_shows_counts_and_health(elasticsearch, qdrant, capsys):
         f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-parents, green, 0 passages",
         f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-children, green, 0 passages",
         f"Qdrant at {qdrant.url} (1.15.0): shiguan-children, green, 0 passages, 0 of them in the graph",
+        f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-conversations, green",
     ]
 
 

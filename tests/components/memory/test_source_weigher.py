@@ -31,16 +31,35 @@ def test_a_fragment_never_stands_above_a_passage_that_is_as_good():
     assert ids(result["documents"]) == ["f0", "m0", "f1", "m1"]
 
 
-def test_equal_scores_are_equally_good_and_a_missing_one_is_the_worst():
-    result = SourceWeigher().run(documents=documents(None, 2.0, 2.0))
-    assert ids(result["documents"]) == ["f1", "f2", "f0"]
-    assert [one.meta["weighed"]["rank"] for one in result["documents"]] == pytest.approx([1, 1, 1 / 3])
+def test_the_order_of_the_ranker_stands_and_equal_scores_are_equally_good():
+    result = SourceWeigher().run(documents=documents(2.0, 2.0, None, 3.0))
+    assert ids(result["facts"]) == ["f0", "f1", "f2", "f3"]
+    assert [one.meta["weighed"]["rank"] for one in result["facts"]] == [1, 1, 0.5, 0.25]
+
+
+def test_what_was_said_stands_in_the_prompt_in_its_order():
+    said = [
+        Document(id="m2", content="third\nno", score=0.9, meta={"turns": [3, 3]}),
+        Document(id="m1", content="both", score=0.5, meta={"turns": [1, 2]}),
+    ]
+    result = SourceWeigher().run(documents=documents(1.0), memory=said)
+    assert result["text"] == "- both\n- third\nno"
+    assert (ids(result["memory"]), result["recalled"]) == (["m2", "m1"], [])
+
+
+def test_a_question_about_the_conversation_has_no_facts_and_one_without_a_memory_keeps_them():
+    memory = documents(0.9, prefix="m")
+    result = SourceWeigher().run(documents=documents(1.0), memory=memory, source="history")
+    assert (ids(result["recalled"]), result["facts"]) == (["m0"], [])
+    result = SourceWeigher().run(documents=documents(1.0), memory=[], source="history")
+    assert (result["recalled"], ids(result["facts"])) == ([], ["f0"])
 
 
 @given(
     st.lists(st.floats(-9, 9), max_size=8), st.lists(st.floats(-9, 9), max_size=8), st.floats(0.01, 1.0)
 )  # fmt: skip
 def test_the_best_passage_comes_first_whatever_was_said(facts, memory, weight):
+    facts = sorted(facts, reverse=True)
     given_facts, given_memory = documents(*facts), documents(*memory, prefix="m")
     result = SourceWeigher(memory_weight=weight).run(documents=given_facts, memory=given_memory)
     assert sorted(ids(result["documents"])) == sorted(ids(given_facts) + ids(given_memory))
@@ -51,7 +70,10 @@ def test_the_best_passage_comes_first_whatever_was_said(facts, memory, weight):
 
 
 def test_nothing_is_nothing():
-    assert SourceWeigher().run(documents=[]) == {"documents": [], "facts": [], "memory": []}
+    assert SourceWeigher().run(documents=[]) == {
+        **{name: [] for name in ("documents", "facts", "memory", "recalled")},
+        "text": "",
+    }
     assert ids(SourceWeigher().run(documents=[], memory=documents(1.0))["documents"]) == ["f0"]
 
 

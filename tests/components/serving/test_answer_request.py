@@ -60,6 +60,7 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
             "top_k": 50,
             "temperature": 0,
             "filters": nested(9),
+            "conversation_id": "c-1",
             "history": [{"role": "user", "content": "Before."}],
             "task": "compare",
             "profile": "history",
@@ -71,6 +72,7 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
     assert request.options(limits) == {
         "top_k": 50,
         "filters": nested(9),
+        "conversation_id": "c-1",
         "history": [{"role": "user", "content": "Before."}],
         "temperature": 0,
         "task": "compare",

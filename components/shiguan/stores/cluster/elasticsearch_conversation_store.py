@@ -88,7 +88,7 @@ class ElasticsearchConversationStore(ConversationStore):
         entry = {"server": self.server.place, "name": self.index}
         try:
             with self.server.reporting():
-                return [{**entry, **inspect_index(self._client, self.index, self._schema)}]
+                return [{**entry, **inspect_index(self._client, self.index, self._schema), "documents": None}]
         except StoreError as error:
             return [{**entry, "version": None, "health": "unreachable", "documents": None, "problems": [str(error)]}]
 

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from haystack import logging
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
-from shiguan.errors import StoreError
+from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.errors import ConfigurationError, StoreError
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.tenants import TENANT_FIELD
 
@@ -32,7 +34,7 @@ class Remembered:
 
 class ConversationMemory:
     """
-    Loads conversations, keeps their turns, and has them summed up when nobody waits.
+    Loads conversations, keeps their turns, and has them summed up when nobody waits; see `open_conversations`.
 
     A store that fails costs a warning and never the answer. One conversation is summed up by one thread at a time;
     what came in meanwhile is done at once after. What a crash left out is made up with the conversation's next turn.
@@ -56,16 +58,15 @@ class ConversationMemory:
         return Remembered(as_messages(turns), whole_summary(nodes))
 
     def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
-        """Keep a turn whose answer was sent, have it summed up in the background, and say what to warn of."""
+        """Keep a turn, and say what to warn of."""
         try:
             self.store.append(tenant_id, conversation_id, turn)
         except StoreError as error:
             return [f"This turn was not kept. {error}"]
-        self.sum_up(tenant_id, conversation_id)
         return []
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
-        """Have a conversation summed up; returns at once."""
+        """Have a conversation summed up whose answer was sent; returns at once."""
         key = (tenant_id, conversation_id)
         with self._lock:
             waiting = key in self._at_work
@@ -76,8 +77,9 @@ class ConversationMemory:
                     self._threads.submit(self._work, key)
 
     def close(self) -> None:
-        """Begin no further summaries, and wait for those under way."""
+        """Begin no further summaries, wait for those under way, and close the store."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self.store.close()
 
     def _work(self, key: tuple[str, str]) -> None:
         tenant_id, conversation_id = key
@@ -95,6 +97,18 @@ class ConversationMemory:
                 again = self._at_work.pop(key)
                 if again:
                     self._at_work[key] = False
+
+
+def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -> ConversationMemory | None:
+    """Load what keeps a deployment's conversations, by its `memory.yml`; None where it has none."""
+    try:
+        pipeline_path(deployment, "memory")
+    except ConfigurationError:
+        return None
+    for _, part in load_pipeline(deployment, "memory", data_dir=data_dir).walk():
+        if isinstance(part, SummaryTree):
+            return ConversationMemory(part)
+    raise ConfigurationError(f"{deployment}/memory.yml has no `SummaryTree`. Add one: it says where conversations are.")
 
 
 def whole_summary(nodes: Sequence[SummaryNode]) -> str:

@@ -4,11 +4,19 @@ import pytest
 from tests.components.memory.conftest import DocumentEmbedder
 
 from shiguan.conversations import SummaryNode, Turn
+from shiguan.engine.conversations import ConversationMemory, open_conversations, whole_summary
 from shiguan.errors import RefusedError, StoreFullError
-from shiguan.memory.conversation_memory import ConversationMemory, whole_summary
 from shiguan.memory.summary_tree import SummaryTree
+from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
 TURN = Turn("How did the fire start?", "In a bakery.")
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = SQLiteConversationStore(str(tmp_path))
+    yield store
+    store.close()
 
 
 class Waiting:
@@ -33,14 +41,18 @@ def memory(store, embedder=None):
     return ConversationMemory(SummaryTree(store, document_embedder=embedder or DocumentEmbedder()))
 
 
+def keep(memory):
+    assert memory.keep("ours", "c", TURN) == []
+    memory.sum_up("ours", "c")
+
+
 def finished(memory):
     memory._threads.shutdown(wait=True)
-    return memory
 
 
 def test_what_was_kept_is_loaded_for_the_next_question(store):
     asked = memory(store)
-    assert asked.keep("ours", "c", TURN) == []
+    keep(asked)
     finished(asked)
     loaded = asked.load("ours", "c")
     assert loaded.history == [
@@ -52,7 +64,7 @@ def test_what_was_kept_is_loaded_for_the_next_question(store):
 
 def test_of_another_tenant_nothing_is_loaded_and_nothing_said(store):
     asked = memory(store)
-    asked.keep("ours", "c", TURN)
+    keep(asked)
     finished(asked)
     for tenant, conversation in (("theirs", "c"), ("ours", "d"), ("OURS", "c"), ("ours ", "c")):
         loaded = asked.load(tenant, conversation)
@@ -62,7 +74,7 @@ def test_of_another_tenant_nothing_is_loaded_and_nothing_said(store):
 def test_the_answer_does_not_wait_for_its_summary(store):
     embedder = Waiting()
     asked = memory(store, embedder)
-    asked.keep("ours", "c", TURN)
+    keep(asked)
     assert embedder.begun.wait(30)
     assert [turn.number for turn in store.turns("ours", "c")] == [1]
     assert store.nodes("ours", "c") == []
@@ -75,7 +87,7 @@ def test_one_conversation_is_summed_up_by_one_thread_and_nothing_is_left_out(sto
     embedder = Waiting()
     asked = memory(store, embedder)
     for _ in range(6):
-        asked.keep("ours", "c", TURN)
+        keep(asked)
     assert embedder.begun.wait(30)
     embedder.go.set()
     finished(asked)
@@ -91,7 +103,7 @@ def test_one_conversation_is_summed_up_by_one_thread_and_nothing_is_left_out(sto
 def test_a_turn_that_ends_while_the_server_goes_down_is_kept(store):
     asked = memory(store)
     asked.close()
-    assert asked.keep("ours", "c", TURN) == []
+    keep(asked)
     assert len(store.turns("ours", "c")) == 1
 
 
@@ -118,9 +130,9 @@ def test_a_summary_that_fails_is_told_to_the_log_and_made_up_with_the_next_turn(
         return add_node(*arguments, **words)
 
     monkeypatch.setattr(store, "add_node", once)
-    asked.keep("ours", "c", TURN)
+    keep(asked)
     asked._threads.submit(lambda: None).result(30)
-    asked.keep("ours", "c", TURN)
+    keep(asked)
     finished(asked)
     assert [node.first_turn for node in store.nodes("ours", "c")] == [1, 2]
     assert "The disk is full" in caplog.text
@@ -143,3 +155,32 @@ def test_the_whole_is_told_by_what_nothing_else_contains():
     ]
     assert whole_summary(nodes) == "the first four\nleaf 5\nleaf 6"
     assert whole_summary([]) == ""
+
+
+def test_a_conversation_is_asked_with_what_its_answers_say_and_not_with_what_stands_around_it(store):
+    asked = memory(store)
+    asked.keep("ours", "c", Turn("Who was he?", "The sources do not answer this.", meta={"said": ""}))
+    asked.keep("ours", "c", Turn("And she?", "Word for word: > A baker.", meta={"said": "A baker."}))
+    finished(asked)
+    assert [(turn["role"], turn["content"]) for turn in asked.load("ours", "c").history] == [
+        ("user", "Who was he?"),
+        ("user", "And she?"),
+        ("assistant", "A baker."),
+    ]
+
+
+@pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
+def test_every_deployment_says_where_its_conversations_are(deployment, tmp_path, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://127.0.0.1:1")
+    opened = open_conversations(deployment, data_dir=tmp_path)
+    assert "Conversation" in type(opened.store).__name__
+    if deployment == "embedded":
+        assert opened.store.file == tmp_path / "conversations.sqlite"
+    opened.close()
+
+
+def test_a_deployment_without_the_file_keeps_none(tmp_path, monkeypatch):
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "simple.yml").write_text("components: {}\n", encoding="utf-8")
+    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
+    assert open_conversations("bare") is None
