@@ -74,7 +74,7 @@ async def test_two_requests_with_one_id(server):
 async def test_a_conversation_is_listed_renamed_exported_and_deleted(server):
     await ask(server, QUESTION, "one")
     assert await server("PATCH", f"{PLACE}/one", {"title": "Taxes"}) == (200, '{"id":"one","title":"Taxes"}')
-    status, body = await server("GET", PLACE)
+    _, body = await server("GET", PLACE)
     assert ("one", "Taxes", 1) in [(o["id"], o["title"], o["turns"]) for o in json.loads(body)["conversations"]]
     _, body = await server("GET", f"{PLACE}/one/export")
     assert body.startswith(f"# Taxes\n\n## 1. {QUESTION}\n")
