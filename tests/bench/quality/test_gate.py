@@ -100,5 +100,6 @@ def test_the_committed_baseline_fits_the_questions_of_the_gate():
     for mode in MODES:
         run = read_results(BASELINE / f"{mode}.json")
         assert {question.id: question.details["question"] for question in run.questions} == questions
-        assert set(GATES) <= set(run.metrics)
+        # Quotations claim nothing whose citations could be right or wrong.
+        assert set(GATES) - {"citation_precision", "citation_recall"} <= set(run.metrics)
         assert Path(BASELINE / f"{mode}.json").stat().st_size < 200_000
