@@ -58,11 +58,10 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _stores(deployment: str) -> list[Any]:
-    from shiguan.engine.conversations import open_conversations
-    from shiguan.engine.loading import load_stores
+    from shiguan.engine.loading import has_file, load_stores
 
-    conversations = open_conversations(deployment)
-    return [*load_stores(deployment).values(), *([conversations.store] if conversations else ())]
+    kinds = ["parents", "children", *(["conversations"] if has_file(deployment, "memory") else ())]
+    return list(load_stores(deployment, kinds=kinds).values())
 
 
 def _say_status(entry: dict[str, Any]) -> None:

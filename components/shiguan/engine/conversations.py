@@ -11,7 +11,7 @@ from typing import Any
 from haystack import logging
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
-from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.loading import has_file, load_pipeline
 from shiguan.errors import ConfigurationError, StoreError
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.tenants import TENANT_FIELD
@@ -101,9 +101,7 @@ class ConversationMemory:
 
 def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -> ConversationMemory | None:
     """Load what keeps a deployment's conversations, by its `memory.yml`; None where it has none."""
-    try:
-        pipeline_path(deployment, "memory")
-    except ConfigurationError:
+    if not has_file(deployment, "memory"):
         return None
     for _, part in load_pipeline(deployment, "memory", data_dir=data_dir).walk():
         if isinstance(part, SummaryTree):

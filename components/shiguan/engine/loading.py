@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,6 +143,11 @@ def describe_mode(deployment: str, mode: str | Path) -> str:
     return opening_comment(pipeline_path(deployment, mode).read_text(encoding="utf-8"))
 
 
+def has_file(deployment: str, name: str) -> bool:
+    """Say whether a deployment has a file that it may do without."""
+    return any((folder / deployment / f"{name}.yml").is_file() for folder in _folders())
+
+
 def pipeline_path(deployment: str, mode: str | Path) -> Path:
     """Find the file of a mode."""
     known = list_modes()
@@ -228,24 +233,35 @@ def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
             parameters["path"] = parameters.get("path") or data_dir
 
 
-def load_stores(deployment: str, *, data_dir: str | Path | None = None) -> dict[str, Any]:
-    """Build a deployment's document stores alone, without the components around them."""
+# Where the files of a deployment say what keeps what: file, component, parameter.
+_STORES = {
+    "parents": ("index", "parent_writer", "document_store"),
+    "children": ("index", "child_writer", "document_store"),
+    "conversations": ("memory", "summary_tree", "conversation_store"),
+}
+
+
+def load_stores(
+    deployment: str, *, kinds: Sequence[str] = ("parents", "children"), data_dir: str | Path | None = None
+) -> dict[str, Any]:
+    """Build a deployment's stores alone, without the components around them; `kinds` may name `conversations` too."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
-    # Converters and embedders are not imported to open what they filled.
-    definition = read_definition(deployment, "index", build=False)
-    if data_dir is not None:
-        _set_data_dir(definition, str(data_dir))
     stores = {}
-    for name, writer in (("parents", "parent_writer"), ("children", "child_writer")):
+    for kind in kinds:
+        file, component, parameter = _STORES[kind]
+        # Converters and embedders are not imported to open what they filled.
+        definition = read_definition(deployment, file, build=False)
+        if data_dir is not None:
+            _set_data_dir(definition, str(data_dir))
         try:
-            spec = definition["components"][writer]["init_parameters"]["document_store"]
+            spec = definition["components"][component]["init_parameters"][parameter]
         except (KeyError, TypeError) as error:
             raise ConfigurationError(
-                f"{deployment}/index.yml has no component `{writer}` with a `document_store`. Add it: it says where "
-                f"{name} are kept."
+                f"{deployment}/{file}.yml has no component `{component}` with a `{parameter}`. Add it: it says where "
+                f"{kind} are kept."
             ) from error
-        stores[name] = default_from_dict(import_class_by_name(spec["type"]), spec)
+        stores[kind] = default_from_dict(import_class_by_name(spec["type"]), spec)
     return stores
 
 

@@ -169,7 +169,9 @@ def test_a_conversation_is_asked_with_what_its_answers_say_and_not_with_what_sta
     ]
 
 
-@pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
+@pytest.mark.parametrize(
+    "deployment", ["embedded", pytest.param("elasticsearch_qdrant", marks=pytest.mark.transformers)]
+)
 def test_every_deployment_says_where_its_conversations_are(deployment, tmp_path, monkeypatch):
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://127.0.0.1:1")
     opened = open_conversations(deployment, data_dir=tmp_path)
