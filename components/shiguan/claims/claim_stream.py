@@ -13,6 +13,7 @@ from shiguan.claims.claims import MOST_CHARACTERS, split_claims
 
 _STOP = re.compile(r"[.!?。！？…\n]")
 _WORD = re.compile(r"[^\W_]")
+_MARKS = re.compile(r"(?: ?(?:\[\d{1,3}\])+)?")
 # A bracket that may become a citation mark, or markup that is no part of the answer, when its end has come.
 _OPEN_MARK = re.compile(r"(?:[\[【［〔][^\]】］〕\n]{0,40}|<[^<>\n]{0,200})\Z")
 # A long answer is looked at again when this share of it is new, so that the work stays in proportion to its length.
@@ -37,6 +38,7 @@ class ClaimStream:
         self._looked_at = 0
         self._stopped_at = -1
         self._checked: list[CitedClaim] = []
+        self.piece = ""
 
     def add(self, piece: str) -> bool:
         """Take the next piece of the answer; cheap."""
@@ -52,7 +54,7 @@ class ClaimStream:
 
     def finished(self, *, last: bool = False) -> list[dict[str, Any]]:
         """Check the sentences that have been finished since the last call."""
-        self._looked_at = len(self._text)
+        self._looked_at, self.piece = len(self._text), ""
         text = self._text.strip() if last else _OPEN_MARK.sub("", self._text)
         parts = split_claims(text)
         settled = parts.claims if last else parts.claims[:-1]
@@ -63,6 +65,8 @@ class ClaimStream:
         known = len(self._checked)
         self._checked += [cite_claim(claim, self._checker, self._numbered) for claim in settled[known:]]
         shown, places = write_cited(parts, self._checked, "markdown")
+        ends = [_MARKS.match(shown, end).end() for _, end in places]  # type: ignore[union-attr]
+        self.piece = shown[ends[known - 1] if known else 0 : ends[-1]]
         return [
             {
                 "index": sum(earlier.support is not None for earlier in self._checked[:index]),
