@@ -1,5 +1,6 @@
 """The OpenAI API: programs written for it get answers with citations."""
 
+import html
 import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -142,7 +143,7 @@ _NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
 
 def _name(text: str | None) -> str:
     """Write a name of a document on one line and without markup, so that it cannot pass for a note or a link."""
-    return one_line(text or "").translate(_NO_MARKUP)
+    return one_line(html.unescape(text or "")).translate(_NO_MARKUP)
 
 
 def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
