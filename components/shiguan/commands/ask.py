@@ -1,7 +1,9 @@
 """`shiguan ask` and `shiguan search`: answer a question from the library, or find its passages without answering."""
 
 import argparse
+import asyncio
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,8 @@ from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
     from haystack import Document
+
+    from shiguan.engine.runner import Runner
 
 
 def register(add: AddCommand) -> None:
@@ -32,24 +36,32 @@ def register(add: AddCommand) -> None:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    from shiguan.commands.terminal import print_answer
     from shiguan.engine.runner import checked_question
 
     checked_question(options.question)
-    history = read_history(options.history) if options.history else None
+    asked = {
+        "tenant_id": tenant(options),
+        "explain": options.explain,
+        "top_k": options.top_k,
+        "history": read_history(options.history) if options.history else None,
+    }
     with open_runner(options, keep_receipt=_writing(options.receipt)) as runner:
-        answer = runner.ask(
-            options.question,
-            tenant_id=tenant(options),
-            top_k=options.top_k,
-            history=history,
-            explain=options.explain,
-        )
-    if options.json:
-        print_json(answer)
-    else:
-        print_answer(answer)
+        if options.json:
+            print_json(runner.ask(options.question, **asked))
+        else:
+            asyncio.run(_show(runner, options.question, asked))
     return 0
+
+
+async def _show(runner: "Runner", question: str, asked: dict[str, Any]) -> None:
+    from shiguan.commands.terminal import AnswerView
+
+    with AnswerView(question) as view:
+        async with aclosing(runner.stream(question, **asked)) as events:
+            async for event in events:
+                if event.error is not None:
+                    raise event.error
+                view.tell(event.name, event.data)
 
 
 def _writing(path: Path | None) -> Any:

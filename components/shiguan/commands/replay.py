@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say, tenant
+from shiguan.commands.options import open_library, print_json, say, tenant
 from shiguan.errors import RefusedError
 
 
@@ -17,7 +17,6 @@ def register(add: AddCommand) -> None:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    from shiguan.engine.library import Library
     from shiguan.engine.receipts import read_receipt
     from shiguan.engine.replay import Replay
 
@@ -27,8 +26,7 @@ def _replay(options: argparse.Namespace) -> int:
             f"The receipt is of the tenant `{_plain(receipt.tenant_id)[:80]}` in the deployment "
             f"`{_plain(receipt.deployment)[:80]}`. Name both with `--tenant` and `--deployment`."
         )
-    library = Library(options.deployment, data_dir=options.data_dir)
-    replay = Replay(receipt, library.stores["parents"], tenant_id=tenant(options))
+    replay = Replay(receipt, open_library(options).stores["parents"], tenant_id=tenant(options))
     result: dict[str, Any] = {
         **receipt.answer.model_dump(include={"query", "status", "mode"}),
         **receipt.model_dump(include={"id", "written"}),

@@ -16,6 +16,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    SpinnerColumn,
     Task,
     TaskID,
     TextColumn,
@@ -40,17 +41,69 @@ _MAX_LISTED = 20
 _TELL_SECONDS = 10.0
 
 
-def print_answer(answer: dict[str, Any]) -> None:
-    """Print an answer, the passages it rests on, and how it came about."""
+class AnswerView:
+    """
+    Shows an answer as it comes about: the question, each sentence with its verdict, then what it rests on.
+
+    On a terminal a line tells how long the model has been at it.
+    """
+
+    def __init__(self, query: str) -> None:
+        self._console = console_for_people()
+        self._console.print(Text(query, style="bold"))
+        self._console.print()
+        self._text = ""
+        errors = console_for_people(stderr=True)
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        self._waiting = Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+        self._task = self._waiting.add_task("looking for passages")
+
+    def __enter__(self) -> Self:
+        self._waiting.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._waiting.stop()
+
+    def tell(self, name: str, data: dict[str, Any]) -> None:
+        """Show one event of the stream; the answer object ends it."""
+        if name == "generation_start":
+            attempt = f", attempt {data['attempt']}" if data["attempt"] > 1 else ""
+            self._waiting.reset(self._task, description=f"waiting for the model{attempt}")
+        elif name == "token":
+            self._text += data["text"]
+        elif name == "claim":
+            self._print((f"  {data['verdict']}", _VERDICT_STYLES.get(data["verdict"], "")))
+        elif name == "generation_complete":
+            self._waiting.stop()
+            if data["status"] != "quoted":
+                self._print()
+                self._console.print()
+            print_answer(data, told=True)
+
+    def _print(self, *verdict: tuple[str, str]) -> None:
+        text, self._text = self._text.strip("\n "), ""
+        if text:
+            self._waiting.stop()
+            print_indented(self._console, Text.assemble(text, *verdict), 2)
+            self._waiting.start()
+
+
+def print_answer(answer: dict[str, Any], *, told: bool = False) -> None:
+    """Print an answer, the passages it rests on, and how it came about; `told`: its question and text stand there."""
     console = console_for_people()
-    console.print(Text(answer["query"], style="bold"))
-    console.print()
+    if not told:
+        console.print(Text(answer["query"], style="bold"))
+        console.print()
     cited: dict[int, list[dict[str, Any]]] = {}
     if answer["status"] == "quoted":
         _print_quotations(console, answer)
     else:
-        print_indented(console, Text(answer["answer"]), 2)
-        console.print()
+        if not told:
+            print_indented(console, Text(answer["answer"]), 2)
+            console.print()
         for citation in answer["citations"]:
             cited.setdefault(citation["number"], []).append(citation)
     for number, citations in sorted(cited.items()):

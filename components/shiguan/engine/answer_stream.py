@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from haystack.dataclasses import StreamingChunk
 
-from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.claim_stream import ClaimStream, end_with_marks
 from shiguan.engine.pipeline_run import PipelineMap
 from shiguan.engine.turn import listed
 from shiguan.errors import AnswerError
@@ -179,8 +179,8 @@ class AnswerStream:
             while not self._pieces.empty():
                 last = self._pieces.get_nowait()
             claims = await asyncio.to_thread(self._claims.finished, last=last)
-            self._emit_token(self._claims.piece)
-            for claim in claims:
+            for piece, claim in zip(self._claims.pieces, claims, strict=True):
+                self._emit_token(piece)
                 self._emit(CLAIM, claim)
             if last:
                 return
@@ -194,8 +194,9 @@ class AnswerStream:
         """Tell an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
         text, at = found["answer"], 0
         for index, claim in enumerate(found["metadata"]["claims"]):
-            self._emit_token(text[at : claim["end"]])
-            at = max(at, claim["end"])
+            end = end_with_marks(text, claim["end"])
+            self._emit_token(text[at:end])
+            at = max(at, end)
             cited = [
                 {name: value for name, value in citation.items() if name != "confidence"}
                 for citation in found["citations"]

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -29,8 +30,8 @@ from shiguan.tenants import check_filters
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
-_TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language")
-_PARAMETERS = (*_TOLD_IF_UNHEARD, "temperature")
+_PARAMETERS = ("top_k", "filters", "task", "profile", "language", "temperature")
+_TOLD_IF_UNHEARD = (*_PARAMETERS[:-1], "history")
 
 
 class Runner:
@@ -138,19 +139,21 @@ class Runner:
         return await self._answer(query, tenant_id, options, explain=explain)
 
     async def stream(
-        self, query: str, *, tenant_id: str, **options: Unpack[AskOptions]
+        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[AnswerEvent, None]:
         """
         Answer a question and tell how the answer comes about; see `shiguan.engine.answer_stream` for the events.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
+        :param explain: Whether `metadata.explain` of the answer object tells what each stage did.
         :param options: What else the question comes with.
         :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
             raised.
         """
         telling = AnswerStream(query, self._map, self._explained)
-        async with aclosing(telling.events(lambda: self._answer(query, tenant_id, options, telling=telling))) as events:
+        answer = partial(self._answer, query, tenant_id, options, explain=explain, telling=telling)
+        async with aclosing(telling.events(answer)) as events:
             async for event in events:
                 yield event
 
@@ -295,7 +298,7 @@ class Runner:
         )
 
     def _unheard(self, options: AskOptions) -> list[str]:
-        names = [name for name in _TOLD_IF_UNHEARD if options.get(name) is not None and name not in self._inputs]
+        names = [name for name in _TOLD_IF_UNHEARD if options.get(name) not in (None, []) and name not in self._inputs]
         if options.get("temperature") is not None and not self._map.generator:
             names.append("temperature")
         return [f"The mode `{self.mode}` does not take `{name}`: it was left aside." for name in names]

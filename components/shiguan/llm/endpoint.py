@@ -76,7 +76,10 @@ def describe_failure(error: Exception, model: str, *, streamed: bool) -> tuple[s
     if streamed:
         return f"{place} broke off in the middle of the answer ({type(error).__name__})", "Ask again"
     if isinstance(error, openai.APITimeoutError):
-        return f"{place} did not answer in time", "Ask again later, or give a slow model more seconds between two tokens with OPENAI_TIMEOUT"
+        return (
+            f"{place} did not answer in time",
+            "Ask again later, or give a slow model more seconds between two tokens with OPENAI_TIMEOUT",
+        )
     if isinstance(error, openai.APIConnectionError):
         return f"{place} could not be reached", "Check OPENAI_BASE_URL and that the server is running"
     return (
