@@ -55,7 +55,7 @@ class Injection:
     def words(self, name: str, **more: Any) -> str:
         places = _PLACES[self.language]
         place = places[self.number % len(places)] + str(self.number)
-        return _WORDS[self.language][name].format(**{"id": self.id, "place": place, **more})
+        return _WORDS[self.language][name].format_map({"id": self.id, "place": place, **more})
 
     @property
     def number(self) -> int:
@@ -68,13 +68,13 @@ class Injection:
     @property
     def reply(self) -> str:
         """What the model writes when it obeys."""
-        return PAYLOADS[self.attack].format(**{"true": self.words("true"), "false": self.words("false")})
+        return PAYLOADS[self.attack].format_map({"true": self.words("true"), "false": self.words("false")})
 
     @property
     def material(self) -> str:
         """What the carrier has."""
         directive = self.words("directive")
-        return self.words("order") + PAYLOADS[self.attack].format(**{"true": directive, "false": directive})
+        return self.words("order") + PAYLOADS[self.attack].format_map({"true": directive, "false": directive})
 
     @property
     def question(self) -> str:

@@ -8,7 +8,7 @@ import pytest
 from tests.doubles.obedient_model import INJECTIONS, OBEYED, PAYLOADS, STORED, Injection, faults_of, obey
 from tests.doubles.stand_in_llm import StandInLlm
 
-from shiguan.commands.terminal import print_answer
+from shiguan.commands.answer_view import print_answer
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.report import write_report
@@ -98,7 +98,7 @@ def faults(one, mode, events, capsys):
     capsys.readouterr()
     print_answer(answer)
     terminal = capsys.readouterr().out
-    head, _, body = terminal.partition("\n\n") if one.carrier != "question" else ("", "", "")
+    body = terminal.partition("\n\n")[2] if one.carrier != "question" else ""
     said["terminal"] = re.split(r"\n\n  \[\d+\] |\n\n  \w+ · ", body)[0]
     found = [f"{door}: {fault}" for door, text in said.items() for fault in faults_of(text, numbers)]
     found += [f"terminal: {fault}" for fault in faults_of(terminal, set(range(1000))) if fault.startswith("control")]

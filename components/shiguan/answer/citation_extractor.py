@@ -1,5 +1,6 @@
 """Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 
+_WORD = re.compile(r"[^\W\d_]")
 _COPIED = (
     "model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding"
 )  # fmt: skip
@@ -153,8 +155,12 @@ class CitationExtractor:
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
         parts = split_claims((reply.text or "").strip())
-        if not parts.claims:
+        if not parts.claims and not _WORD.search(reply.text or ""):
             raise no_answer_error(reply)
+        if not parts.claims:
+            warnings.append("The model's reply held markup and no answer. Ask again, or take another model.")
+            nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
+            return self._not_found(nobody, numbered, query, language), warnings
         if parts.is_cut:
             warnings.append(
                 f"The reply was too long; only its first {MOST_CLAIMS} sentences or {MOST_CHARACTERS:,} characters are "

@@ -19,7 +19,9 @@ _CALLED = (
 _DIGITS = r"[0-9０-９]{1,4}"
 _RANGE = r"\s{0,3}(?:-|–|—|‐|‑|－|~|～|〜|至|到|to)\s{0,3}"
 _ITEM = rf"(?:{_CALLED})?[\s_#.:：-]{{0,3}}{_DIGITS}(?:{_RANGE}(?:{_CALLED})?[\s_#]{{0,3}}{_DIGITS})?"
-_LIST = rf"\s{{0,3}}{_ITEM}(?:\s{{0,3}}(?:,|，|、|;|；|&|and|和|与|與)\s{{0,3}}{_ITEM}){{0,30}}\s{{0,3}}(?:†[^\[\]【】\n]{{0,60}})?"
+_AND = r"\s{0,3}(?:,|，|、|;|；|&|and|和|与|與)\s{0,3}"
+# Assistants write 【7†source】.
+_LIST = rf"\s{{0,3}}{_ITEM}(?:{_AND}{_ITEM}){{0,30}}\s{{0,3}}(?:†[^\[\]【】\n]{{0,60}})?"
 _MARK = re.compile(rf"(?:\[\^?{_LIST}\]|【{_LIST}】|［{_LIST}］|〔{_LIST}〕)", re.IGNORECASE)
 _NUMBERS = re.compile(rf"({_DIGITS})(?:{_RANGE}(?:{_CALLED})?[\s_#]*({_DIGITS}))?", re.IGNORECASE)
 # A Markdown link or link definition is no citation.

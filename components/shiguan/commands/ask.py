@@ -54,7 +54,7 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 async def _show(runner: "Runner", question: str, asked: dict[str, Any]) -> None:
-    from shiguan.commands.terminal import AnswerView
+    from shiguan.commands.answer_view import AnswerView
 
     with AnswerView(question) as view:
         async with aclosing(runner.stream(question, **asked)) as events:
@@ -79,7 +79,7 @@ def _search(options: argparse.Namespace) -> int:
         raise RefusedError("`search` takes either a question or `--queries FILE`. Give one of them.")
     if options.queries is not None:
         return _search_file(options)
-    from shiguan.commands.terminal import print_passages
+    from shiguan.commands.answer_view import print_passages
     from shiguan.engine.runner import checked_question
 
     checked_question(options.question)

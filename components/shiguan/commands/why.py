@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import open_library, add_mode_options, open_runner, print_json, read_history, tenant
+from shiguan.commands.options import add_mode_options, open_library, open_runner, print_json, read_history, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:

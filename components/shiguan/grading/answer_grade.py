@@ -179,8 +179,8 @@ def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Docume
     said = _line(item.get("reason"))[:_LONGEST_REASON]
     place, start, end = _quoted(item, documents)
     if verdict in ("supported", "partial") and one.support.verdict == "unsupported" and not one.support.foreign:
-        quote = terms((documents[place].content or "")[start:end]) if place >= 0 else terms(one.quote)
-        if set(quote).isdisjoint(terms(one.stated)) or _has_strange_name(one, documents):
+        words = terms((documents[place].content or "")[start:end] if place >= 0 else one.quote)
+        if set(words).isdisjoint(terms(one.stated)) or _has_strange_name(one, documents):
             return one
     if verdict == "supported" and place < 0 and one.support.verdict != "supported":
         verdict, said = "partial", "the judge gave no words of the sources for it"

@@ -27,8 +27,8 @@ class ConfiguredChatGenerator:
 
     A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is no valid JSON) is tried again
     after 1, 2 and 4 seconds, or when the endpoint says, but never once parts of the answer have been streamed, and not
-    when it timed out: a slow server would still be busy with the first. What still fails is an `EndpointError`; it never falls back silently. Whoever wants that puts it into
-    Haystack's `FallbackChatGenerator`.
+    when it timed out: a slow server would still be busy with the first. What still fails is an `EndpointError`; it
+    never falls back silently. Whoever wants that puts it into Haystack's `FallbackChatGenerator`.
 
     Example in YAML:
     ```yaml

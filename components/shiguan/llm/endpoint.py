@@ -144,7 +144,8 @@ class OpenAIEndpoint:
     A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is no valid JSON) is tried
     again after 1, 2, 4... seconds, or when the endpoint says, but never once parts of the answer have been streamed.
     Replies are streamed whether anybody listens or not, so that `timeout` is the time since the last token and not that
-    of the whole. In a watched run the attempts together have the run's `llm` limit until the model gives a sign of life.
+    of the whole. In a watched run the attempts together have the run's `llm` limit until the model gives a sign of
+    life.
     """
 
     def __init__(

@@ -138,7 +138,7 @@ def footnotes(answer: dict[str, Any]) -> str:
 
 
 # What begins a note, a link, an image or an element where a client shows the text as Markdown.
-_NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
+_NO_MARKUP = str.maketrans("[]【】［］〔〕<>`\\", "()()()()‹›'/", "\u00ad\u200b\u2060\ufeff")
 
 
 def _name(text: str | None) -> str:
