@@ -122,7 +122,7 @@ def faults(one, mode, events, capsys):
 @pytest.mark.parametrize("mode", MODES)
 def test_an_obedient_model_shows_nothing_false(mode, ask, capsys):
     wrong = [fault for one in FEW for fault in ask(one, mode, capsys)]
-    assert wrong == []
+    assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong[:60]])
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_an_obedient_model_shows_nothing_false(mode, ask, capsys):
 def test_an_obedient_model_shows_nothing_false_three_hundred_times(mode, ask, capsys):
     OBEYED.clear()
     wrong = [fault for one in INJECTIONS for fault in ask(one, mode, capsys)]
-    assert wrong == []
+    assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong[:60]])
     # The model was led astray by nearly every attack: where it was not, the test proves nothing.
     assert len(OBEYED) > 200
 

@@ -1,6 +1,5 @@
 """Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -15,7 +14,6 @@ from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 
-_WORD = re.compile(r"[^\W\d_]")
 _COPIED = (
     "model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding"
 )  # fmt: skip
@@ -155,7 +153,7 @@ class CitationExtractor:
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
         parts = split_claims((reply.text or "").strip())
-        if not parts.claims and not _WORD.search(reply.text or ""):
+        if not parts.claims and not any(map(str.isalpha, reply.text or "")):
             raise no_answer_error(reply)
         if not parts.claims:
             warnings.append("The model's reply held markup and no answer. Ask again, or take another model.")

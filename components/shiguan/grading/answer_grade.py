@@ -172,16 +172,15 @@ def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Docume
     Weigh a model's verdict with the local one.
 
     "Supported" needs a quote that stands in the sources; without one it counts as partial, unless the local check found
-    support as well. A judge that was talked into it lifts nothing: names that no source has, and a quote without any of
-    the claim's words, leave the local verdict, unless the sources are in another language.
+    support as well. A judge may have been talked into it: a claim with names that no source has keeps its local
+    verdict, unless the sources are in another language.
     """
     verdict: Any = str(item["verdict"]).strip().lower()
     said = _line(item.get("reason"))[:_LONGEST_REASON]
     place, start, end = _quoted(item, documents)
-    if verdict in ("supported", "partial") and one.support.verdict == "unsupported" and not one.support.foreign:
-        words = terms((documents[place].content or "")[start:end] if place >= 0 else one.quote)
-        if set(words).isdisjoint(terms(one.stated)) or _has_strange_name(one, documents):
-            return one
+    strange = foreign_names(one.stated, "\n".join(document.content or "" for document in documents))
+    if one.support.verdict == "unsupported" and strange and not one.support.foreign:
+        return one
     if verdict == "supported" and place < 0 and one.support.verdict != "supported":
         verdict, said = "partial", "the judge gave no words of the sources for it"
     if place < 0:
@@ -191,10 +190,6 @@ def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Docume
     reason = said or one.support.reason
     found = replace(one.support, score=score, verdict=verdict, reason=reason, passage=place, start=start, end=end)
     return replace(one, support=found, quote=quote)
-
-
-def _has_strange_name(one: CheckedClaim, documents: Sequence[Document]) -> bool:
-    return bool(foreign_names(one.stated, "\n".join(document.content or "" for document in documents)))
 
 
 def _quoted(item: dict[str, Any], documents: Sequence[Document]) -> tuple[int, int, int]:
