@@ -15,6 +15,9 @@ from shiguan.evaluation.report import write_report
 from shiguan.evaluation.tables import Report, Section, Table
 from shiguan.serving.openai_routes import ChatRequest, Completion, _chunks
 
+STEERING = {
+    chr(c) for c in (*range(9), *range(11, 32), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
 MODES = ("simple", "advanced", "precise")
 FEW = [one for one in INJECTIONS if one.id % 13 == 0]
 
@@ -101,7 +104,8 @@ def faults(one, mode, events, capsys):
     body = terminal.partition("\n\n")[2] if one.carrier != "question" else ""
     said["terminal"] = re.split(r"\n\n  \[\d+\] |\n\n  \w+ · ", body)[0]
     found = [f"{door}: {fault}" for door, text in said.items() for fault in faults_of(text, numbers)]
-    found += [f"terminal: {fault}" for fault in faults_of(terminal, set(range(1000))) if fault.startswith("control")]
+    # The question and quotations stand there as they are, but for what steers a terminal.
+    found += [f"terminal: control {c!r}" for c in sorted(set(terminal) & STEERING)]
     for citation in answer["citations"]:
         if citation["verdict"] not in ("supported", "partial"):
             found.append(f"citation: {citation}")

@@ -14,8 +14,10 @@ from shiguan.claims.claims import MOST_CHARACTERS, split_claims
 _STOP = re.compile(r"[.!?。！？…\n]")
 _WORD = re.compile(r"[^\W_]")
 _MARKS = re.compile(r"(?: ?(?:\[\d{1,3}\])+)?")
-# A bracket that may become a citation mark, or markup that is no part of the answer, when its end has come.
-_OPEN_MARK = re.compile(r"(?:[\[【［〔][^\]】］〕\n]{0,40}|<[^<>\n]{0,200})\Z")
+# A bracket that may become a citation mark or a link, or markup that is no part of the answer, when its end has come.
+_OPEN_MARK = re.compile(
+    r"(?:!?\[[^\[\]\n]{0,200}\] ?(?:\([^()\n]{0,500})?|[\[【［〔][^\]】］〕\n]{0,40}|<[^<>\n]{0,200})\Z"
+)
 # A long answer is looked at again when this share of it is new, so that the work stays in proportion to its length.
 _NEW_SHARE = 32
 
