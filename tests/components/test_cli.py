@@ -147,6 +147,10 @@ def test_without_a_number_the_modes_file_says_how_many_passages(command, monkeyp
             asked.append(options["top_k"])
             raise RefusedError("enough")
 
+        async def stream(self, question, **options):
+            self.ask(question, **options)
+            yield
+
         search = ask
 
     monkeypatch.setattr(
@@ -375,3 +379,55 @@ def test_no_command_prints_the_controls_of_a_text_a_title_or_a_name(tmp_path, ca
     with pytest.raises(SystemExit):
         main(["ask", "a", f"--none{HOSTILE}"])
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
+    typo = tmp_path / "libary"
+    for command in (["ask", "Who?"], ["search", "Who?"], ["sources"], ["delete", "a.txt"]):
+        code, out, err = shiguan(*command, data_dir=typo)
+        assert (code, out) == (2, "")
+        assert f"There is no library in `{typo}`" in err
+        assert not typo.exists()
+
+
+def test_turns_that_a_mode_does_not_read_are_told(shiguan, tmp_path, monkeypatch):
+    from shiguan.engine.runner import Runner
+
+    made = Runner.__init__
+
+    def without_history(self, *arguments, **settings):
+        made(self, *arguments, **settings)
+        self._inputs = {name: targets for name, targets in self._inputs.items() if name != "history"}
+
+    monkeypatch.setattr(Runner, "__init__", without_history)
+    turns = tmp_path / "turns.json"
+    turns.write_text('[{"role": "user", "content": "Which rivers are there?"}]', encoding="utf-8")
+    code, out, _ = shiguan("ask", "How long is the Yellow River?", "--history", str(turns))
+    assert code == 0
+    assert "note: The mode `simple` does not take `history`: it was left aside." in " ".join(out.split())
+
+
+def test_an_answer_of_a_model_comes_sentence_by_sentence_with_verdicts(shiguan, stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = "The Yellow River is 5,464 kilometres long [1]. It was dug by giants in Rome [7]."
+    code, out, _ = shiguan("ask", "How long is the Yellow River?")
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert code == 0
+    assert lines[:4] == [
+        "How long is the Yellow River?",
+        "",
+        "  The Yellow River is 5,464 kilometres long [1].  supported",
+        "  It was dug by giants in Rome ⚠.  unsupported",
+    ]
+    assert "[7]" not in "".join(lines[:4])
+    assert out.count("5,464 kilometres long [1]") == 1
+    code, out, _ = shiguan("ask", "How long is the Yellow River?", "--json")
+    assert json.loads(out)["answer"].endswith("Rome ⚠.")
+
+
+def test_a_failure_of_the_model_ends_a_shown_answer_with_its_sentence(shiguan, stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.next(times=9, status=401)
+    code, _, err = shiguan("ask", "How long is the Yellow River?")
+    assert code == 1
+    assert "Check OPENAI_API_KEY" in err

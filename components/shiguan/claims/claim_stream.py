@@ -13,10 +13,18 @@ from shiguan.claims.claims import MOST_CHARACTERS, split_claims
 
 _STOP = re.compile(r"[.!?。！？…\n]")
 _WORD = re.compile(r"[^\W_]")
-# A bracket that may become a citation mark, or markup that is no part of the answer, when its end has come.
-_OPEN_MARK = re.compile(r"(?:[\[【［〔][^\]】］〕\n]{0,40}|<[^<>\n]{0,200})\Z")
+_MARKS = re.compile(r"(?: ?(?:\[\d{1,3}\])+)?")
+# A bracket that may become a citation mark or a link, or markup that is no part of the answer, when its end has come.
+_OPEN_MARK = re.compile(
+    r"(?:!?\[[^\[\]\n]{0,200}\] ?(?:\([^()\n]{0,500})?|[\[【［〔][^\]】］〕\n]{0,40}|<[^<>\n]{0,200})\Z"
+)
 # A long answer is looked at again when this share of it is new, so that the work stays in proportion to its length.
 _NEW_SHARE = 32
+
+
+def end_with_marks(text: str, end: int) -> int:
+    """Give the place behind the marks that stand behind a claim of a written answer."""
+    return _MARKS.match(text, end).end()  # type: ignore[union-attr]
 
 
 class ClaimStream:
@@ -37,6 +45,8 @@ class ClaimStream:
         self._looked_at = 0
         self._stopped_at = -1
         self._checked: list[CitedClaim] = []
+        # Of each claim that was told last, what it adds to what is shown: with its true marks, and what stands before.
+        self.pieces: list[str] = []
 
     def add(self, piece: str) -> bool:
         """Take the next piece of the answer; cheap."""
@@ -52,7 +62,7 @@ class ClaimStream:
 
     def finished(self, *, last: bool = False) -> list[dict[str, Any]]:
         """Check the sentences that have been finished since the last call."""
-        self._looked_at = len(self._text)
+        self._looked_at, self.pieces = len(self._text), []
         text = self._text.strip() if last else _OPEN_MARK.sub("", self._text)
         parts = split_claims(text)
         settled = parts.claims if last else parts.claims[:-1]
@@ -63,6 +73,13 @@ class ClaimStream:
         known = len(self._checked)
         self._checked += [cite_claim(claim, self._checker, self._numbered) for claim in settled[known:]]
         shown, places = write_cited(parts, self._checked, "markdown")
+        ends = [end_with_marks(shown, end) for _, end in places]
+        stated = [index for index, one in enumerate(self._checked) if one.support is not None]
+        self.pieces = [
+            shown[ends[before] if before >= 0 else 0 : ends[index]]
+            for before, index in zip([-1, *stated], stated, strict=False)
+            if index >= known
+        ]
         return [
             {
                 "index": sum(earlier.support is not None for earlier in self._checked[:index]),

@@ -19,7 +19,9 @@ _CALLED = (
 _DIGITS = r"[0-9０-９]{1,4}"
 _RANGE = r"\s{0,3}(?:-|–|—|‐|‑|－|~|～|〜|至|到|to)\s{0,3}"
 _ITEM = rf"(?:{_CALLED})?[\s_#.:：-]{{0,3}}{_DIGITS}(?:{_RANGE}(?:{_CALLED})?[\s_#]{{0,3}}{_DIGITS})?"
-_LIST = rf"\s{{0,3}}{_ITEM}(?:\s{{0,3}}(?:,|，|、|;|；|&|and|和|与|與)\s{{0,3}}{_ITEM}){{0,30}}\s{{0,3}}"
+_AND = r"\s{0,3}(?:,|，|、|;|；|&|and|和|与|與)\s{0,3}"
+# Assistants write 【7†source】.
+_LIST = rf"\s{{0,3}}{_ITEM}(?:{_AND}{_ITEM}){{0,30}}\s{{0,3}}(?:†[^\[\]【】\n]{{0,60}})?"
 _MARK = re.compile(rf"(?:\[\^?{_LIST}\]|【{_LIST}】|［{_LIST}］|〔{_LIST}〕)", re.IGNORECASE)
 _NUMBERS = re.compile(rf"({_DIGITS})(?:{_RANGE}(?:{_CALLED})?[\s_#]*({_DIGITS}))?", re.IGNORECASE)
 # A Markdown link or link definition is no citation.
@@ -116,8 +118,9 @@ def split_claims(answer: str) -> ClaimedText:
     # Some models put the mark before its sentence: then the first one opens the answer and none closes it.
     leading = bool(spans and marks and marks[0][0] <= spans[0][0] and marks[-1][0] < spans[-1][1])
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    owners = tuple(_owner(text, starts, ends, position, leading=leading) for position, _ in marks) if spans else ()
-    for owner, (_, numbers) in zip(owners, marks, strict=False):
+    marks = marks if spans else []
+    owners = tuple(_owner(text, starts, ends, position, leading=leading) for position, _ in marks)
+    for owner, (_, numbers) in zip(owners, marks, strict=True):
         cited[owner].extend(numbers)
     claims = []
     for (start, end), numbers_of_claim in zip(spans, cited, strict=True):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from shiguan.text.han import HAN, is_wide
 from shiguan.text.name_clues import looks_like_name
-from shiguan.text.quantities import quantities
+from shiguan.text.quantities import FULL_MONTHS, quantities
 from shiguan.text.terms import STOP_WORDS, terms
 
 DifferenceKind = Literal["number", "name", "opposite", "negation", "word"]
@@ -163,7 +163,7 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
 def _tokens(text: str) -> tuple[_Token, ...]:
     found = []
     for match in _TOKEN.finditer(text):
-        words = terms(match[0])
+        words = terms(FULL_MONTHS.get(match[0], match[0]))
         found.append(_Token(words[0] if words else match[0].lower(), match.start(), match.end()))
     return tuple(found)
 

@@ -1,9 +1,11 @@
 """`shiguan ask`, `chat` and `search`: answer questions from the library, or find their passages without answering."""
 
 import argparse
+import asyncio
 import secrets
 import sys
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,8 @@ from shiguan.errors import AnswerError, RefusedError
 
 if TYPE_CHECKING:
     from haystack import Document
+
+    from shiguan.engine.runner import Runner
 
 
 def register(add: AddCommand) -> None:
@@ -43,51 +47,56 @@ def register(add: AddCommand) -> None:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    from shiguan.commands.terminal import print_answer
     from shiguan.engine.runner import checked_question
 
     checked_question(options.question)
-    history = read_history(options.history) if options.history else None
+    asked = {
+        "tenant_id": tenant(options),
+        "explain": options.explain,
+        "top_k": options.top_k,
+        "history": read_history(options.history) if options.history else None,
+        "conversation_id": options.conversation,
+    }
     with open_runner(options, keep_receipt=_writing(options.receipt)) as runner:
-        answer = runner.ask(
-            options.question,
-            tenant_id=tenant(options),
-            top_k=options.top_k,
-            history=history,
-            conversation_id=options.conversation,
-            explain=options.explain,
-        )
         # Before the runner is closed, which waits for a summary of the conversation.
         if options.json:
-            print_json(answer)
+            print_json(runner.ask(options.question, **asked))
         else:
-            print_answer(answer)
+            asyncio.run(_show(runner, options.question, asked))
     return 0
 
 
-def _chat(options: argparse.Namespace) -> int:
-    from shiguan.commands.terminal import print_answer
+async def _show(runner: "Runner", question: str, asked: dict[str, Any]) -> None:
+    """Print an answer as it comes about."""
+    from shiguan.commands.answer_view import AnswerView
 
+    with AnswerView(question) as view:
+        async with aclosing(runner.stream(question, **asked)) as events:
+            async for event in events:
+                if event.error is not None:
+                    raise event.error
+                view.tell(event.name, event.data)
+
+
+def _chat(options: argparse.Namespace) -> int:
     conversation = options.conversation or f"chat-{secrets.token_hex(4)}"
     check_conversation_id(conversation)
     if not options.json:
         say(f"Conversation {conversation}. /quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it.")
-    with open_runner(options) as runner:
+    asked = {"tenant_id": tenant(options), "top_k": options.top_k, "conversation_id": conversation}
+    with open_runner(options) as runner, asyncio.Runner() as loop:
         while (question := _next_question(prompt=not options.json)) is not None:
             if not question:
                 continue
-            asked = {"tenant_id": tenant(options), "top_k": options.top_k, "conversation_id": conversation}
             try:
-                answer = runner.ask(question, **asked)
+                if options.json:
+                    print_json(runner.ask(question, **asked))
+                else:
+                    loop.run(_show(runner, question, asked))
             except (RefusedError, AnswerError) as error:
                 if options.json:
                     print_json({"error": str(error)})
                 say(f"shiguan: {error}", error=True)
-                continue
-            if options.json:
-                print_json(answer)
-            else:
-                print_answer(answer)
     return 0
 
 
@@ -115,7 +124,7 @@ def _search(options: argparse.Namespace) -> int:
         raise RefusedError("`search` takes either a question or `--queries FILE`. Give one of them.")
     if options.queries is not None:
         return _search_file(options)
-    from shiguan.commands.terminal import print_passages
+    from shiguan.commands.answer_view import print_passages
     from shiguan.engine.runner import checked_question
 
     checked_question(options.question)

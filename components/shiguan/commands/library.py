@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say, tenant
+from shiguan.commands.options import open_library, print_json, say, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -147,9 +147,8 @@ def _stopping(stopped: Callable[[str], None]) -> Iterator[None]:
 
 def _sources(options: argparse.Namespace) -> int:
     from shiguan.commands.terminal import print_sources
-    from shiguan.engine.library import Library
 
-    sources = Library(options.deployment, data_dir=options.data_dir).sources(tenant_id=tenant(options))
+    sources = open_library(options).sources(tenant_id=tenant(options))
     if options.json:
         print_json({"sources": sources})
     else:
@@ -158,10 +157,7 @@ def _sources(options: argparse.Namespace) -> int:
 
 
 def _delete(options: argparse.Namespace) -> int:
-    from shiguan.engine.library import Library
-
-    library = Library(options.deployment, data_dir=options.data_dir)
-    deleted = library.delete(options.source, tenant_id=tenant(options))
+    deleted = open_library(options).delete(options.source, tenant_id=tenant(options))
     if not deleted:
         raise RefusedError(
             f"There is no source `{options.source}` in the library. `shiguan sources` lists what there is."

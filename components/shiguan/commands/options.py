@@ -10,6 +10,7 @@ from shiguan.errors import RefusedError
 from shiguan.text.terminal import printable, printable_json
 
 if TYPE_CHECKING:
+    from shiguan.engine.library import Library
     from shiguan.engine.runner import Runner
 
 
@@ -52,13 +53,25 @@ def tenant(options: argparse.Namespace) -> str:
     return name
 
 
-def open_runner(options: argparse.Namespace, **settings: Any) -> "Runner":
-    """Load the chosen mode over a library that has something in it; `settings` are those of `Runner`."""
+def open_library(options: argparse.Namespace) -> "Library":
+    """Open a library that is there; a mistyped folder is named, and not made."""
     from shiguan.engine.library import Library
-    from shiguan.engine.runner import Runner
 
     library = Library(options.deployment, data_dir=options.data_dir)
-    if not library.count(tenant_id=tenant(options)):
+    folder = getattr(library.stores["parents"], "folder", None)
+    if options.data_dir is not None and folder is not None and not folder.is_dir():
+        raise RefusedError(
+            f"There is no library in `{options.data_dir}`. Correct `--data-dir`, or put something in with "
+            f"`shiguan ingest PATH --data-dir {options.data_dir}`."
+        )
+    return library
+
+
+def open_runner(options: argparse.Namespace, **settings: Any) -> "Runner":
+    """Load the chosen mode over a library that has something in it; `settings` are those of `Runner`."""
+    from shiguan.engine.runner import Runner
+
+    if not open_library(options).count(tenant_id=tenant(options)):
         raise RefusedError(
             f"The tenant `{tenant(options)}` has nothing in this library. Put something in with "
             "`shiguan ingest PATH`, or check `--tenant` and `--data-dir`."

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say, tenant
+from shiguan.commands.options import open_library, print_json, say, tenant
 from shiguan.errors import RefusedError
 
 
@@ -18,7 +18,6 @@ def register(add: AddCommand) -> None:
 
 def _replay(options: argparse.Namespace) -> int:
     from shiguan.checking.reading import shortened
-    from shiguan.engine.library import Library
     from shiguan.engine.receipts import read_receipt
     from shiguan.engine.replay import Replay
 
@@ -28,8 +27,7 @@ def _replay(options: argparse.Namespace) -> int:
             f"The receipt is of the tenant `{shortened(receipt.tenant_id)}` in the deployment "
             f"`{shortened(receipt.deployment)}`. Name both with `--tenant` and `--deployment`."
         )
-    library = Library(options.deployment, data_dir=options.data_dir)
-    replay = Replay(receipt, library.stores["parents"], tenant_id=tenant(options))
+    replay = Replay(receipt, open_library(options).stores["parents"], tenant_id=tenant(options))
     result: dict[str, Any] = {
         **receipt.answer.model_dump(include={"query", "status", "mode"}),
         **receipt.model_dump(include={"id", "written"}),

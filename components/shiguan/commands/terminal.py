@@ -1,10 +1,9 @@
-"""What a person reads: answers, passages, progress and lists, in colours only on a terminal."""
+"""What a person reads of a library and of work on it: progress and lists, in colours only on a terminal."""
 
-import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -28,88 +27,12 @@ from rich.text import Text
 from shiguan.text.terminal import console_for_people, one_line
 
 if TYPE_CHECKING:
-    from haystack import Document
-
     from shiguan.engine.library import IngestedFile
 
 Item = TypeVar("Item")
 
-_VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
-_MAX_QUOTE = 300
 _MAX_LISTED = 20
 _TELL_SECONDS = 10.0
-
-
-def print_answer(answer: dict[str, Any]) -> None:
-    """Print an answer, the passages it rests on, and how it came about."""
-    console = console_for_people()
-    console.print(Text(answer["query"], style="bold"))
-    console.print()
-    cited: dict[int, list[dict[str, Any]]] = {}
-    if answer["status"] == "quoted":
-        _print_quotations(console, answer)
-    else:
-        print_indented(console, Text(answer["answer"]), 2)
-        console.print()
-        for citation in answer["citations"]:
-            cited.setdefault(citation["number"], []).append(citation)
-    for number, citations in sorted(cited.items()):
-        console.print(
-            Text.assemble((f"  [{number}] ", "bold cyan"), _place(citations[0])), overflow="ellipsis", no_wrap=True
-        )
-        for citation in citations:
-            style = _VERDICT_STYLES.get(citation["verdict"], "")
-            verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
-            line = Text.assemble(_quote(citation["quote"]), (verdict, style))
-            print_indented(console, line, 6)
-    if cited:
-        console.print()
-    metadata = answer["metadata"]
-    for name, value in metadata.get("explain", {}).items():
-        _print_explained(console, name, value)
-    seconds = metadata["timings_ms"].get("total", 0.0) / 1000
-    calls = metadata["llm_calls"]
-    console.print(
-        Text(
-            f"  {answer['mode']} · {metadata['model'] or 'no model'} · {calls} LLM call{'' if calls == 1 else 's'} · "
-            f"{seconds:.2f} s",
-            style="dim",
-        )
-    )
-    _print_warnings(console, metadata["warnings"])
-
-
-def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
-    """Print each quotation under its place, its lines as they stand, the closest sentence and words marked."""
-    for citation in answer["citations"]:
-        head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), _place(citation))
-        console.print(head, overflow="ellipsis", no_wrap=True)
-        text, at = Text(citation["quote"]), citation["start"]
-        for spans, style in (([citation["sentence"]], "bold"), (citation["words"], "underline")):
-            for start, end in spans:
-                text.stylize(style, start - at, end - at)
-        print_indented(console, text, 6)
-        console.print()
-    print_indented(console, Text(answer["answer"].partition("\n")[0], style="dim"), 2)
-    console.print()
-
-
-def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:
-    """Print what a search found."""
-    console = console_for_people()
-    console.print(Text(query, style="bold"))
-    console.print()
-    if not documents:
-        console.print("  Nothing in the library matches.")
-    for number, document in enumerate(documents, start=1):
-        heading = Text.assemble(
-            (f"  {number:>2}  ", "bold cyan"), _place(document.meta), (f"  {document.score:.4f}", "dim")
-        )
-        console.print(heading, overflow="ellipsis", no_wrap=True)
-        matches = document.meta.get("matches") or [{"start": 0, "end": _MAX_QUOTE}]
-        text = (document.content or "")[matches[0]["start"] : matches[0]["end"]]
-        print_indented(console, _quote(text), 6)
-    _print_warnings(console, warnings)
 
 
 def print_sources(sources: list[dict[str, Any]]) -> None:
@@ -313,15 +236,6 @@ def _ingest_bar(console: Console) -> Progress:
     )
 
 
-def _print_explained(console: Console, name: str, value: Any) -> None:
-    """Print what a stage did, one line per entry: whoever asked for it reads closely, and wants it whole."""
-    console.print(Text(f"  {name}", style="bold magenta"))
-    for entry in value if isinstance(value, list) else [value]:
-        text = entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False, default=str)
-        print_indented(console, Text(text), 6)
-    console.print()
-
-
 def print_indented(console: Console, text: Text, indent: int) -> None:
     """Print wrapped text behind a margin, without the trailing blanks of a box: people copy from terminals."""
     for line in text.wrap(console, console.width - indent):
@@ -340,28 +254,9 @@ def _progress(console: Console) -> Progress:
     )
 
 
-def _place(meta: dict[str, Any]) -> Text:
-    """Say where a passage stands: source, section, page."""
-    parts = [str(meta.get("source") or "")]
-    parts += [" › ".join(meta.get("section") or [])] if meta.get("section") else []
-    page = (meta.get("anchor") or {}).get("page")
-    parts += [f"p. {page}"] if page else []
-    return Text(" · ".join(map(one_line, parts)))
-
-
-def _quote(text: str) -> Text:
-    flat = " ".join(text.split())
-    return Text(flat if len(flat) <= _MAX_QUOTE else flat[:_MAX_QUOTE].rstrip() + " …", style="italic")
-
-
 def _short(name: str, width: int = 32) -> str:
     name = one_line(name)
     return name if len(name) <= width else name[: width - 1] + "…"
-
-
-def _print_warnings(console: Console, warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        print_indented(console, Text(f"note: {warning}", style="yellow"), 2)
 
 
 def _print_problems(console: Console, skipped: list[dict[str, str]], warnings: list[str]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import add_mode_options, open_runner, print_json, read_history, tenant
+from shiguan.commands.options import add_mode_options, open_library, open_runner, print_json, read_history, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ def register(add: AddCommand) -> None:
 
 
 def _why(options: argparse.Namespace) -> int:
-    from shiguan.engine.library import Library
     from shiguan.engine.runner import checked_question
     from shiguan.evaluation.attribution import ExpectedPassages, attribute
     from shiguan.evaluation.traced_mode import TracedMode
@@ -38,7 +37,7 @@ def _why(options: argparse.Namespace) -> int:
         raise RefusedError("`--expected` is empty. Give words of the passage that should have been used, or its id.")
     asked: dict[str, Any] = {"history": read_history(options.history)} if options.history else {}
     with open_runner(options) as runner:
-        library = ExpectedPassages(Library(options.deployment, data_dir=options.data_dir).stores, tenant(options))
+        library = ExpectedPassages(open_library(options).stores, tenant(options))
         expected = library.find(options.expected)
         run = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
         trace = run.trace()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from haystack.dataclasses import StreamingChunk
 
-from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.claim_stream import ClaimStream, end_with_marks
 from shiguan.engine.pipeline_run import PipelineMap
 from shiguan.engine.turn import listed
 from shiguan.errors import AnswerError
@@ -26,7 +26,7 @@ EVENTS: Final = {
     QUERY_REWRITTEN: "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
     DOCUMENTS_RETRIEVED: "`documents`: the numbered passages that the model reads, as in the answer object; `attempt`.",
     GENERATION_START: "`attempt`: the model begins to write; from 1.",
-    TOKEN: "`text`: the next piece of the answer.",
+    TOKEN: "`text`: the next piece of the answer, checked: whole sentences with their marks.",
     CLAIM: "A finished sentence as in `metadata.claims`, with its `index` there and its `citations`, each with the "
     "exact span of the passage.",
     DRAFT_REJECTED: "`attempt`, `verdicts` (how many of each), `feedback` (why) and `queries` (what is searched for "
@@ -60,9 +60,8 @@ class AnswerStream:
     Turns what a run reports into events.
 
     A mode whose drafts may be rejected streams nothing of them: `token` and `claim` come when the answer is accepted.
-    In other modes tokens come as the model writes them, and each sentence is checked in a thread while the next one is
-    being written. The finished answer object has the last word: it is what the events were leading up to, and where the
-    two differ (marks that no source has are removed from it) it is right.
+    In other modes each sentence is checked in a thread while the model writes the next one, and becomes a `token` when
+    it was: with its true marks, without the markup of a model. The finished answer object has the last word.
     """
 
     def __init__(self, query: str, plan: PipelineMap, explained: Mapping[str, str]) -> None:
@@ -75,7 +74,7 @@ class AnswerStream:
         self._claims: ClaimStream | None = None
         self._pieces: asyncio.Queue[bool] = asyncio.Queue()
         self._checking: asyncio.Task[None] | None = None
-        self._streamed = False
+        self._told = ""
         self._ended = False
         self._started = time.perf_counter()
         self._first_token: float | None = None
@@ -129,11 +128,7 @@ class AnswerStream:
 
     async def on_chunk(self, chunk: StreamingChunk) -> None:
         """Pass on a piece of the answer."""
-        if not chunk.content:
-            return
-        self._streamed = True
-        self._emit_token(chunk.content)
-        if self._claims is not None and self._claims.add(chunk.content):
+        if chunk.content and self._claims is not None and self._claims.add(chunk.content):
             self._check(last=False)
 
     def _tell_rejection(self, outputs: dict[str, Any]) -> None:
@@ -155,8 +150,10 @@ class AnswerStream:
         try:
             found = await answer()
             await self._finish_claims()
-            if not self._streamed:
+            if not self._told:
                 self._emit_accepted(found)
+            elif found["answer"].startswith(self._told):
+                self._emit_token(found["answer"][len(self._told) :])
             if self._first_token is not None:
                 found["metadata"]["time_to_first_token_ms"] = round(self._first_token, 2)
             self._emit(GENERATION_COMPLETE, found)
@@ -181,23 +178,25 @@ class AnswerStream:
             last = await self._pieces.get()
             while not self._pieces.empty():
                 last = self._pieces.get_nowait()
-            for claim in await asyncio.to_thread(self._claims.finished, last=last):
+            claims = await asyncio.to_thread(self._claims.finished, last=last)
+            for piece, claim in zip(self._claims.pieces, claims, strict=True):
+                self._emit_token(piece)
                 self._emit(CLAIM, claim)
             if last:
                 return
 
     async def _finish_claims(self) -> None:
-        if self._streamed and self._claims is not None:
+        if self._checking is not None:
             self._check(last=True)
-            if self._checking is not None:
-                await self._checking
+            await self._checking
 
     def _emit_accepted(self, found: dict[str, Any]) -> None:
         """Tell an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
         text, at = found["answer"], 0
         for index, claim in enumerate(found["metadata"]["claims"]):
-            self._emit_token(text[at : claim["end"]])
-            at = max(at, claim["end"])
+            end = end_with_marks(text, claim["end"])
+            self._emit_token(text[at:end])
+            at = max(at, end)
             cited = [
                 {name: value for name, value in citation.items() if name != "confidence"}
                 for citation in found["citations"]
@@ -214,6 +213,7 @@ class AnswerStream:
         if text:
             if self._first_token is None:
                 self._first_token = (time.perf_counter() - self._started) * 1000
+            self._told += text
             self._emit(TOKEN, {"text": text})
 
     def _emit(self, name: str, data: dict[str, Any], error: Exception | None = None) -> None:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -33,10 +34,10 @@ from shiguan.tenants import check_filters
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
-_TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language")
+_TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language", "history")
 _SAYS_NOTHING = ("not_found", "quoted", "recalled", "refused")
 """Statuses of answers that tell nothing in words of their own, of which later turns know the first passage at most."""
-_PARAMETERS = (*_TOLD_IF_UNHEARD, "temperature")
+_PARAMETERS = (*_TOLD_IF_UNHEARD[:-1], "temperature")
 
 
 class Runner:
@@ -161,19 +162,21 @@ class Runner:
         return answer
 
     async def stream(
-        self, query: str, *, tenant_id: str, **options: Unpack[AskOptions]
+        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[AnswerEvent, None]:
         """
         Answer a question and tell how the answer comes about; see `shiguan.engine.answer_stream` for the events.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
+        :param explain: Whether `metadata.explain` of the answer object tells what each stage did.
         :param options: What else the question comes with.
         :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
             raised.
         """
         telling = AnswerStream(query, self._map, self._explained)
-        async with aclosing(telling.events(lambda: self._answer(query, tenant_id, options, telling=telling))) as events:
+        answer = partial(self._answer, query, tenant_id, options, explain=explain, telling=telling)
+        async with aclosing(telling.events(answer)) as events:
             try:
                 async for event in events:
                     yield event
@@ -368,7 +371,7 @@ class Runner:
         )
 
     def _unheard(self, options: AskOptions) -> list[str]:
-        names = [name for name in _TOLD_IF_UNHEARD if options.get(name) is not None and name not in self._inputs]
+        names = [name for name in _TOLD_IF_UNHEARD if options.get(name) not in (None, []) and name not in self._inputs]
         if options.get("temperature") is not None and not self._map.generator:
             names.append("temperature")
         return [f"The mode `{self.mode}` does not take `{name}`: it was left aside." for name in names]

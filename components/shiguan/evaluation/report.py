@@ -11,6 +11,7 @@ from shiguan.evaluation.intervals import Estimate
 from shiguan.evaluation.metrics import metric
 from shiguan.evaluation.results import QuestionResult, Results
 from shiguan.evaluation.tables import Report, Section, Table, report_markdown
+from shiguan.text.terminal import printable
 
 SHOWN = 20
 """How many of the worst questions, and of the notes, are listed."""
@@ -27,9 +28,10 @@ _WORST_BY = ("correct", "recall@10")
 
 def write_report(report: Report, path: Path) -> Path:
     """Write a report as Markdown and as a page that loads nothing and escapes every text, and name the page."""
-    path.with_suffix(".md").write_text(report_markdown(report), encoding="utf-8")
+    path.with_suffix(".md").write_text(printable(report_markdown(report)), encoding="utf-8")
     page = path.with_suffix(".html")
-    page.write_text(_template().render(report=report, facts=Table(["", ""], report.facts)), encoding="utf-8")
+    text = _template().render(report=report, facts=Table(["", ""], report.facts))
+    page.write_text(printable(text), encoding="utf-8")
     return page
 
 

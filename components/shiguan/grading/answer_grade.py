@@ -18,6 +18,7 @@ from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.text.languages import detect_language
+from shiguan.text.name_clues import foreign_names
 from shiguan.text.question_shapes import has_shape, question_shapes
 from shiguan.text.rarity import covered, question_subject, rarity
 from shiguan.text.terms import terms
@@ -171,11 +172,15 @@ def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Docume
     Weigh a model's verdict with the local one.
 
     "Supported" needs a quote that stands in the sources; without one it counts as partial, unless the local check found
-    support as well.
+    support as well. A judge may have been talked into it: a claim with names that no source has keeps its local
+    verdict, unless the sources are in another language.
     """
     verdict: Any = str(item["verdict"]).strip().lower()
     said = _line(item.get("reason"))[:_LONGEST_REASON]
     place, start, end = _quoted(item, documents)
+    strange = foreign_names(one.stated, "\n".join(document.content or "" for document in documents))
+    if one.support.verdict == "unsupported" and strange and not one.support.foreign:
+        return one
     if verdict == "supported" and place < 0 and one.support.verdict != "supported":
         verdict, said = "partial", "the judge gave no words of the sources for it"
     if place < 0:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from itertools import compress
 
+from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import ClaimedText
 
 _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
@@ -19,7 +20,7 @@ def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
     Their marks go with them, and so do list items and headings that are left with nothing.
     """
     left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
-    if not any(claim.checkable for claim in left):
+    if not any(stated_claim(claim) for claim in left):
         return ""
     alive = bytearray(b"\1" * len(parts.text))
     for index, claim in enumerate(parts.claims):

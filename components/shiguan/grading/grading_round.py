@@ -42,8 +42,8 @@ class GradingRound:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the model replied with nothing that could be an answer."""
-        return not self.answer.parts.claims
+        """Whether the model replied with nothing that could be an answer: a reply without any statement is none."""
+        return not self.answer.claims and not self.answer.is_not_found
 
     @property
     def is_answered(self) -> bool:
@@ -121,14 +121,17 @@ def _finished(
     mode: str,
 ) -> dict[str, Any]:
     reply, answer, grade = best["reply"], best["answer"], best["grade"]
-    if not answer.parts.claims:
+    if not any(map(str.isalpha, reply.text or "")):
         raise no_answer_error(reply)
     text, status = (reply.text or "").strip(), "not_found" if answer.is_not_found else "accepted"
     warnings, removed = list(beside["warnings"]), []
     ungrounded = {claim.index: claim for claim in answer.claims if claim.index in best["ungrounded"]}
     tries = f"{len(history)} {'attempt' if len(history) == 1 else 'attempts'}"
     count = f"{len(ungrounded)} {'sentence' if len(ungrounded) == 1 else 'sentences'}"
-    if status == "accepted" and not grade.get("answers", True):
+    if status == "accepted" and not answer.claims:
+        text, status = "", "refused"
+        warnings.append(f"The answer was withheld after {tries}: it states nothing.")
+    elif status == "accepted" and not grade.get("answers", True):
         text, status, ungrounded = "", "refused", {claim.index: claim for claim in answer.claims}
         warnings.append(f"The answer was withheld after {tries}: it does not answer the question.")
     elif ungrounded and on_unsupported == "mark":

@@ -25,10 +25,10 @@ class ConfiguredChatGenerator:
     `AnswerabilityGate` quotes the sources, so that the same YAML runs with and without a model. Who answered stands in
     the reply's meta as `model`; `prompt` and `prompt_hash` say with which prompt.
 
-    A call that fails in a way that may pass (no connection, timeout, 429, 5xx, a reply that is no valid JSON) is
-    tried again after 1, 2 and 4 seconds, or when the endpoint says, but never once parts of the answer have been
-    streamed. What still fails is an `EndpointError`; it never falls back silently. Whoever wants that puts it into
-    Haystack's `FallbackChatGenerator`.
+    A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is no valid JSON) is tried again
+    after 1, 2 and 4 seconds, or when the endpoint says, but never once parts of the answer have been streamed, and not
+    when it timed out: a slow server would still be busy with the first. What still fails is an `EndpointError`; it
+    never falls back silently. Whoever wants that puts it into Haystack's `FallbackChatGenerator`.
 
     Example in YAML:
     ```yaml
@@ -51,7 +51,7 @@ class ConfiguredChatGenerator:
         Set how to call the endpoint; nothing is looked up yet.
 
         :param model: The model; None for `$OPENAI_MODEL`, or `gpt-4.1-mini` where that is not set.
-        :param timeout: Seconds to wait for the endpoint, per attempt.
+        :param timeout: Seconds to wait for the next token, per attempt; `$OPENAI_TIMEOUT` goes before it.
         :param max_retries: Further attempts after the first.
         :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 where neither
             it nor `max_completion_tokens` is given; null leaves it out.

@@ -20,7 +20,7 @@ from haystack.tools import ToolsType
 from haystack.utils import Secret
 from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
-from shiguan.errors import EndpointError, TimeLimitError
+from shiguan.errors import ConfigurationError, EndpointError, TimeLimitError
 from shiguan.llm.run_watch import current_watch
 
 if TYPE_CHECKING:
@@ -38,10 +38,13 @@ def is_worth_retrying(error: BaseException) -> bool:
     Tell whether the same call may succeed a little later.
 
     Not what the endpoint refused on its merits (a wrong key, an unknown model, a too long prompt) or does not want to
-    hear of for long, and not mistakes in the call.
+    hear of for long, not mistakes in the call, and not a call that timed out: a slow server is still busy with it.
     """
+    import httpx  # noqa: PLC0415
     import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
 
+    if isinstance(error, openai.APITimeoutError):
+        return isinstance(error.__cause__, httpx.ConnectTimeout)
     if asked_to_wait(error) > _LONGEST_WAIT:
         return False
     if isinstance(error, openai.APIStatusError):
@@ -73,7 +76,10 @@ def describe_failure(error: Exception, model: str, *, streamed: bool) -> tuple[s
     if streamed:
         return f"{place} broke off in the middle of the answer ({type(error).__name__})", "Ask again"
     if isinstance(error, openai.APITimeoutError):
-        return f"{place} did not answer in time", "Ask again later, or raise the generator's `timeout`"
+        return (
+            f"{place} did not answer in time",
+            "Ask again later, or give a slow model more seconds between two tokens with OPENAI_TIMEOUT",
+        )
     if isinstance(error, openai.APIConnectionError):
         return f"{place} could not be reached", "Check OPENAI_BASE_URL and that the server is running"
     return (
@@ -135,9 +141,11 @@ class OpenAIEndpoint:
     """
     One endpoint with its settings, read from the environment when it is made.
 
-    A call that fails in a way that may pass (no connection, timeout, 429, 5xx, a reply that is no valid JSON) is tried
-    again after 1, 2, 4... seconds, or when the endpoint says, but never once parts of the answer have been streamed. In
-    a watched run the attempts together have the run's `llm` limit until the model gives a sign of life.
+    A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is no valid JSON) is tried
+    again after 1, 2, 4... seconds, or when the endpoint says, but never once parts of the answer have been streamed.
+    Replies are streamed whether anybody listens or not, so that `timeout` is the time since the last token and not that
+    of the whole. In a watched run the attempts together have the run's `llm` limit until the model gives a sign of
+    life.
     """
 
     def __init__(
@@ -150,7 +158,7 @@ class OpenAIEndpoint:
         stage: str,
     ) -> None:
         self.model = model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
-        self.timeout = timeout
+        self.timeout = _patience(timeout)
         self.max_retries = max_retries
         self.generation_kwargs = _with_limit(generation_kwargs)
         self.stage = stage
@@ -168,16 +176,16 @@ class OpenAIEndpoint:
     ) -> list[ChatMessage]:
         """Answer a prompt; no replies for an empty one, an `EndpointError` if the endpoint fails for good."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=False)
-        settings = _with_usage(generation_kwargs) if callback else generation_kwargs
+        streams, settings = self._streaming(callback, generation_kwargs, tools)
         stream = _Stream()
 
         def forward(chunk: StreamingChunk) -> None:
-            with stream:
-                if callback is not None:
+            if callback is not None:
+                with stream:
                     callback(stream.mended(chunk))
 
         def attempt() -> list[ChatMessage]:
-            result = self._client.run(messages, forward if callback else None, settings, tools=tools)
+            result = self._client.run(messages, forward if streams else None, settings, tools=tools)
             return _mended_replies(_finished(result["replies"]))
 
         retrying = Retrying(**self._policy(stream))
@@ -196,20 +204,20 @@ class OpenAIEndpoint:
         """Answer as `reply` does; a `TimeLimitError` if the model gives no sign of life within the run's limit."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
-        settings = _with_usage(generation_kwargs) if callback else generation_kwargs
+        streams, settings = self._streaming(callback, generation_kwargs, tools)
         stream = _Stream()
         watch = current_watch()
         limit = watch.limits.llm if watch else None
 
         async def forward(chunk: StreamingChunk) -> None:
-            with stream:
-                if callback is not None:
+            if callback is not None:
+                with stream:
                     await callback(stream.mended(chunk))
             if limit is not None:
                 timer.reschedule(asyncio.get_running_loop().time() + limit)
 
         async def attempt() -> list[ChatMessage]:
-            result = await client.run_async(messages, forward if callback else None, settings, tools=tools)
+            result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
             return _mended_replies(_finished(result["replies"]))
 
         retrying = AsyncRetrying(sleep=asyncio.sleep, **self._policy(stream))
@@ -227,6 +235,16 @@ class OpenAIEndpoint:
                 "which is the limit. Ask again later, or raise the limit.",
                 stage=self.stage,
             ) from None
+
+    def _streaming(
+        self, callback: StreamingCallbackT | None, generation_kwargs: dict[str, Any] | None, tools: ToolsType | None
+    ) -> tuple[bool, dict[str, Any] | None]:
+        """Say whether to have the reply streamed, and with which settings; not every server streams every kind."""
+        asked = {**self.generation_kwargs, **(generation_kwargs or {})}
+        if callback is None and (tools or {"n", "response_format", "stream"} & asked.keys()):
+            return False, generation_kwargs
+        # A stream tells what it used only where it is asked to.
+        return True, {"stream_options": {"include_usage": True}, **(generation_kwargs or {})}
 
     def _policy(self, stream: "_Stream") -> dict[str, Any]:
         return {
@@ -311,9 +329,16 @@ async def _close_with_loop(client: "OpenAIChatGenerator") -> AsyncIterator[None]
         await client.async_client.close()
 
 
-def _with_usage(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    # A stream tells what it used only where it is asked to.
-    return {"stream_options": {"include_usage": True}, **(generation_kwargs or {})}
+def _patience(timeout: float) -> float:
+    """Give the seconds that `OPENAI_TIMEOUT` grants between two signs of life, else those of the file."""
+    told = os.environ.get("OPENAI_TIMEOUT", "").strip()
+    try:
+        seconds = float(told) if told else timeout
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise ConfigurationError(f"OPENAI_TIMEOUT is `{told}`. Expected seconds, such as 120; set it so, or unset it.")
+    return seconds
 
 
 def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:

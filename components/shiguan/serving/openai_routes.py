@@ -1,5 +1,6 @@
 """The OpenAI API: programs written for it get answers with citations."""
 
+import html
 import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -139,12 +140,12 @@ def footnotes(answer: dict[str, Any]) -> str:
 
 
 # What begins a note, a link, an image or an element where a client shows the text as Markdown.
-_NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
+_NO_MARKUP = str.maketrans("[]【】［］〔〕<>`\\", "()()()()‹›'/", "\u00ad\u200b\u2060\ufeff")
 
 
 def _name(text: str | None) -> str:
     """Write a name of a document on one line and without markup, so that it cannot pass for a note or a link."""
-    return one_line(text or "").translate(_NO_MARKUP)
+    return one_line(html.unescape(text or "")).translate(_NO_MARKUP)
 
 
 def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:

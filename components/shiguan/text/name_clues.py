@@ -3,8 +3,10 @@
 import re
 
 from shiguan.text.han import HAN
+from shiguan.text.quantities import FULL_MONTHS
 from shiguan.text.terms import terms
 
+_DIGIT = re.compile(r"\d")
 _CAPITALISED = re.compile(r"[^\W\d_][\w'’.-]*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
 # Capitalised, but no names.
@@ -50,6 +52,9 @@ def _capitalised(text: str) -> list[str]:
     for match in _CAPITALISED.finditer(text):
         word = match[0].rstrip(".'’-")
         if not word[0].isupper() or word in _NO_NAMES or not terms(word):
+            continue
+        # `16 Dec 755` and `Dec 16, 755` have a month, which is compared as such, and no name.
+        if word in FULL_MONTHS and _DIGIT.search(text, max(0, match.start() - 3), match.end() + 3):
             continue
         opens = bool(_SENTENCE_START.search(text[max(0, match.start() - 4) : match.start()]))
         following = _CAPITALISED.search(text, match.end())

@@ -81,6 +81,13 @@ _MONTHS = {
     )
     for name in names.split()
 }
+FULL_MONTHS = {
+    name.capitalize(): full.capitalize()
+    for full, number in _MONTHS.items()
+    for name, same in _MONTHS.items()
+    if same == number and len(full) > len(name) and full != "sept"
+}
+"""The names of months by their short forms."""
 _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
 # 2018–19: the second year of a span is written with its last two digits.
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)

@@ -194,9 +194,15 @@ def test_not_found_sentence_beside_an_answer_is_not_cited():
     assert [claim["text"] for claim in found.meta["claims"]] == ["He had 150,000 men [1]."]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "  \n", "[1]", "[1] 【2】.", "。！", "The source you requested: <source> </source>"]
-)
+def test_a_reply_of_markup_alone_is_no_answer_and_says_so():
+    reply = ChatMessage.from_assistant("The source you requested: <source> </source>", meta={"model": "m"})
+    result = CitationExtractor().run([reply], [], "Who?", language="en")
+    (answer,) = result["answers"]
+    assert (answer.meta["status"], answer.data) == ("not_found", "The sources do not answer this question.")
+    assert "held markup and no answer" in result["warnings"][0]
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "[1]", "[1] 【2】.", "。！"])
 def test_a_reply_without_an_answer_is_the_models_failure(text):
     with pytest.raises(AnswerError, match="the model `m` replied without an answer") as failure:
         extract(text)

@@ -226,3 +226,12 @@ def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data
             changed.append(not is_supported(other, row["source"]))
     assert len(changed) > 50
     assert sum(changed) >= 0.95 * len(changed)
+
+
+@pytest.mark.parametrize("date", ["16 Dec 755", "Dec 16, 755", "16 December 755", "December 16, 755"])
+@pytest.mark.parametrize("stored", ["16 Dec 755", "16 December 755"])
+def test_a_month_in_short_is_the_same_month(date, stored):
+    checker = ClaimChecker({1: f"He rose at Fanyang on {stored}."})
+    assert checker.relation(f"He rose at Fanyang on {date}.", 1).verdict == "supported"
+    other = date.replace("December", "November").replace("Dec", "Nov")
+    assert checker.relation(f"He rose at Fanyang on {other}.", 1).verdict in ("contradicted", "unsupported")

@@ -70,6 +70,20 @@ def test_what_claims_nothing_has_no_claims(answer):
     assert streamed(list(answer)) == []
 
 
+def test_a_link_that_is_half_there_is_no_mark_and_no_text():
+    answer = (
+        "An Lushan rose at Fanyang in 755. [1](https://x.example/a) He took Luoyang in the twelfth month [9](//x) now."
+    )
+    stream, shown = ClaimStream(PASSAGES), ""
+    for letter in answer:
+        if stream.add(letter):
+            stream.finished()
+            shown += "".join(stream.pieces)
+    stream.finished(last=True)
+    assert shown + "".join(stream.pieces) == whole(answer).data
+    assert "x.example" not in shown
+
+
 def test_a_point_in_a_number_ends_nothing():
     stream = ClaimStream(PASSAGES)
     told = [stream.finished() for piece in "It cost 3.14 coins and" if stream.add(piece)]

@@ -30,9 +30,9 @@ def test_markdown_writes_all_marks_alike():
 
 
 def test_html_is_escaped_and_marks_are_links():
-    parts = split_claims("<script>alert('x')</script> & more [1].\nNext.")
+    parts = split_claims("x<y 'z' > & more [1].\nNext.")
     text, places = write_cited(parts, [(1,), ()], "html")
-    assert text == ("&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt; &amp; more " + LINK.format(1) + ".<br>\nNext.")
+    assert text == ("x&lt;y &#x27;z&#x27; &gt; &amp; more " + LINK.format(1) + ".<br>\nNext.")
     assert text[slice(*places[1])] == "Next."
 
 

@@ -114,12 +114,14 @@ async def test_every_mode_tells_its_story_and_ends_once(mode, runner):
     assert done["metadata"]["time_to_first_token_ms"] > 0
 
 
-async def test_tokens_come_as_the_model_writes_them_and_claims_between_them(runner, llm):
+async def test_tokens_are_the_checked_sentences_and_claims_come_between_them(runner, llm):
     llm.time_per_token = 0.01
     events = await told(runner("simple"))
     tokens = [token["text"] for token in named(events, "token")]
-    assert "".join(tokens) == GOOD
-    assert len(tokens) > 10
+    assert "".join(tokens) == events[-1].data["answer"]
+    assert [token.strip() for token in tokens] == [
+        "Yang Yan proposed the two-tax reform in 780. [1]", "It was collected in summer and autumn [1]."
+    ]  # fmt: skip
     order = [event.name for event in events]
     assert order.index("claim") < max(place for place, name in enumerate(order) if name == "token")
     usage = events[-1].data["metadata"]["usage"]
@@ -176,9 +178,10 @@ async def test_an_error_is_the_last_event(runner, llm):
 
 
 async def test_a_stream_that_breaks_in_the_middle_is_an_error_after_its_tokens(runner, llm):
-    llm.next(truncate_after=3)
+    llm.default, llm.time_per_token = GOOD + " " + GOOD, 0.01
+    llm.next(truncate_after=25)
     events = await told(runner("simple"))
-    assert len(named(events, "token")) == 3
+    assert named(events, "token")[0]["text"] == "Yang Yan proposed the two-tax reform in 780. [1]"
     assert events[-1].name == "error"
 
 

@@ -18,6 +18,7 @@ from shiguan.grading.claim_removal import without_claims
         ("## Causes\n\nDragons came [1].\n\n## Results\n\nPeace came [2].", {1}, "## Results\n\nPeace came[2]."),
         ("## Causes\n\nDragons came [1].", {1}, ""),
         ("He rose [1].", {0}, ""),
+        ("He rose [1]. - “Who?”", {0}, ""),
         ("He rose [1].", set(), "He rose[1]."),
     ],
 )

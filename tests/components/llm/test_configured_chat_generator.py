@@ -8,7 +8,7 @@ from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.tools import Tool
 
-from shiguan.errors import AnswerError
+from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.endpoint import DEFAULT_MODEL, _mended_replies, _Stream
 
@@ -110,11 +110,39 @@ def test_what_was_refused_is_not_tried_again(endpoint, status, step):
     assert endpoint.calls == 1
 
 
-def test_no_answer_in_time_is_an_error(endpoint):
+async def test_no_answer_in_time_is_an_error_and_a_busy_server_is_not_asked_again(endpoint):
     endpoint.next(times=2, hang=True)
-    with pytest.raises(AnswerError, match=r"did not answer in time.*`timeout`"):
-        generator(timeout=0.2, max_retries=1).run(messages=PROMPT)
+    with pytest.raises(AnswerError, match=r"did not answer in time.*OPENAI_TIMEOUT"):
+        generator(timeout=0.2).run(messages=PROMPT)
+    with pytest.raises(AnswerError, match=r"did not answer in time.*OPENAI_TIMEOUT"):
+        await generator(timeout=0.2).run_async(messages=PROMPT)
     assert endpoint.calls == 2
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_a_slow_reply_is_judged_by_the_time_since_its_last_token(endpoint, streaming):
+    endpoint.time_per_token, endpoint.default = 0.1, "one two three four five six seven eight"
+
+    async def collect(chunk):
+        pass
+
+    calls = [generator(timeout=0.4).run, generator(timeout=0.4).run_async]
+    (reply,) = calls[0](messages=PROMPT, **({"streaming_callback": lambda chunk: None} if streaming else {}))["replies"]
+    (again,) = (await calls[1](messages=PROMPT, **({"streaming_callback": collect} if streaming else {})))["replies"]
+    assert reply.text == again.text == endpoint.default
+    assert reply.meta["usage"]["completion_tokens"] == 8
+    assert endpoint.calls == 2
+
+
+def test_the_environment_says_how_long_a_slow_model_may_be_silent(endpoint, monkeypatch):
+    monkeypatch.setenv("OPENAI_TIMEOUT", "0.2")
+    endpoint.next(hang=True)
+    with pytest.raises(AnswerError, match="did not answer in time"):
+        generator(timeout=600).run(messages=PROMPT)
+    for odd in ("soon", "0", "-1", "nan", "inf"):
+        monkeypatch.setenv("OPENAI_TIMEOUT", odd)
+        with pytest.raises(ConfigurationError, match=f"OPENAI_TIMEOUT is `{odd}`. Expected seconds"):
+            generator().warm_up()
 
 
 def test_nobody_listening_is_an_error(monkeypatch):
