@@ -166,7 +166,9 @@ def score_answer(question: Question, record: Record) -> ScoredAnswer:
             metrics["claims_supported"] = record["verdicts"].count("supported") / len(record["verdicts"])
     right = is_right(question, record)
     metrics["correct"] = float(bool(right) or (refused and not question.answerable))
-    return ScoredAnswer({name: metrics[name] for name in KNOWN if name in metrics}, record.get("confidence", 0.0), right)
+    return ScoredAnswer(
+        {name: metrics[name] for name in KNOWN if name in metrics}, record.get("confidence", 0.0), right
+    )
 
 
 def answer_tokens(text: str) -> list[str]:
