@@ -19,7 +19,7 @@ from shiguan.claims.nearness import ComparedDocument, Nearest
 from shiguan.text.languages import detect_language
 from shiguan.text.quantities import numerals, quantities
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.sounds import unheard_names
+from shiguan.text.sounds import share_sounds, unheard_names
 
 Result = TypeVar("Result")
 
@@ -231,11 +231,14 @@ class ClaimChecker:
         if compared:
             _, number, best = max(compared)
             support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
-            if best.near is not None:
+            # English is as near to any classical passage as to the right one: names hide what it says.
+            if best.near is not None and not reading.classical:
                 above = max(-1.0, min(1.0, (best.cosine - best.near) / _NEAREST))
                 score = PARTIAL + (SUPPORTED - 0.01 - PARTIAL) * above
                 nearness = "is" if above >= 0 else "is not"
                 reason = f"the passages are in another language; the nearest one {nearness} near it in meaning"
+            if score < PARTIAL and (quantities(reading.claim) or share_sounds(reading.claim, text)):
+                score, reason = PARTIAL, "the passages are in another language; its numbers or names are there"
         if names := unheard_names(reading.claim, text):
             score, reason = score - NAME_COST * min(2, len(names)), f"no passage has {', '.join(names[:3])}"
         verdict: Verdict = "partial" if score >= PARTIAL else "unsupported"

@@ -36,11 +36,17 @@ def sounds_of_names(question: str) -> Iterator[str]:
         surname, end = (syllables or [""])[-1], name.end()
 
 
+def share_sounds(one: str, other: str) -> bool:
+    """Tell whether a name of one text sounds like Han characters of the other, either way round."""
+    heard = set(sounds_of_names(one)).intersection(sounds_of_text(other))
+    return bool(heard or set(sounds_of_names(other)).intersection(sounds_of_text(one)))
+
+
 def unheard_names(text: str, other: str) -> list[str]:
     """
-    Find the full names of a text that can be read as pinyin and no sound of which is heard in Han characters.
+    Find the full names of a text that can be read as pinyin and whose end is not heard in Han characters.
 
-    Only those of three syllables or more (An Lushan): books call a person with two by one, 韩愈 is 愈.
+    Only those of three syllables or more (An Lushan is 禄山): books call a person with two by one, 韩愈 is 愈.
     """
     heard = set(sounds_of_text(other))
     found = []
@@ -48,7 +54,7 @@ def unheard_names(text: str, other: str) -> list[str]:
         for readable, words in groupby(several.split(" "), key=lambda word: bool(_syllables_of(word))):
             name = list(words)
             sounds = list(_pairs([syllable for word in name for syllable in _syllables_of(word)]))
-            if readable and 1 < len(name) <= len(sounds) and heard.isdisjoint(sounds):
+            if readable and 1 < len(name) <= len(sounds) and sounds[-1] not in heard:
                 found.append(" ".join(name))
     return found
 
