@@ -227,7 +227,8 @@ class ClaimChecker:
             )
         found = {number: self._nearest[number](reading.claim) for number in numbers if number in self._nearest}
         compared = [(one.cosine, number, one) for number, one in found.items() if one is not None]
-        score, reason = _FOREIGN_SCORE, "the passages are in another language, so only its numbers could be compared"
+        score = max(support.score, _FOREIGN_SCORE)
+        reason = "the passages are in another language, so only its numbers could be compared"
         if compared:
             _, number, best = max(compared)
             support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
