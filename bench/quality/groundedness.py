@@ -14,6 +14,9 @@ have anywhere.
   than 3.
 - `evidence_expmrc`: evidence sentences with one number, date or name swapped (seeded, see swaps.py). Found is every
   verdict but `supported`; a false alarm is such a verdict on an untouched sentence.
+- `xquad_enzh`: sentences of parallel paragraphs on the paragraph in the other language, compared by the vectors of its
+  children (`near` of `ClaimMatcher`). Kept is every verdict but `unsupported`. Wrong is the paragraph without
+  the sentence, another one of the article or of another article, and the sentence with one thing swapped (across.py).
 - `tang_modern2classical`: modern sentences and the classical passages that they retell. AUROC of the right passages
   against three drawn at random.
 
@@ -366,6 +369,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: The command line; None for the process's own.
     :returns: The exit code.
     """
+    from bench.quality.across import across_rows, fit_near
+
     parser = argparse.ArgumentParser(description="Measure the local check of answers on public sets.")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets (default: $SHIGUAN_PUBLIC_DATA)")
     parser.add_argument("--words-only", action="store_true", help="leave the embedder out")
@@ -376,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"There are no data at {chosen.data}. Name their folder with --data.", file=sys.stderr)
         return 2
     if chosen.fit:
-        print(fit(chosen.data))
+        print(fit(chosen.data), f"near={fit_near(chosen.data)}")
         return 0
     started = time.perf_counter()
     check = LocalCheck(words_only=chosen.words_only)
@@ -384,6 +389,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for language in ("en", "zh"):
         rows += swap_rows(check, chosen.data, language)
     rows += classical_row(check, chosen.data)
+    rows += [] if chosen.words_only else across_rows(chosen.data)
     print(table(rows))
     print(f"\n{time.perf_counter() - started:.0f} s")
     if chosen.json:

@@ -16,6 +16,8 @@ CHAPTERS = {
     "tang.txt": "天宝十四载十一月，安禄山在范阳起兵。次年六月潼关失守，玄宗奔蜀。",
 }
 
+TANG = {"field": "meta.source", "operator": "==", "value": "tang.txt"}
+
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
@@ -148,3 +150,28 @@ def test_the_same_runner_answers_many_questions(llm, library, mode):
     with Runner("embedded", mode, data_dir=library) as runner:
         answers = [runner.ask("Who proposed the two-tax reform?", tenant_id="a")["answer"] for _ in range(3)]
     assert len(set(answers)) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("In 755 An Lushan raised an army in Fanyang. [1]", "partial"),
+        ("Penguins breed on the southern ice in winter. [1]", "unsupported"),
+        ("In 763 An Lushan raised an army in Fanyang. [1]", "unsupported"),
+    ],
+)
+def test_an_english_answer_on_chinese_passages_is_checked(library, llm, said, verdict):
+    llm.default = said
+    with Runner("embedded", "simple", data_dir=library) as runner:
+        answer = runner.ask("Where did An Lushan raise an army?", tenant_id="a", filters=TANG)
+    (claim,) = answer["metadata"]["claims"]
+    assert claim["verdict"] == verdict
+    assert [one["source"] for one in answer["citations"]] == ["tang.txt"] * (verdict == "partial")
+
+
+def test_precise_leaves_out_what_no_passage_in_another_language_has(library, llm):
+    llm.default = "In 755 An Lushan raised an army in Fanyang. [1] Penguins breed on the southern ice. [1]"
+    with Runner("embedded", "precise", data_dir=library) as runner:
+        answer = runner.ask("Where did An Lushan raise an army?", tenant_id="a", filters=TANG)
+    assert "An Lushan" in answer["answer"]
+    assert "Penguins" not in answer["answer"]

@@ -100,10 +100,15 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     )
 
 
-def _words(document: Document) -> set[str]:
+def passage_text(document: Document) -> str:
+    """Give what a passage says, its title and the headings above it."""
     section = document.meta.get("section") or []
     headings = section if isinstance(section, str) else " ".join(map(str, section))
-    return set(terms(f"{document.meta.get('title') or ''} {headings} {document.content or ''}"))
+    return f"{document.meta.get('title') or ''} {headings} {document.content or ''}"
+
+
+def _words(document: Document) -> set[str]:
+    return set(terms(passage_text(document)))
 
 
 def _language(document: Document) -> str:

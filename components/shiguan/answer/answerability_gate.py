@@ -4,7 +4,8 @@ from typing import Any
 
 from haystack import Document, GeneratedAnswer, component, logging
 
-from shiguan.answer.answerability import probability
+from shiguan.answer.answerability import passage_text, probability
+from shiguan.answer.near_names import near_names
 from shiguan.answer.quotations import quotations, write_quotations, write_recalled
 from shiguan.llm.endpoint import is_endpoint_configured
 from shiguan.llm.prompts import not_found_sentence
@@ -59,7 +60,7 @@ class AnswerabilityGate:
         self.max_risk = max_risk
         self.quote = quote
 
-    @component.output_types(context=str, answers=list[GeneratedAnswer], confidence=float)
+    @component.output_types(context=str, answers=list[GeneratedAnswer], confidence=float, warnings=list[str])
     def run(
         self,
         context: str,
@@ -82,15 +83,17 @@ class AnswerabilityGate:
         :param attempt: Which round of a loop this is, from 1: later rounds add to passages that came through once.
         :param recalled: What was said in the conversation, where that is the answer.
         :returns: `confidence`, the probability, 0 to 1, and either `context` or `answers`, one answer with `status`,
-            `confidence` and `citations` in its meta.
+            `confidence` and `citations` in its meta; `warnings` that offer a name of the passages for one of the
+            question that none of them has.
         """
         confidence = round(probability(query, documents, nearest or []), 4)
+        warnings = near_names(query, [passage_text(document) for document in documents])
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
         language = language or detect_language(query)
         refused = not documents or (attempt == 1 and 1 - confidence > self.max_risk)
         quote = not is_endpoint_configured() if self.quote is None else self.quote
         if not refused and not quote and not recalled:
-            return {"context": context, "confidence": confidence}
+            return {"context": context, "confidence": confidence, "warnings": warnings}
         quoted = [] if refused or recalled else quotations(documents, query)
         meta: dict[str, Any] = {"language": language, "format": "markdown", "claims": [], "model": "", "usage": {}}
         if recalled:
@@ -104,4 +107,4 @@ class AnswerabilityGate:
             meta |= {"status": "not_found", "citations": []}
         meta["confidence"] = confidence
         answer = GeneratedAnswer(data=text, query=query, documents=[] if recalled else list(documents), meta=meta)
-        return {"answers": [answer], "confidence": confidence}
+        return {"answers": [answer], "confidence": confidence, "warnings": warnings}

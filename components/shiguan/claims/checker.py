@@ -12,15 +12,20 @@ from typing import TypeVar
 from haystack import Document
 
 from shiguan.claims.claim_kinds import is_not_found, stated_part
-from shiguan.claims.claim_support import Support, judge, plain_claim
+from shiguan.claims.claim_support import NAME_COST, PARTIAL, SUPPORTED, Support, Verdict, judge, plain_claim
 from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.claims.evidence import Evidence, Reading
+from shiguan.claims.nearness import ComparedDocument, Nearest
 from shiguan.text.languages import detect_language
+from shiguan.text.quantities import numerals, quantities
 from shiguan.text.sentences import sentence_spans
+from shiguan.text.sounds import share_sounds, unheard_names
 
 Result = TypeVar("Result")
 
 _FOREIGN_SCORE = 0.5
+# So far above the cosine that counts as near, a claim in another language scores as high as one supported in part can.
+_NEAREST = 0.1
 # More passages than this are not tried together for one claim.
 _MOST_TOGETHER = 4
 # Checks compute for up to two seconds; in a pool of their own they keep nothing else from running.
@@ -77,7 +82,10 @@ class CheckedClaim:
 
 def checker_of(numbered: Mapping[int, Document]) -> "ClaimChecker":
     """Make the checker of some numbered passages."""
-    return ClaimChecker({number: document.content or "" for number, document in numbered.items()})
+    return ClaimChecker(
+        {number: document.content or "" for number, document in numbered.items()},
+        {number: document.nearest for number, document in numbered.items() if isinstance(document, ComparedDocument)},
+    )
 
 
 def numbered_passages(documents: Sequence[Document]) -> dict[int, Document]:
@@ -104,11 +112,15 @@ class ClaimChecker:
 
     A claim's verdict is about all passages and does not depend on the rest of the answer; only its score leans on it.
     What a single passage says to a claim, and so whether a mark is true, is judged by the same rules from that passage
-    alone.
+    alone. One in another language than all of them is compared by its vector, numbers and names, and never more than
+    supported in part.
     """
 
-    def __init__(self, passages: Mapping[int, str]) -> None:
-        """Take the passages under their numbers."""
+    def __init__(
+        self, passages: Mapping[int, str], nearest: Mapping[int, Callable[[str], Nearest | None]] | None = None
+    ) -> None:
+        """Take the passages under their numbers, and what compares a claim with the vectors of each."""
+        self._nearest = nearest or {}
         self.numbers = tuple(passages)
         self._texts = tuple(passages.values())
         self._evidence = Evidence(self._texts)
@@ -132,7 +144,8 @@ class ClaimChecker:
         supports = judge([one.reading for one in read], similarities or [None] * len(read))
         checked = []
         for one, support in zip(read, supports, strict=True):
-            found = self._by_marks(one.claim, one.stated, _across_languages(one.reading, self._evidence, support))
+            across = self._across_languages(one.reading, self._evidence, support, self.numbers)
+            found = self._by_marks(one.claim, one.stated, across)
             checked.append(CheckedClaim(one.index, one.claim, one.stated, found, self.quote(found)))
         return checked
 
@@ -143,14 +156,15 @@ class ClaimChecker:
     def verdict(self, claim: Claim, stated: str) -> Support:
         """Judge one claim by itself: with the verdict that it has in its answer."""
         go_on()
-        return self._by_marks(claim, stated, _judged(self._evidence, stated))
+        return self._by_marks(claim, stated, self._judged(self._evidence, stated, self.numbers))
 
     def relation(self, stated: str, number: int) -> Support:
         """Judge what one passage says to a claim by itself."""
         place = self.numbers.index(number)
         known = self._relations.get((stated, place))
         if known is None:
-            found = _judged(self._evidence if len(self._texts) == 1 else _alone(self._texts[place]), stated)
+            evidence = self._evidence if len(self._texts) == 1 else _alone(self._texts[place])
+            found = self._judged(evidence, stated, [number])
             known = self._relations[stated, place] = replace(found, passage=place) if found.passage >= 0 else found
         return known
 
@@ -163,7 +177,7 @@ class ClaimChecker:
         if len(found) == 1 or best.verdict == "supported":
             return best
         pieces = "\n\n".join(self.quote(one) for one in found)
-        together = _judged(Evidence([pieces], widest=len(sentence_spans(pieces))), stated)
+        together = self._judged(Evidence([pieces], widest=len(sentence_spans(pieces))), stated, numbers)
         return replace(best, score=max(best.score, together.score), verdict=together.verdict, reason=together.reason)
 
     def supporting(self, stated: str, likely: Support) -> int | None:
@@ -190,6 +204,46 @@ class ClaimChecker:
     def _read(self, stated: str) -> Reading:
         go_on()
         return self._evidence.read(stated)
+
+    def _judged(self, evidence: Evidence, stated: str, numbers: Sequence[int]) -> Support:
+        reading = evidence.read(stated)
+        return self._across_languages(reading, evidence, judge([reading], [None])[0], numbers)
+
+    def _across_languages(
+        self, reading: Reading, evidence: Evidence, support: Support, numbers: Sequence[int]
+    ) -> Support:
+        """
+        Say of a claim in a language that no passage has what can be told without words.
+
+        Are its numbers and full names there, and is a child of a passage near it by the stored vectors? Two sentences
+        of one paragraph are too near each other for that to say more than "in part".
+        """
+        if not reading.windows or reading.verbatim or detect_language(reading.claim) in evidence.languages:
+            return support
+        text = "\n".join(evidence.texts)
+        if missing := _numbers_missing(reading, text):
+            return replace(
+                support, verdict="unsupported", reason=f"no passage has {', '.join(missing[:3])}", exact=True
+            )
+        found = {number: self._nearest[number](reading.claim) for number in numbers if number in self._nearest}
+        compared = [(one.cosine, number, one) for number, one in found.items() if one is not None]
+        score = max(support.score, _FOREIGN_SCORE)
+        reason = "the passages are in another language, so only its numbers could be compared"
+        if compared:
+            _, number, best = max(compared)
+            support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
+            # English is as near to any classical passage as to the right one: names hide what it says.
+            if best.near is not None and not reading.classical:
+                above = max(-1.0, min(1.0, (best.cosine - best.near) / _NEAREST))
+                score = PARTIAL + (SUPPORTED - 0.01 - PARTIAL) * above
+                nearness = "is" if above >= 0 else "is not"
+                reason = f"the passages are in another language; the nearest one {nearness} near it in meaning"
+            if score < PARTIAL and (quantities(reading.claim) or share_sounds(reading.claim, text)):
+                score, reason = PARTIAL, "the passages are in another language; its numbers or names are there"
+        if names := unheard_names(reading.claim, text):
+            score, reason = score - NAME_COST * min(2, len(names)), f"no passage has {', '.join(names[:3])}"
+        verdict: Verdict = "partial" if score >= PARTIAL else "unsupported"
+        return replace(support, score=score, verdict=verdict, reason=reason, foreign=True)
 
     def _by_marks(self, claim: Claim, stated: str, support: Support) -> Support:
         """
@@ -221,17 +275,9 @@ def _alone(text: str) -> Evidence:
     return Evidence([text])
 
 
-def _judged(evidence: Evidence, stated: str) -> Support:
-    reading = evidence.read(stated)
-    return _across_languages(reading, evidence, judge([reading], [None])[0])
-
-
-def _across_languages(reading: Reading, evidence: Evidence, support: Support) -> Support:
-    """Say of a claim in a language that no passage has what can be told without words: are its numbers there."""
-    if not reading.windows or reading.verbatim or detect_language(reading.claim) in evidence.languages:
-        return support
-    if reading.foreign_numbers:
-        missing = ", ".join(reading.foreign_numbers[:3])
-        return replace(support, verdict="unsupported", reason=f"no passage has {missing}", exact=True)
-    reason = "the passages are in another language, so only its numbers could be compared"
-    return replace(support, score=max(support.score, _FOREIGN_SCORE), verdict="partial", reason=reason, foreign=True)
+def _numbers_missing(reading: Reading, text: str) -> list[str]:
+    """Leave out numbers that stand in the passages as part of a word: what one language counts, the other may name."""
+    there = numerals(text)
+    return [
+        number for number in reading.foreign_numbers if all(one.values.isdisjoint(there) for one in quantities(number))
+    ]

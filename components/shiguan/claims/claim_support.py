@@ -27,7 +27,7 @@ FITTED = Weights(shares=(0.3, 0.3, 0.4), similarity=0.6, unrelated=0.78, same=1.
 """Fitted to multilingual-e5-small by `python -m bench.quality.groundedness --fit` on half A of WiCE and MT-RAG."""
 
 # What a number or a name that no passage has takes away, for at most two of each.
-_NUMBER_COST, _NAME_COST = 0.15, 0.1
+_NUMBER_COST, NAME_COST = 0.15, 0.1
 # A short claim is judged by few words, so it leans on the answer that it stands in: with this many words' weight.
 _LEANING = 2.0
 # A verdict leans on nothing: a short sentence about something else must not pass on its neighbours' merit. It wants
@@ -101,7 +101,7 @@ def _own(reading: Reading, similarity: float | None, weights: Weights) -> float:
     if similarity is not None:
         nearness = (similarity - weights.unrelated) / (weights.same - weights.unrelated)
         words += weights.similarity * (max(0.0, min(1.0, nearness)) - words)
-    words -= _NUMBER_COST * min(2, len(reading.foreign_numbers)) + _NAME_COST * min(2, len(reading.foreign_names))
+    words -= _NUMBER_COST * min(2, len(reading.foreign_numbers)) + NAME_COST * min(2, len(reading.foreign_names))
     return max(0.0, min(1.0, words))
 
 

@@ -8,6 +8,7 @@ from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
+from shiguan.claims.nearness import ChildSearch
 from shiguan.context.passage_spans import cut_span, window_spans, with_gaps
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
@@ -102,12 +103,13 @@ class ContextBuilder:
         warm_up_generator(self.chat_generator)
 
     @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
-    def run(self, documents: list[Document], query: str = "") -> dict[str, Any]:
+    def run(self, documents: list[Document], query: str = "", *, children: ChildSearch | None = None) -> dict[str, Any]:
         """
         Build the context.
 
         :param documents: Parents, best first or with scores; those without text are left out.
         :param query: The question; `summarize` reads it.
+        :param children: What compares a claim with the passages, from `ClaimMatcher`; they take it along to the check.
         :returns: `documents`, those in the context, in its order, with `meta.number` from 1 and, if not read whole,
             the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent, `meta.kept`, the
             spans within it where there are gaps, and `meta.summary` where a summary was read; `context`, the rendered
@@ -116,15 +118,17 @@ class ContextBuilder:
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = ask_llm(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, (reply, count), warnings)
+        return self._result(kept, (reply, count), warnings, children)
 
     @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
-    async def run_async(self, documents: list[Document], query: str = "") -> dict[str, Any]:
+    async def run_async(
+        self, documents: list[Document], query: str = "", *, children: ChildSearch | None = None
+    ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = await ask_llm_async(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, (reply, count), warnings)
+        return self._result(kept, (reply, count), warnings, children)
 
     def _kept(self, documents: list[Document]) -> list[Document]:
         kept: list[Document] = []
@@ -157,7 +161,11 @@ class ContextBuilder:
         return self.token_budget - self._counter.count(render_sources([]))
 
     def _result(
-        self, kept: Sequence[Document], answer: tuple[LlmReply | None, int], warnings: list[str]
+        self,
+        kept: Sequence[Document],
+        answer: tuple[LlmReply | None, int],
+        warnings: list[str],
+        children: ChildSearch | None,
     ) -> dict[str, Any]:
         reply, count = answer
         summaries: dict[int, str] = {}
@@ -175,8 +183,9 @@ class ContextBuilder:
             for number, one in enumerate(chosen, start=1)
         ]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
+        documents = [entry.document for entry in numbered]
         return {
-            "documents": [entry.document for entry in numbered],
+            "documents": children.compared(documents) if children else documents,
             "context": render_sources(source_block(entry.document, entry.text) for entry in numbered),
             "warnings": [*self._counter.warnings, *warnings, *more],
             "llm_calls": 0 if reply is None else 1,

@@ -1,6 +1,7 @@
 """Numbers, years and dates in Chinese and English text, as values that can be compared whatever their spelling."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,6 +51,8 @@ _COUNTED = (
 )
 
 _ERA = re.compile(rf"({'|'.join(sorted(ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
+# The 1970s are 20世纪70年代 and 上世纪七十年代.
+_DECADE = re.compile(rf"(?:上个?|(\d\d|[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
 _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
@@ -70,6 +73,7 @@ _ORDINALS = {
         start=1,
     )
 }
+_ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
 _NUMBER_WORD = "|".join([*_WORDS, *_SCALES, *_ORDINALS])
 _ENGLISH = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:[\s-]+(?:and[\s-]+)?)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
 _MONTHS = {
@@ -129,10 +133,7 @@ def quantities(text: str) -> list[Quantity]:
             taken[start:end] = [True] * (end - start)
             found.append(Quantity(frozenset(map(float, values)), kind, start, end))
 
-    for match in _ERA.finditer(plain):
-        number = 1.0 if match[2] == "元" else _value(match[2])
-        if number is not None:
-            add({number, *(first + number - 1 for first in ERAS[match[1]])}, "year", match.start(), match.end())
+    _add_years(plain, add)
     for match in _ARABIC.finditer(plain):
         value = float(match[0].replace(",", ""))
         end = match.end()
@@ -152,6 +153,22 @@ def quantities(text: str) -> list[Quantity]:
         if match[0][0].isupper() and re.search(r"\d", plain[max(0, match.start() - 5) : match.end() + 6]):
             add({float(_MONTHS[match[1].lower()])}, "month", match.start(), match.end())
     return sorted(found, key=lambda quantity: quantity.start)
+
+
+def _add_years(plain: str, add: Callable[[set[float], Kind, int, int], None]) -> None:
+    for match in _ERA.finditer(plain):
+        number = 1.0 if match[2] == "元" else _value(match[2])
+        if number is not None:
+            add({number, *(first + number - 1 for first in ERAS[match[1]])}, "year", match.start(), match.end())
+    for match in _DECADE.finditer(plain):
+        century, decade = _value(match[1] or "20"), _value(match[2])
+        if century is not None and decade is not None:
+            add({100 * (century - 1) + decade}, "year", match.start(), match.end())
+
+
+def numerals(text: str) -> set[float]:
+    """Give the value of every numeral in Han characters, also of those that are part of a word, such as 四音符."""
+    return {value for match in _HAN_NUMBER.finditer(text.translate(_FOLD)) if (value := _value(match[0])) is not None}
 
 
 def _add_han(plain: str, match: re.Match[str], add: object) -> None:
@@ -176,7 +193,7 @@ def _kind(plain: str, start: int, end: int) -> Kind:
     before = plain[max(0, start - 10) : start].rstrip().lower()
     if after[:1] in ("年", "载") and after[:1]:
         return "year"
-    if after[:1] == "月":
+    if after[:1] == "月" or _ORDINAL_MONTH.match(plain, end) or _ORDINAL_MONTH.match(plain, end - 2):
         return "month"
     if after[:1] in ("日", "号") and after[:1]:
         return "day"
@@ -222,6 +239,9 @@ def _english_value(words: str) -> float | None:
     """Read an English number; None for the vague ones."""
     parts = [part for part in re.split(r"[\s-]+", words) if part != "and"]
     if parts in (["one"], ["first"], ["second"]) or all(part in _SCALES for part in parts):
+        return None
+    # "The ninth and tenth" and "the first two" are two numbers each, not their sum.
+    if any(part in _ORDINALS for part in parts[:-1]):
         return None
     total = current = 0.0
     for part in parts:

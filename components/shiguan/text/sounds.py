@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from unicodedata import normalize
 
@@ -15,6 +15,7 @@ from shiguan.text.han import HAN
 _RUN = re.compile(f"[{HAN}]{{2,}}")
 # Names are capitalised, in one word or several: An Lushan, Guo Zi-yi, Chang'an, Li Shimin's.
 _NAME = re.compile(r"[A-Z][a-zü]+(?:['’-]?[A-Za-zü]+)*")
+_FULL_NAME = re.compile(rf"{_NAME.pattern}(?: {_NAME.pattern})+")
 _PARTS = re.compile("['’-]")
 # No name in one word is longer (Heilongjiang has twelve letters); a hostile one would take its length squared.
 _LONGEST = 24
@@ -34,6 +35,29 @@ def sounds_of_names(question: str) -> Iterator[str]:
         syllables = _syllables_of(name[0])
         yield from _pairs([surname if question[end : name.start()] == " " else "", *syllables])
         surname, end = (syllables or [""])[-1], name.end()
+
+
+def share_sounds(one: str, other: str) -> bool:
+    """Tell whether a name of one text sounds like Han characters of the other, either way round."""
+    heard = set(sounds_of_names(one)).intersection(sounds_of_text(other))
+    return bool(heard or set(sounds_of_names(other)).intersection(sounds_of_text(one)))
+
+
+def unheard_names(text: str, other: str) -> list[str]:
+    """
+    Find the full names of a text that can be read as pinyin and whose end is not heard in Han characters.
+
+    Only those of three syllables or more (An Lushan is 禄山): books call a person with two by one, 韩愈 is 愈.
+    """
+    heard = set(sounds_of_text(other))
+    found = []
+    for several in _FULL_NAME.findall(text) if heard else ():
+        for readable, words in groupby(several.split(" "), key=lambda word: bool(_syllables_of(word))):
+            name = list(words)
+            sounds = list(_pairs([syllable for word in name for syllable in _syllables_of(word)]))
+            if readable and 1 < len(name) <= len(sounds) and sounds[-1] not in heard:
+                found.append(" ".join(name))
+    return found
 
 
 def _pairs(syllables: list[str]) -> Iterator[str]:

@@ -30,6 +30,11 @@ from shiguan.text.quantities import quantities
         ("two hundred and six", [({206}, "number")]),
         ("on 21 February 1804", [({21}, "number"), ({2}, "month"), ({1804}, "year")]),
         ("in the 8th century", [({8}, "number")]),
+        ("20世纪70年代", [({1970}, "year")]),
+        ("上世紀五十年代", [({1950}, "year")]),
+        ("in the eleventh month", [({11}, "month")]),
+        ("in the 12th month", [({12}, "month")]),
+        ("for two months", [({2}, "number")]),
     ],
 )
 def test_numbers_have_their_values_and_kinds(text, expected):
@@ -37,7 +42,20 @@ def test_numbers_have_their_values_and_kinds(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "百姓", "万一", "千里馬", "一个人", "one of them", "May he rest", "hundreds", "三思"]
+    "text",
+    [
+        "",
+        "百姓",
+        "万一",
+        "千里馬",
+        "一个人",
+        "one of them",
+        "May he rest",
+        "hundreds",
+        "三思",
+        "ninth and tenth",
+        "first two",
+    ],
 )
 def test_vague_words_are_no_numbers(text):
     assert quantities(text) == []
@@ -53,6 +71,8 @@ def test_vague_words_are_no_numbers(text):
         ("11月", "11日", False),
         ("11月", "十一月", True),
         ("5%", "5人", False),
+        ("the 1970s", "20世纪70年代", True),
+        ("the eleventh month", "十一月", True),
     ],
 )
 def test_quantities_agree_whatever_their_spelling(first, second, agree):

@@ -1,0 +1,163 @@
+"""Sentences of parallel paragraphs, to measure the check of an answer in another language than its passages."""
+
+import random
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from bench.quality.groundedness import ROOT, Row, auroc, read
+from bench.quality.swaps import swaps
+from haystack import Document
+from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+from shiguan.claims.checker import checker_of
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.ingest.parent_child_splitter import ParentChildSplitter
+from shiguan.query.e5_text_embedder import E5TextEmbedder
+from shiguan.retrieval.claim_matcher import ClaimMatcher
+from shiguan.text.sentences import sentence_spans
+
+
+@dataclass(frozen=True)
+class Across:
+    """A sentence in one language and the paragraph in the other that it stands in, by itself or among others."""
+
+    claim: str
+    language: str
+    half: str
+    texts: dict[str, str]
+
+
+def across_cases(folder: Path) -> list[Across]:
+    """Pair the sentences of parallel paragraphs that have as many in both languages, and at least three."""
+    place = folder / "xquad_enzh"
+    texts = {lang: {row["id"]: row["text"] for row in read(place / f"corpus_{lang}.jsonl.gz")} for lang in ("en", "zh")}
+    spans = {lang: {name: sentence_spans(text) for name, text in texts[lang].items()} for lang in texts}
+    both = sorted(spans["en"].keys() & spans["zh"].keys())
+    even = [name for name in both if len(spans["en"][name]) == len(spans["zh"][name]) >= 3]
+    found = []
+    for name in even:
+        article = name.rpartition("-")[0]
+        chance = random.Random(name)
+        others = [other for other in even if other.rpartition("-")[0] != article]
+        siblings = [other for other in even if other.rpartition("-")[0] == article and other != name]
+        for at in range(len(spans["en"][name])):
+            for lang, other in (("en", "zh"), ("zh", "en")):
+                text, (start, end) = texts[other][name], spans[other][name][at]
+                read_from = {
+                    "right paragraph": text,
+                    "without the sentence": text[:start] + text[end:],
+                    "another article": texts[other][chance.choice(others)],
+                }
+                if siblings:
+                    read_from["same article"] = texts[other][chance.choice(siblings)]
+                start, end = spans[lang][name][at]
+                half = "AB"[zlib.crc32(article.encode()) % 2]
+                found.append(Across(texts[lang][name][start:end], lang, half, read_from))
+    return found
+
+
+class AcrossCheck:
+    """The check of a claim against one passage in another language, through `ClaimMatcher` and a store."""
+
+    def __init__(self, texts: Iterable[str], near: float | None) -> None:
+        """
+        Split and embed the passages, as the index does.
+
+        :param texts: The passages.
+        :param near: The cosine that counts as near.
+        """
+        meta = {"tenant_id": "bench", "source_id": "bench"}
+        blocks = [
+            Document(content=text, meta={**meta, "source_id": str(at), "section": [str(at)]})
+            for at, text in enumerate(sorted(set(texts)))
+        ]
+        split = ParentChildSplitter(parent_max_tokens=4000).run(blocks)
+        store = InMemoryDocumentStore(embedding_similarity_function="cosine")
+        store.write_documents(
+            [Document.from_dict(c.to_dict()) for c in E5DocumentEmbedder().run(split["children"])["documents"]]
+        )
+        matcher = ClaimMatcher(InMemoryEmbeddingRetriever(store), text_embedder=E5TextEmbedder(), near=near)
+        tenant = {"field": "meta.tenant_id", "operator": "==", "value": "bench"}
+        self._children = matcher.run(split["parents"], tenant)["children"]
+        self._parents = {parent.content: parent for parent in split["parents"]}
+
+    def cosine(self, claim: str, text: str) -> float:
+        """Give the cosine of a claim and the nearest child of a passage."""
+        (document,) = self._children.compared([self._parents[text.strip()]])
+        return float(document.nearest(claim).cosine)
+
+    def support(self, claim: str, text: str) -> Any:
+        """Say what a passage says to a claim."""
+        documents = self._children.compared([self._parents[text.strip()]])
+        return checker_of({1: documents[0]}).relation(claim, 1)
+
+
+def across_rows(folder: Path) -> list[Row]:
+    """Measure what is kept of right sentences, and found of wrong ones, on both halves together and on half B."""
+    cases = across_cases(folder)
+    check = AcrossCheck((text for case in cases for text in case.texts.values()), shipped_near())
+
+    rows = []
+    for language in ("en", "zh"):
+        mine = [case for case in cases if case.language == language]
+        scores: dict[str, list[tuple[str, float, bool]]] = {}
+        for case in mine:
+            for name, text in case.texts.items():
+                found = check.support(case.claim, text)
+                scores.setdefault(name, []).append((case.half, found.score, found.verdict != "unsupported"))
+        sources = [
+            {"id": str(at), "lang": language, "title": "", "source": case.claim, "answers": [],
+             "evidences": [{"text": case.claim}]}
+            for at, case in enumerate(mine)
+        ]  # fmt: skip
+        for swap in swaps(sources):
+            case = mine[int(swap.id)]
+            found = check.support(swap.claim, case.texts["right paragraph"])
+            name = f"{swap.kind} swapped"
+            scores.setdefault(name, []).append((case.half, found.score, found.verdict != "unsupported"))
+
+        right = scores.pop("right paragraph")
+        rows.append(_share(f"across, {language} claim: right paragraph, kept", right, kept=True))
+        for name, wrong in scores.items():
+            areas = [
+                auroc([s for h, s, _ in right if h in half], [s for h, s, _ in wrong if h in half])
+                for half in ("AB", "B")
+            ]
+            rows.append(_share(f"across, {language} claim: {name}, found", wrong, kept=False))
+            if "swapped" not in name:
+                rows.append(
+                    Row(f"across, {language} claim: right / {name}", areas[0], half_b=areas[1], cases=len(wrong))
+                )
+    return rows
+
+
+def _share(name: str, scored: Sequence[tuple[str, float, bool]], *, kept: bool) -> Row:
+    def share(half: str) -> float:
+        some = [is_kept == kept for of, _, is_kept in scored if of in half]
+        return sum(some) / len(some) if some else 0.0
+
+    return Row(name, share("AB"), half_b=share("B"), cases=len(scored))
+
+
+def shipped_near() -> float:
+    """Read the cosine that the embedded modes ship with."""
+    text = (ROOT / "pipelines" / "embedded" / "simple.yml").read_text(encoding="utf-8")
+    return float(yaml.safe_load(text)["components"]["claim_matcher"]["init_parameters"]["near"])
+
+
+def fit_near(folder: Path) -> float:
+    """
+    Find the cosine from which on a sentence counts as near a passage in another language.
+
+    :param folder: The folder of the sets.
+    :returns: The highest, in hundredths, that nine in ten sentences of half A reach with their own paragraph.
+    """
+    cases = [case for case in across_cases(folder) if case.half == "A"]
+    check = AcrossCheck((case.texts["right paragraph"] for case in cases), 0.0)
+    cosines = sorted(check.cosine(case.claim, case.texts["right paragraph"]) for case in cases)
+    return int(100 * cosines[len(cosines) // 10]) / 100
