@@ -111,7 +111,9 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
                 lambda d, to=edge["receiver"]: twin(d, to),
                 False,
             )
-    yield "its twin without filters is an output", lambda d: twin(d, None), "fetcher" not in reader
+    # Of what searches, the twin shows what it found; fetcher and claim matcher only read for passages that came to them.
+    searches = "fetcher" not in reader and "matcher" not in reader
+    yield "its twin without filters is an output", lambda d: twin(d, None), searches
 
     def swapped(d, spec, keep, sockets=("query",)):
         d["components"][reader] = spec
@@ -121,7 +123,7 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
             drop(d)
         fit(d, reader, sockets if not keep else (*sockets, "filters"))
 
-    if "fetcher" not in reader:
+    if searches:
         yield "it is swapped for a store in memory", lambda d: swapped(d, taken, False), False
         merging = {
             "type": MEMORY_BM25,
