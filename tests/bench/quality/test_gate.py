@@ -48,17 +48,16 @@ def measured(tmp_path_factory):
             ("  - {sender: bm25_scores.documents, receiver: joiner.documents}\n", ""),
             ("      weights: [0.5, 0.5]\n", ""),
         ),
-        "citations unmatched": variant(
-            "citations_unmatched",
+        "refusing too much": variant(
+            "refusing",
             (
-                "type: shiguan.answer.citation_extractor.CitationExtractor",
-                "type: haystack.components.builders.answer_builder.AnswerBuilder",
+                "    type: shiguan.answer.answerability_gate.AnswerabilityGate\n",
+                "    type: shiguan.answer.answerability_gate.AnswerabilityGate\n    init_parameters: {max_risk: 0.3}\n",
             ),
-            ("prompt_builder.language, citations.language]", "prompt_builder.language]"),
         ),
         "fewer fused": variant(
             "fewer_fused",
-            ("      top_k: 50\n\n  context_builder:", "      top_k: 45\n\n  context_builder:"),
+            ("[0.5, 0.5]\n      top_k: 50\n", "[0.5, 0.5]\n      top_k: 45\n"),
         ),
     }
     with pytest.MonkeyPatch.context() as patch:
@@ -85,7 +84,7 @@ def _breaches(before, after, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["fusion off", "citations unmatched", "tenant filter swapped"])
+@pytest.mark.parametrize("change", ["fusion off", "refusing too much", "tenant filter swapped"])
 def test_a_harmful_change_is_caught_whichever_questions_are_asked(measured, change):
     assert [seed for seed in SEEDS if not _breaches(measured["simple"], measured[change], seed)] == []
 
