@@ -11,7 +11,7 @@ from haystack import Document
 from shiguan.text.han import has_han
 from shiguan.text.languages import detect_language
 from shiguan.text.rarity import covered, question_weights
-from shiguan.text.terms import terms
+from shiguan.text.terms import passage_text, terms
 
 _READ = 3
 """How many passages are looked at: as many as are quoted at most."""
@@ -88,7 +88,7 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     highest = (best.score or 0.0) if best else 0.0
     like = [one.score or 0.0 for one in nearest if best and one.meta.get("language") == best.meta.get("language")]
     read = documents[:_READ]
-    words = [_words(document) for document in read]
+    words = [set(terms(passage_text(document))) for document in read]
     widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
     return Signals(
         cosine=highest,
@@ -98,17 +98,6 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         chinese=float(has_han(question)),
         same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,
     )
-
-
-def passage_text(document: Document) -> str:
-    """Give what a passage says, its title and the headings above it."""
-    section = document.meta.get("section") or []
-    headings = section if isinstance(section, str) else " ".join(map(str, section))
-    return f"{document.meta.get('title') or ''} {headings} {document.content or ''}"
-
-
-def _words(document: Document) -> set[str]:
-    return set(terms(passage_text(document)))
 
 
 def _language(document: Document) -> str:

@@ -4,12 +4,13 @@ from typing import Any
 
 from haystack import Document, GeneratedAnswer, component, logging
 
-from shiguan.answer.answerability import passage_text, probability
+from shiguan.answer.answerability import probability
 from shiguan.answer.near_names import near_names
 from shiguan.answer.quotations import quotations, write_quotations, write_recalled
 from shiguan.llm.endpoint import is_endpoint_configured
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
+from shiguan.text.terms import passage_text
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from haystack import Document
 
-from shiguan.claims.citations import anchor_at
+from shiguan.claims.citations import cited_place
 from shiguan.llm.source_blocks import neutral_attribute, neutral_text
 from shiguan.resources import resource_folder
 from shiguan.text.han import fold_han, is_wide
@@ -59,21 +59,11 @@ class Quotation:
 
     def citation(self, confidence: float) -> dict[str, Any]:
         """Write it as a citation of the answer object; places in the passage are places in the stored parent."""
-        document, meta = self.document, self.document.meta
-        offset = (meta.get("cut") or [0])[0]
-        section = meta.get("section") or []
-        start, end = self.window
+        offset = (self.document.meta.get("cut") or [0])[0]
         return {
-            "number": meta.get("number", 1),
+            "number": self.document.meta.get("number", 1),
             "claim": {"start": 0, "end": 0},
-            "parent_id": document.id,
-            "source": meta.get("source", ""),
-            "title": meta.get("title", ""),
-            "section": [section] if isinstance(section, str) else list(section),
-            "anchor": anchor_at(meta, offset + start),
-            "start": offset + start,
-            "end": offset + end,
-            "quote": (document.content or "")[start:end],
+            **cited_place(self.document, self.window),
             "sentence": [offset + at for at in self.sentence],
             "words": [[offset + a, offset + b] for a, b in self.words],
             "confidence": round(confidence, 4),
@@ -105,7 +95,9 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
             here = [one.window for one in found if one.document is document]
             if (rank == 0 or score > following) and not any(_meet(quotation.window, other) for other in here):
                 found.append(quotation)
-    return found[:_MOST]
+                if len(found) == _MOST:
+                    return found
+    return found
 
 
 def _matches(

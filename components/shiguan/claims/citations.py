@@ -179,30 +179,38 @@ def citations_of(
     for one, (start, end) in zip(cited, places, strict=True):
         for number, support in one.found:
             document = numbered[number]
-            offset = _offset(document)
             confidence = (
                 _SCORE_SHARE * scores[number]
                 + _SIMILARITY_SHARE * support.similarity
                 + _FREQUENCY_SHARE * min(frequency[number] / _OFTEN, 1.0)
             )
-            section = document.meta.get("section") or []
             citations.append(
                 Citation(
                     number=number,
                     claim={"start": start, "end": end},
-                    parent_id=document.id,
-                    source=document.meta.get("source", ""),
-                    title=document.meta.get("title", ""),
-                    section=[section] if isinstance(section, str) else list(section),
-                    anchor=anchor_at(document.meta, offset + support.start),
-                    start=offset + support.start,
-                    end=offset + support.end,
-                    quote=(document.content or "")[support.start : support.end],
+                    **cited_place(document, (support.start, support.end)),
                     confidence=round(confidence, 4),
                     verdict=support.verdict,
                 )
             )
     return citations
+
+
+def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
+    """Describe a place of a passage as citations do; of a cut passage, where it is in the stored parent."""
+    meta, offset = document.meta, _offset(document)
+    section = meta.get("section") or []
+    start, end = span
+    return {
+        "parent_id": document.id,
+        "source": meta.get("source", ""),
+        "title": meta.get("title", ""),
+        "section": [section] if isinstance(section, str) else list(section),
+        "anchor": anchor_at(meta, offset + start),
+        "start": offset + start,
+        "end": offset + end,
+        "quote": (document.content or "")[start:end],
+    }
 
 
 def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim], form: Format) -> tuple[str, list[tuple[int, int]]]:

@@ -69,12 +69,13 @@ class ConversationMemory:
         """Have a conversation summed up whose answer was sent; returns at once."""
         key = (tenant_id, conversation_id)
         with self._lock:
-            waiting = key in self._at_work
-            self._at_work[key] = waiting
-            if not waiting:
-                # A server that is going down begins no more; the next turn makes it up.
-                with suppress(RuntimeError):
-                    self._threads.submit(self._work, key)
+            if key in self._at_work:
+                self._at_work[key] = True
+                return
+            # A server that is going down begins no more; the next turn makes it up.
+            with suppress(RuntimeError):
+                self._threads.submit(self._work, key)
+                self._at_work[key] = False
 
     def close(self) -> None:
         """Begin no further summaries, wait for those under way, and close the store."""

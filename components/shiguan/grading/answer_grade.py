@@ -20,7 +20,7 @@ from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.text.languages import detect_language
 from shiguan.text.name_clues import foreign_names
 from shiguan.text.question_shapes import has_shape, question_shapes
-from shiguan.text.rarity import covered, question_subject, rarity
+from shiguan.text.rarity import covered, question_weights
 from shiguan.text.terms import terms
 
 PROMPT = "answer_grader"
@@ -101,7 +101,7 @@ def local_grade(answer: CheckedAnswer) -> Grade:
     """
     if not answer.parts.claims or answer.is_not_found:
         return Grade(dict.fromkeys(ASPECTS, 0.0))
-    weights = {word: rarity(word) for word in terms(question_subject(answer.question))}
+    weights = question_weights(answer.question)
     said = set(terms(answer.parts.text)).union(*(terms(one.quote) for one in answer.claims))
     share = covered(weights, said) if weights else 1.0
     shapes = question_shapes(answer.question)

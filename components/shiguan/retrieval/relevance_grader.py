@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 
 from haystack import Document, component
 
-from shiguan.text.rarity import covered, question_subject, rarity
-from shiguan.text.terms import terms
+from shiguan.text.rarity import covered, question_subject, question_weights
+from shiguan.text.terms import passage_text, terms
 
 Method = Literal["words", "scores"]
 _WORD = re.compile(r"[^\W_]+")
@@ -61,9 +61,8 @@ class RelevanceGrader:
         :returns: `documents`, with `meta.relevance`; or `retry`, the state with another query and these passages.
             Beside them `relevance` (`method`, `overall`, `passages` with `id` and `score`, `reformulated`).
         """
-        subject = question_subject(query)
-        weights = {word: rarity(word) for word in terms(subject)}
-        said = [_words(document) for document in documents]
+        weights = question_weights(query)
+        said = [set(terms(passage_text(document))) for document in documents]
         known = set[str]().union(*said)
         if self.method == "words":
             scores = [round(10 * covered(weights, words), 2) for words in said]
@@ -71,7 +70,7 @@ class RelevanceGrader:
         else:
             scores = [round(10 * min(max(document.score or 0.0, 0.0), 1.0), 2) for document in documents]
             overall = max(scores, default=0.0)
-        lacking = " ".join(word for word in _WORD.findall(subject) if not known.issuperset(terms(word)))
+        lacking = " ".join(word for word in _WORD.findall(question_subject(query)) if not known.issuperset(terms(word)))
         again = state is not None and not state["reformulated"] and 0 < overall < self.threshold and terms(lacking)
         relevance = {
             "method": self.method,
@@ -91,9 +90,3 @@ class RelevanceGrader:
 
 def _scored(documents: Sequence[Document], scores: Sequence[float]) -> list[dict[str, Any]]:
     return [{"id": document.id, "score": score} for document, score in zip(documents, scores, strict=True)]
-
-
-def _words(document: Document) -> set[str]:
-    section = document.meta.get("section") or []
-    headings = section if isinstance(section, str) else " ".join(map(str, section))
-    return set(terms(f"{document.meta.get('title') or ''} {headings} {document.content or ''}"))

@@ -7,10 +7,13 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import combining, normalize
 
 from shiguan.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from haystack import Document
 
 # Function words that carry no topic. Question words are among them: every question has one and no passage is about it.
 # Words that negate, count or compare stay, because an answer may turn on them.
@@ -221,3 +224,10 @@ def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, .
     """Compare two sets of shingles (Jaccard)."""
     together = len(first | second)
     return len(first & second) / together if together else 1.0
+
+
+def passage_text(document: "Document") -> str:
+    """Give what a passage says, its title and the headings above it."""
+    section = document.meta.get("section") or []
+    headings = section if isinstance(section, str) else " ".join(map(str, section))
+    return f"{document.meta.get('title') or ''} {headings} {document.content or ''}"
