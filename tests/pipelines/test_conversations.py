@@ -39,14 +39,6 @@ def make_runner(library):
 
 
 @pytest.fixture
-def llm(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "test")
-    stand_in_llm.default = "Yang Yan proposed the two-tax reform in 780. [1]"
-    return stand_in_llm
-
-
-@pytest.fixture
 def conversation(request):
     """An id of the test's own."""
     return f"c{abs(hash(request.node.nodeid))}"

@@ -41,14 +41,6 @@ def runner(library, mode):
         yield runner
 
 
-@pytest.fixture
-def llm(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "test")
-    stand_in_llm.default = "Yang Yan proposed the two-tax reform in 780. [1]"
-    return stand_in_llm
-
-
 def test_without_an_llm_every_mode_quotes_the_sources(runner):
     answer = runner.ask("Who proposed the two-tax reform?", tenant_id="a")
     citation = answer["citations"][0]

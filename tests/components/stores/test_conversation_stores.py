@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from haystack.utils import Secret
+from tests.components.stores.turns import questions, say
 from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
 
 from shiguan import conversations
@@ -46,14 +47,6 @@ def store(make_store):
     store = make_store()
     yield store
     store.close()
-
-
-def say(store, *questions, tenant="ours", conversation="c"):
-    return [store.append(tenant, conversation, Turn(question, f"answer to {question}")) for question in questions]
-
-
-def questions(store, tenant="ours", conversation="c", **words):
-    return [turn.question for turn in store.turns(tenant, conversation, **words)]
 
 
 def leaf(number, text="a summary"):

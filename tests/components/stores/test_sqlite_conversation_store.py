@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from haystack import default_from_dict
+from tests.components.stores.turns import questions, say
 
 from shiguan import conversations
 from shiguan.conversations import SummaryNode, Turn
@@ -23,14 +24,6 @@ def store(tmp_path):
     store = SQLiteConversationStore(str(tmp_path))
     yield store
     store.close()
-
-
-def say(store, *questions, tenant="ours", conversation="c"):
-    return [store.append(tenant, conversation, Turn(question, f"answer to {question}")) for question in questions]
-
-
-def questions(store, tenant="ours", conversation="c", **words):
-    return [turn.question for turn in store.turns(tenant, conversation, **words)]
 
 
 def leaf(number, text="a summary"):
