@@ -1,4 +1,4 @@
-"""Puts uploads into the library in the background, one at a time."""
+"""Puts uploads into the library in the background, of each tenant one at a time."""
 
 import contextlib
 import threading
@@ -27,6 +27,8 @@ _LASTING = frozenset({"storage_full", "store_unavailable"})
 _LASTING_PAUSE = 10.0
 # How often a process looks for uploads that another one took on in the same folder.
 _LOOK_SECONDS = 2.0
+# How many tenants' uploads go in side by side: a book that takes an hour holds no other tenant up.
+_WORKERS = 2
 # A batch of passages is embedded within it. A thread that is still in the model when the interpreter ends would abort
 # the process.
 _STOP_SECONDS = 5.0
@@ -45,7 +47,8 @@ class IngestJobs:
     in. While a store is down or a disk is full, uploads wait; where a stage fails, they are tried again after growing
     pauses, and at last given up; where a file is no good, it has failed.
 
-    Tenants take turns, so that one with a hundred books holds nobody up by more than the book at work.
+    Tenants take turns, and two of them are served at a time, so that one with a hundred books, or with one that takes
+    an hour, holds nobody up.
 
     Several processes may share the folder: one of them works, the others take over should it end.
     """
@@ -60,7 +63,9 @@ class IngestJobs:
         self._thread: threading.Thread | None = None
         self._progress: dict[str, tuple[str, int, int]] = {}
         self._changing = threading.Lock()
+        self._choosing = threading.Lock()
         self._turns: dict[str, float] = {}
+        self._served: set[str] = set()
 
     def start(self) -> None:
         """Begin to work, first on what an earlier process left."""
@@ -134,28 +139,49 @@ class IngestJobs:
         while not self._stopping.is_set():
             try:
                 with self._lock.acquire(timeout=_LOOK_SECONDS):
-                    self._work_alone()
+                    # Daemons, as this thread is.
+                    others = [threading.Thread(target=self._serve, daemon=True) for _ in range(_WORKERS - 1)]
+                    for other in others:
+                        other.start()
+                    self._serve()
+                    for other in others:
+                        other.join(_STOP_SECONDS)
             except Timeout:
                 continue
+
+    def _serve(self) -> None:
+        """Work on one tenant's upload after the other, until the server stops."""
+        while not self._stopping.is_set():
+            record = None
+            try:
+                record = self._next()
+                if record is None:
+                    self._wake.wait(_LOOK_SECONDS)
+                else:
+                    self._ingest(record)
             except Exception as error:
                 # A full disk may refuse even the record of a failure; the queue outlives that.
                 logger.error("Uploads wait: {kind}. Trying again.", kind=type(error).__name__)
                 self._stopping.wait(_LOOK_SECONDS)
+            finally:
+                if record is not None:
+                    self._served.discard(record.tenant_id)
+                    self._wake.set()
 
-    def _work_alone(self) -> None:
-        while not self._stopping.is_set():
+    def _next(self) -> JobRecord | None:
+        """Choose of the tenants that are not served the one whose turn is longest ago, and of it what came first."""
+        with self._choosing:
             self._wake.clear()
             waiting = list(self.folder.waiting())
             metrics.JOBS_WAITING.set(len(waiting))
-            due = [record for record in waiting if record.not_before <= time.time()]
+            due = [r for r in waiting if r.not_before <= time.time() and r.tenant_id not in self._served]
             if not due:
-                self._wake.wait(_LOOK_SECONDS)
-                continue
-            # The tenant whose turn is longest ago, and of that tenant what came first.
+                return None
             record = min(due, key=lambda record: (self._turns.get(record.tenant_id, 0.0), record.id))
             self._turns = {name: turn for name, turn in self._turns.items() if name in {r.tenant_id for r in waiting}}
             self._turns[record.tenant_id] = time.monotonic()
-            self._ingest(record)
+            self._served.add(record.tenant_id)
+            return record
 
     def _ingest(self, record: JobRecord) -> None:
         if record.attempts >= _MOST_ATTEMPTS:

@@ -397,7 +397,29 @@ def test_a_record_that_is_not_its_own_blocks_nobody_and_is_kept_aside(make, libr
     assert (jobs.folder.pending / f"{first.id}.bin.broken").read_bytes() == b"one"
 
 
-def test_tenants_take_turns(make, library):
+def test_an_upload_that_takes_long_holds_no_other_tenant_up(make, library):
+    began, end = threading.Event(), threading.Event()
+
+    def before(name, text):
+        if text == "long":
+            began.set()
+            assert end.wait(10)
+
+    library.before = before
+    jobs = make()
+    long, next_of_it = submit(jobs, "long.txt", "long"), submit(jobs, "next.txt", "next")
+    jobs.start()
+    assert began.wait(10)
+    short = submit(jobs, "short.txt", "short", tenant="globex")
+    assert wait(jobs, short, tenant="globex")["state"] == "done"
+    # Of one tenant the order stays.
+    assert [jobs.find("acme", record.id)["state"] for record in (long, next_of_it)] == ["running", "queued"]
+    end.set()
+    assert wait(jobs, next_of_it)["state"] == "done"
+
+
+def test_tenants_take_turns(make, library, monkeypatch):
+    monkeypatch.setattr(ingest_jobs, "_WORKERS", 1)
     jobs = make()
     order = []
     library.before = lambda name, text: order.append(name)
