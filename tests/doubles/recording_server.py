@@ -143,6 +143,6 @@ def _handler(owner: RecordingServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
     return Handler

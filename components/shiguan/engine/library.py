@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz")
 """The files that a folder is searched for."""
 
+_SOURCES = 10_000
+
 Progress = Callable[[str, int, int], None]
 """A plain function called with a stage, how much of it is done, and how much there is."""
 
@@ -141,13 +143,13 @@ class Library:
             for field in ("source", "source_id", "record_id")
         ]
         filters = _of_tenant(tenant_id, {"operator": "OR", "conditions": named})
-        parents = self.stores["parents"].filter_documents(filters)
-        if not parents:
-            return 0
-        ids = sorted({parent.meta["source_id"] for parent in parents})
-        by_source = _of_tenant(tenant_id, {"field": "meta.source_id", "operator": "in", "value": ids})
-        self.stores["children"].delete_by_filter(by_source)
-        self.stores["parents"].delete_by_filter(by_source)
+        parents = self.stores["parents"].list_meta(filters, ["source_id"])
+        ids = sorted({meta["source_id"] for meta in parents})
+        # A file of records has a source in each: as many as a server takes in one request, each batch whole.
+        for start in range(0, len(ids), _SOURCES):
+            some = {"field": "meta.source_id", "operator": "in", "value": ids[start : start + _SOURCES]}
+            self.stores["children"].delete_by_filter(_of_tenant(tenant_id, some))
+            self.stores["parents"].delete_by_filter(_of_tenant(tenant_id, some))
         return len(parents)
 
     def count(self, *, tenant_id: str) -> int:

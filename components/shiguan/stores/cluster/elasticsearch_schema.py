@@ -1,4 +1,4 @@
-"""How Elasticsearch keeps passages: mappings, analysis and settings; makes and inspects an index of them."""
+"""How Elasticsearch keeps passages: mappings, analysis and settings."""
 
 import hashlib
 import json
@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from elasticsearch import BadRequestError, ConflictError, Elasticsearch, NotFoundError
-from tenacity import retry, retry_if_exception_type, stop_after_attempt
-
-from shiguan.errors import StoreError
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
 from shiguan.text.han import fold_han
 from shiguan.text.terms import STOP_WORDS
@@ -46,9 +42,18 @@ class ElasticsearchSchema:
                 properties[name] = {**field, "fields": {analyzer: _text(analyzer) for analyzer in _ANALYZERS}}
         else:
             properties["content"] = {"type": "text", "index": False}
-        mappings = {"dynamic": False, "properties": properties}
-        digest = hashlib.sha256(json.dumps([mappings, self.settings()], sort_keys=True).encode()).hexdigest()
-        return {**mappings, "_meta": {"shiguan": digest[:16]}}
+        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
+
+    def fingerprints(self) -> dict[str, Any]:
+        """Say in short what an index is made with, part by part, so that a change can be judged."""
+        analysis = _analysis() if self.searched else {}
+        stop_words = analysis.get("filter", {}).pop("shiguan_stop", None)
+        return {
+            "analysis": _digest(analysis),
+            "stop_words": _digest(stop_words),
+            "bm25": f"{self.bm25_k1:g} {self.bm25_b:g}" if self.searched else "",
+            "shards": self.shards,
+        }
 
     def settings(self) -> dict[str, Any]:
         """
@@ -70,14 +75,14 @@ class ElasticsearchSchema:
     def template(self, index: str) -> dict[str, Any]:
         """Write the index template: the only way for settings to reach an index, whoever makes it."""
         return {
-            "index_patterns": [index],
+            "index_patterns": [f"{index}-*"],
             "priority": 500,
             "template": {"settings": self.settings(), "mappings": self.mappings()},
             "_meta": {"description": "Passages of Shiguan, made by `shiguan stores init`"},
         }
 
-    def differences(self, mappings: dict[str, Any]) -> list[str]:
-        """Compare an index with what it should be."""
+    def differences(self, mappings: dict[str, Any]) -> tuple[list[str], list[str]]:
+        """Compare an index with what it should be: what it cannot serve with, and what only the next one will have."""
         expected = self.mappings()
         found = [
             f"`{path}` is {theirs or 'missing'}, expected {ours}"
@@ -86,9 +91,22 @@ class ElasticsearchSchema:
         ]
         if str(mappings.get("dynamic", True)).lower() != "false":
             found.append("`dynamic` is not false, so documents can add fields")
-        if not found and mappings.get("_meta", {}).get("shiguan") != expected["_meta"]["shiguan"]:
-            found.append("its settings are those of another version of the deployment's files")
-        return found
+        made = mappings.get("_meta", {}).get("shiguan")
+        made, wanted = made if isinstance(made, dict) else {}, expected["_meta"]["shiguan"]
+        changed = [part for part in wanted if made.get(part) != wanted[part]]
+        found += [f"its `{part}` is that of another version" for part in changed if part not in _HARMLESS]
+        return found, [_HARMLESS[part].format(made.get(part), wanted[part]) for part in changed if part in _HARMLESS]
+
+
+_HARMLESS = {
+    "stop_words": "it leaves out other stop words than the files say",
+    "bm25": "it weighs words with k1 and b of {}, the files say {}",
+    "shards": "it has {} shards, the files say {}",
+}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _types(properties: dict[str, Any], prefix: str = "") -> dict[str, str]:
@@ -158,63 +176,3 @@ def _foldings() -> list[str]:
         if (folded := fold_han(character)) != character
     )
     return [*pairs, "\u2018 => '", "\u2019 => '"]
-
-
-def make_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -> list[str]:
-    """
-    Make the template and then the index, where they are not there yet.
-
-    Runs as often as one likes, also at once from several machines: whoever comes second finds the work done.
-    """
-    template = schema.template(index)
-    # Two processes that write the same template at once: one gets a conflict, and finds it written the next time.
-    again = retry(
-        retry=retry_if_exception_type((ConflictError, BadRequestError)), stop=stop_after_attempt(3), reraise=True
-    )
-    again(client.indices.put_index_template)(name=index, create=False, **_arguments(template))
-    done = [f"template {index} written"]
-    if client.indices.exists(index=index):
-        mappings = client.indices.get_mapping(index=index)[index]["mappings"]
-        differences = schema.differences(mappings)
-        if differences:
-            raise StoreError(
-                f"The index {index} is there and differs from the deployment's files: {'; '.join(differences)}. "
-                "Fields of an index cannot be changed: give the index another name in the files, run "
-                "`shiguan stores init` and copy, as docs/deploy.md describes."
-            )
-        return [*done, f"index {index} was there"]
-    try:
-        client.indices.create(index=index)
-    except (BadRequestError, ConflictError) as error:
-        if error.error != "resource_already_exists_exception":
-            raise
-        return [*done, f"index {index} was there"]
-    return [*done, f"index {index} made"]
-
-
-def inspect_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -> dict[str, Any]:
-    """Tell how an index does."""
-    version = client.info()["version"]["number"]
-    problems = []
-    try:
-        stored = client.indices.get_index_template(name=index)["index_templates"][0]["index_template"]
-        expected = schema.mappings()["_meta"]
-        if stored["template"].get("mappings", {}).get("_meta") != expected:
-            problems.append(f"the template {index} is that of another version; `shiguan stores init` writes it")
-    except NotFoundError:
-        problems.append(f"the template {index} is missing; `shiguan stores init` writes it")
-    if not client.indices.exists(index=index):
-        problems.append(f"the index {index} is missing; `shiguan stores init` makes it")
-        return {"version": version, "health": "missing", "documents": None, "problems": problems}
-    mappings = client.indices.get_mapping(index=index)[index]["mappings"]
-    problems += [f"index {index}: {difference}" for difference in schema.differences(mappings)]
-    health = client.cluster.health(index=index, timeout="1s")["status"]
-    if health == "red":
-        problems.append(f"a shard of {index} is not there; see the server's log and its disks")
-    documents = client.count(index=index)["count"] if health != "red" else None
-    return {"version": version, "health": health, "documents": documents, "problems": problems}
-
-
-def _arguments(template: dict[str, Any]) -> dict[str, Any]:
-    # The client calls `_meta` by another name, for a leading underscore is private in Python.
-    return {key.removeprefix("_"): value for key, value in template.items()}
