@@ -15,7 +15,7 @@ COMPOSE = ROOT / "docker-compose.yml"
 DOCKERFILE = ROOT / "hayhooks" / "Dockerfile"
 WITHOUT_COMMENTS = re.sub(r"(?m)^ *#.*\n", "", COMPOSE.read_text(encoding="utf-8"))
 SERVICES = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["services"]
-ONE_OFF = {"init"}
+ONE_OFF = {"init", "backups"}
 WRITABLE_ROOT = {"elasticsearch"}
 
 

@@ -27,6 +27,7 @@ class StandInElasticsearch(StandInIndices):
     document's id to the error that `_bulk` gives it.
     """
 
+    kind = "es"
     headers: ClassVar = {"X-Elastic-Product": "Elasticsearch"}
 
     def answer(self, request: Request) -> Reply:

@@ -96,7 +96,7 @@ class StandInIndices(RecordingServer):
         return Reply({"acknowledged": True, "shards_acknowledged": True, "index": name})
 
     def aliases_of(self, pattern: str) -> Reply:
-        names = [name for name in self.indexes if _fits(pattern, name)]
+        names = [name for name in self.indexes if _fits(self.resolve(pattern), name)]
         return Reply({name: {"aliases": {a: {} for a, to in self.aliases.items() if to == name}} for name in names})
 
     def _move(self, actions: list[dict[str, Any]]) -> Reply:

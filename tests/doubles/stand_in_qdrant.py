@@ -15,6 +15,8 @@ class StandInQdrant(RecordingServer):
     What that has not (payload indexes, graphs, quantisation) is written down in `configs` and `payload_schemas`.
     """
 
+    kind = "qdrant"
+
     def __init__(self) -> None:
         super().__init__()
         self.local = QdrantClient(":memory:", force_disable_check_same_thread=True)

@@ -242,6 +242,9 @@ class ElasticsearchIndex(Generations):
         names = self.numbered(found)
         current = [name for name in names if self.name in found[name]["aliases"]]
         if not current and client.indices.exists(index=self.name):
+            # Somebody may have made it since the first look.
+            current = list(client.indices.get_alias(index=self.name))
+        if self.name in current:
             raise StoreError(
                 f"{self.server.place} has an index named `{self.name}`, where an alias of that name belongs. "
                 "Delete it, run `shiguan stores init` and ingest again, or give the files another name."

@@ -2,20 +2,25 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from unicodedata import normalize
 
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
-from shiguan.text.han import fold_han
-from shiguan.text.terms import STOP_WORDS
+from shiguan.text.terms import LONGEST_WORD, MARKS, STOP_WORDS, UNSPACED, fold_accents, fold_text
 
 # Longer keywords are kept but not indexed; Lucene takes 32,766 bytes, four for one character at most.
 _LONGEST_KEYWORD = 8191
 _ANALYZERS = ("bigrams", "characters", "words")
-_HAN = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
-_CJK = ["<IDEOGRAPHIC>", "<HIRAGANA>", "<KATAKANA>", "<HANGUL>", "<SOUTHEAST_ASIAN>"]
+_LAST_HAN = 0x323AF
+_IS_UNSPACED = re.compile(f"[{UNSPACED}]").match
+# In the server's own language of expressions, Java's.
+_LETTER = f"[\\p{{L}}\\p{{N}}]&&[^{UNSPACED}]"
+_WORD = f"[\\p{{L}}\\p{{N}}{MARKS}]&&[^{UNSPACED}]"
+_NUMBER = r"\p{Nd}{1,3}(?:,\p{Nd}{3}){1,20}(?!\p{Nd})|\p{Nd}+(?:\.\p{Nd}+){1,20}"
 
 
 @dataclass(frozen=True)
@@ -127,52 +132,72 @@ def _analysis() -> dict[str, Any]:
     """
     Give the words of the embedded engine (`shiguan.text.terms`) with what Elasticsearch has built in.
 
-    Three fields rather than one: `cjk_bigram` with its single characters in the same field would make a graph of
-    positions, from which a query takes alternatives instead of adding up what it finds. Each field keeps only its own
-    kind, so that nothing counts twice.
+    Three fields rather than one: single characters and their pairs in the same field would make a graph of positions,
+    from which a query takes alternatives instead of adding up what it finds. Tokens are cut by the same expressions;
+    nothing in them repeats a group without a bound, for a server that runs out of stack stops.
     """
-    char_filters = ["shiguan_han", "shiguan_thousands"]
-    common = ["cjk_width", "lowercase"]
     return {
         "char_filter": {
-            "shiguan_han": {"type": "mapping", "mappings": _foldings()},
-            "shiguan_thousands": {"type": "pattern_replace", "pattern": r"(?<=\d),(?=\d{3}(?!\d))", "replacement": ""},
+            "shiguan_folding": {"type": "mapping", "mappings": _foldings()},
+            "shiguan_not": _replaced(f"(?i)(?<![{_WORD}'])[{_WORD}]{{0,64}}n't(?![{_WORD}]|'[{_LETTER}])"),
+            "shiguan_endings": _replaced(
+                f"(?i)(?<=[{_WORD}])(?:'(?:s|t|d|m|re|ve|ll)){{1,8}}+(?![{_WORD}]|'[{_LETTER}])"
+            ),
+        },
+        "tokenizer": {
+            "shiguan_bigrams": {"type": "pattern", "pattern": f"(?=([{UNSPACED}]{{2}}))", "group": 1},
+            "shiguan_characters": {"type": "pattern", "pattern": f"[{UNSPACED}]", "group": 0},
+            "shiguan_words": {"type": "pattern", "pattern": f"{_NUMBER}|[{_LETTER}][{_WORD}]*+", "group": 0},
         },
         "filter": {
-            "shiguan_only_pairs": {"type": "keep_types", "types": ["<DOUBLE>"]},
-            "shiguan_only_unspaced": {"type": "keep_types", "types": _CJK},
-            "shiguan_no_unspaced": {"type": "keep_types", "types": _CJK, "mode": "exclude"},
-            "shiguan_possessive": {"type": "stemmer", "language": "possessive_english"},
+            "shiguan_thousands": {"type": "pattern_replace", "pattern": ",", "replacement": ""},
+            "shiguan_longest": {"type": "truncate", "length": LONGEST_WORD},
             "shiguan_stop": {"type": "stop", "stopwords": sorted(STOP_WORDS)},
             "shiguan_stem": {"type": "stemmer", "language": "porter2"},
         },
         "analyzer": {
-            "shiguan_bigrams": _analyzer(char_filters, [*common, "cjk_bigram", "shiguan_only_pairs"]),
-            "shiguan_characters": _analyzer(char_filters, [*common, "shiguan_only_unspaced"]),
+            "shiguan_bigrams": _analyzer("bigrams", ["shiguan_folding"], []),
+            "shiguan_characters": _analyzer("characters", ["shiguan_folding"], []),
             "shiguan_words": _analyzer(
-                char_filters,
-                [*common, "shiguan_no_unspaced", "shiguan_possessive", "asciifolding", "shiguan_stop", "shiguan_stem"],
+                "words",
+                ["shiguan_folding", "shiguan_not", "shiguan_endings"],
+                ["lowercase", "shiguan_thousands", "shiguan_longest", "shiguan_stop", "shiguan_stem"],
             ),
         },
     }
 
 
-def _analyzer(char_filters: list[str], filters: list[str]) -> dict[str, Any]:
-    return {"type": "custom", "char_filter": char_filters, "tokenizer": "standard", "filter": filters}
+def _analyzer(tokenizer: str, char_filters: list[str], filters: list[str]) -> dict[str, Any]:
+    return {
+        "type": "custom", "char_filter": char_filters, "tokenizer": f"shiguan_{tokenizer}", "filter": filters
+    }  # fmt: skip
+
+
+def _replaced(pattern: str) -> dict[str, Any]:
+    return {"type": "pattern_replace", "pattern": pattern, "replacement": " "}
 
 
 @cache
 def _foldings() -> list[str]:
     """
-    List the traditional and variant characters with the ones they count as, and curly apostrophes.
+    List what other characters count as: traditional ones, full-width ones, accents, digits of other scripts.
 
     The server folds, when passages are written and when questions come, so that what is stored and shown stays as the
-    source has it; no plugin is needed.
+    source has it; no plugin is needed. Capital letters are left to the server's own filter.
     """
-    pairs = (
-        f"{character} => {folded}"
-        for first, last in _HAN
-        for character in map(chr, range(first, last + 1))
-        if (folded := fold_han(character)) != character
-    )
-    return [*pairs, "\u2018 => '", "\u2019 => '"]
+    characters = (chr(code) for code in range(0x80, _LAST_HAN + 1) if not 0xD800 <= code < 0xF900)
+    pairs = {c: folded for c in characters if (folded := _folded(c)) not in (c, c.lower())}
+    # A mark of voice is a character of its own behind the one that it changes.
+    for code in (*range(0x3041, 0x3100), *range(0xFF66, 0xFF9E)):
+        for mark in "\u3099\u309a\uff9e\uff9f":
+            if len(voiced := normalize("NFKC", chr(code) + mark)) == 1:
+                pairs[chr(code) + mark] = voiced
+    return [f"{_escaped(source)} => {_escaped(target)}" for source, target in pairs.items()]
+
+
+def _folded(character: str) -> str:
+    return "".join(one if _IS_UNSPACED(one) else fold_accents(one) for one in fold_text(character))
+
+
+def _escaped(text: str) -> str:
+    return "".join(c if c.isalnum() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in text)

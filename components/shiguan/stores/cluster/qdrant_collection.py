@@ -202,8 +202,9 @@ class QdrantCollection(Generations):
 
     def _listed(self, client: QdrantClient) -> tuple[list[str], str | None]:
         names = self.numbered(entry.name for entry in client.get_collections().collections)
+        there = client.collection_exists(self.name)
         aliases = {entry.alias_name: entry.collection_name for entry in client.get_aliases().aliases}
-        if self.name not in aliases and client.collection_exists(self.name):
+        if there and self.name not in aliases:
             raise StoreError(
                 f"{self.server.place} has a collection named `{self.name}`, where an alias of that name belongs. "
                 "Delete it, run `shiguan stores init` and ingest again, or give the files another name."
