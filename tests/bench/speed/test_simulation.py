@@ -1,7 +1,6 @@
 """The arithmetic of the simulation, with costs that are easily added up."""
 
 import pytest
-
 from bench.speed.simulation import UnitCosts, graph_seconds, report
 
 COSTS = UnitCosts(

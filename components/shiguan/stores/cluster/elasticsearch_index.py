@@ -30,7 +30,9 @@ _LONGEST_RESTORE = 6 * 3_600
 def open_elasticsearch(server: Server, api_key: Secret | None, timeout: float) -> Elasticsearch:
     """Open a client; nothing is asked yet."""
     key = api_key.resolve_value() if api_key else None
-    return Elasticsearch(server.urls(), api_key=key, request_timeout=timeout)
+    trusted = server.encryption()
+    options: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
+    return Elasticsearch(server.urls(), api_key=key, request_timeout=timeout, **options)
 
 
 def finished(client: Elasticsearch, server: Server, task: str) -> dict[str, Any]:

@@ -27,6 +27,8 @@ SNAPSHOTS = "file:///backups/qdrant"
 
 def open_qdrant(server: Server, api_key: Secret | None, timeout: int | None) -> QdrantClient:
     """Open a client that asks again where the server is busy; nothing is asked yet."""
+    trusted = server.encryption()
+    options: dict[str, Any] = {"verify": trusted} if trusted else {}
     with warnings.catch_warnings():
         # Whether a key may travel without encryption is the operator's decision, see docs/deploy.md.
         warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
@@ -35,6 +37,7 @@ def open_qdrant(server: Server, api_key: Secret | None, timeout: int | None) -> 
             api_key=api_key.resolve_value() if api_key else None,
             timeout=timeout,
             check_compatibility=False,
+            **options,
         )
     client.http.client.add_middleware(patiently)
     return client

@@ -1,5 +1,7 @@
 """A server's address, and its errors as a person can use them."""
 
+import os
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from shiguan.errors import ConfigurationError, ShiguanError, StoreError, StoreUn
 
 _BUSY = (429, 502, 503, 504)
 _NAMED = 5
+_AUTHORITY = "SHIGUAN_CA_FILE"
 _WAITS = (1.0, 2.0, 4.0)
 _LONGEST_WAIT = 10.0
 """Who asks for more seconds is told of at once: somebody waits for an answer."""
@@ -54,6 +57,16 @@ class Server:
                     f"{self.example}."
                 )
         return urls
+
+    def encryption(self) -> ssl.SSLContext | None:
+        """Trust the authority whose certificates the servers have, where it is one of our own."""
+        path = os.environ.get(_AUTHORITY)
+        try:
+            return ssl.create_default_context(cafile=path) if path else None
+        except OSError as error:
+            raise ConfigurationError(
+                f"{_AUTHORITY} names {path}, which is no certificate ({error}). Name one in PEM format."
+            ) from error
 
     @property
     def example(self) -> str:

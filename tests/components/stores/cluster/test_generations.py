@@ -1,11 +1,12 @@
 """An index is replaced while it serves, saved and brought back; nothing of it is embedded again."""
 
+import certifi
 import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.recording_server import Reply
 
-from shiguan.errors import RefusedError, StoreError
+from shiguan.errors import ConfigurationError, RefusedError, StoreError
 from shiguan.stores.cluster import qdrant_collection
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.paired_document_store import PairedDocumentStore
@@ -148,3 +149,15 @@ def test_an_index_where_an_alias_belongs_is_named(elasticsearch, qdrant):
     elasticsearch.indexes["children"] = {}
     with pytest.raises(StoreError, match="has an index named `children`, where an alias of that name belongs"):
         ElasticsearchStore("children").set_up()
+
+
+def test_an_authority_of_ones_own_is_told_to_both_clients(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "https://127.0.0.1:9")
+    monkeypatch.setenv("SHIGUAN_QDRANT_URL", "https://127.0.0.1:9")
+    stores = ElasticsearchStore("children"), QdrantStore("children", embedding_dim=2)
+    monkeypatch.setenv("SHIGUAN_CA_FILE", certifi.where())
+    assert ["cannot be reached" in store.status()[0]["problems"][0] for store in stores] == [True, True]
+    monkeypatch.setenv("SHIGUAN_CA_FILE", str(tmp_path / "missing.crt"))
+    for store in stores:
+        with pytest.raises(ConfigurationError, match=r"SHIGUAN_CA_FILE names .*missing\.crt, which is no certificate"):
+            store.status()
