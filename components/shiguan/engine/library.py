@@ -121,13 +121,12 @@ class Library:
             vectors) and `complete`, by name. With fewer words than units an ingest was interrupted: ingest the file
             again. With fewer vectors, that or `resume` makes them.
         """
-        fields = ["source", "source_id", "file_id", "title", "language", "units"]
         of_tenant = _of_tenant(tenant_id)
         counts = self.stores["children"].count_by_file(of_tenant)
         other = self.stores["children"].other_vectors()
         by_name: dict[str, list[dict[str, Any]]] = {}
-        for meta in self.stores["parents"].list_meta(of_tenant, fields):
-            by_name.setdefault(meta["source"], []).append(meta)
+        for file in self.stores["parents"].list_files(of_tenant):
+            by_name.setdefault(file["source"], []).append(file)
         return [_source(name, by_name[name], counts, vectors=not other) for name in sorted(by_name)]
 
     def delete(self, source: str, *, tenant_id: str) -> int:
@@ -191,21 +190,22 @@ def _of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _source(
-    name: str, parents: list[dict[str, Any]], counts: dict[str, tuple[int, int]], *, vectors: bool
+    name: str, files: list[dict[str, Any]], counts: dict[str, tuple[int, int]], *, vectors: bool
 ) -> dict[str, Any]:
-    records = {meta["source_id"] for meta in parents}
+    records = sum(file["records"] for file in files)
+    languages = sum((Counter(file["languages"]) for file in files), Counter())
     # A library of before this was told has no `units`: what is there is taken for all.
-    units = {meta["file_id"]: meta.get("units") for meta in parents}
+    units = {file["file_id"]: file.get("units") for file in files}
     found = {file: counts.get(file, (0, 0)) for file in units}
     words = sum(count for count, _ in found.values())
     embedded = sum(count for _, count in found.values()) if vectors else 0
     total = sum(found[file][0] if told is None else told for file, told in units.items())
     return {
         "source": name,
-        "title": parents[0].get("title") if len(records) == 1 else None,
-        "language": Counter(meta.get("language", "und") for meta in parents).most_common(1)[0][0],
-        "records": len(records),
-        "passages": len(parents),
+        "title": files[0].get("title") if records == 1 else None,
+        "language": languages.most_common(1)[0][0] if languages else "und",
+        "records": records,
+        "passages": sum(file["passages"] for file in files),
         "units": total,
         "words": words,
         "vectors": embedded,
