@@ -30,6 +30,8 @@ DIMENSIONS = 1_024
 M = 16
 INDEXES_IN_MEMORY = 5
 INDEXES_ON_DISK = 9
+RESERVE = 4 / 3
+STEP = 100_000
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,9 @@ def sizes(children: int) -> Sizes:
     :returns: Its sizes.
     """
     quantised = children * DIMENSIONS  # int8: one byte a dimension, kept in memory
-    # Each point has 2 m links of 4 bytes on the lowest layer and about a tenth more above; the graph of a tenant's own
-    # points (`payload_m`) has as many again.
-    graph = children * 2 * M * 4 * 1.1 * 2
+    # Each point has 2 m links of 4 bytes on the lowest layer and about a tenth more above, in the graph of its tenant
+    # (`payload_m`) alone: there is none over all tenants (`m: 0`), and none for the other indexed fields.
+    graph = children * 2 * M * 4 * 1.1
     # Lists of points for each value, and values for each point; texts are stored once.
     payload_index = children * INDEXES_IN_MEMORY * 24
     payload_index_on_disk = children * INDEXES_ON_DISK * 60
@@ -88,6 +90,19 @@ def shards(disk: float) -> int:
     return 1 + int(disk // (30 * GIB))
 
 
+def children_within(memory: float) -> int:
+    """
+    Give how many children both servers hold in so much memory each, with a third in reserve.
+
+    :param memory: Bytes of each server's limit.
+    :returns: Children, in steps of 100,000.
+    """
+    children = 0
+    while RESERVE * max(sizes(children + STEP).qdrant_memory, sizes(children + STEP).elasticsearch_memory) <= memory:
+        children += STEP
+    return children
+
+
 def table() -> str:
     """
     Write the table.
@@ -119,8 +134,9 @@ def table() -> str:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and what fits the limits of docker-compose.yml."""
     print(table())
+    print(f"4 GiB each, a third in reserve: {children_within(4 * GIB):,} children")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bench.speed.deployment_sizes import table
+from bench.speed.deployment_sizes import GIB, children_within, table
+
+from shiguan.stores.cluster.qdrant_collection import SNAPSHOTS
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
 DOCKERFILE = ROOT / "hayhooks" / "Dockerfile"
 WITHOUT_COMMENTS = re.sub(r"(?m)^ *#.*\n", "", COMPOSE.read_text(encoding="utf-8"))
 SERVICES = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["services"]
-ONE_OFF = {"init"}
+ONE_OFF = {"init", "backups"}
 WRITABLE_ROOT = {"elasticsearch"}
 
 
@@ -117,6 +119,26 @@ def test_the_image_gets_every_file_that_the_package_is_built_from():
 def test_the_sizes_in_the_documentation_are_those_of_the_script():
     text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     assert text.split("<!-- sizes -->\n")[1].split("\n<!-- end of sizes -->")[0] == table()
+
+
+def test_what_fits_the_limits_is_what_the_documentation_says():
+    text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    assert {SERVICES[name]["deploy"]["resources"]["limits"]["memory"] for name in ("elasticsearch", "qdrant")} == {"4G"}
+    assert f"fit {children_within(4 * GIB) / 1e6:.1f} million children" in text
+
+
+def test_both_servers_can_write_backups():
+    for name in ("elasticsearch", "qdrant"):
+        assert "backups:/backups" in SERVICES[name]["volumes"]
+        assert SERVICES[name]["depends_on"] == {"backups": {"condition": "service_completed_successfully"}}
+    assert SERVICES["elasticsearch"]["environment"]["path.repo"] == "/backups/elasticsearch"
+    assert f"file://{SERVICES['qdrant']['environment']['QDRANT__STORAGE__SNAPSHOTS_PATH']}" == SNAPSHOTS
+
+
+def test_encryption_is_laid_over_services_that_there_are():
+    over = yaml.safe_load((ROOT / "docker" / "tls.yml").read_text(encoding="utf-8"))["services"]
+    assert set(over) < set(SERVICES)
+    assert all(url.startswith("https://") for k, url in over["init"]["environment"].items() if k.endswith("_URL"))
 
 
 def test_every_variable_of_the_compose_file_is_documented():

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 
 import pytest
 from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
@@ -23,7 +24,15 @@ def _packaged_embedder(found):
 
 
 @pytest.fixture
-def elasticsearch(monkeypatch):
+def waits(monkeypatch):
+    """What was waited for between two tries, in seconds; nothing waits."""
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    return waited
+
+
+@pytest.fixture
+def elasticsearch(monkeypatch, waits):
     """A stand-in for Elasticsearch, named by the environment."""
     with StandInElasticsearch() as server:
         monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", server.url)
@@ -31,7 +40,7 @@ def elasticsearch(monkeypatch):
 
 
 @pytest.fixture
-def qdrant(monkeypatch):
+def qdrant(monkeypatch, waits):
     """A stand-in for Qdrant, named by the environment."""
     with StandInQdrant() as server:
         monkeypatch.setenv("SHIGUAN_QDRANT_URL", server.url)

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tests.doubles import specifications
+
 
 @dataclass
 class Request:
@@ -39,6 +41,8 @@ class RecordingServer:
     """
 
     headers: ClassVar[dict[str, str]] = {}
+    kind: ClassVar[str]
+    """Which server it stands for, `es` or `qdrant`."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -57,6 +61,8 @@ class RecordingServer:
         self.stop()
         if self.failures:
             raise AssertionError("The stand-in itself failed.") from self.failures[0]
+        wrong = specifications.wrong(self.kind, self.requests)
+        assert not wrong, f"the server's own specification has these otherwise: {wrong}"
 
     def stop(self) -> None:
         """Close the port and every connection; a second call does nothing."""
@@ -143,6 +149,6 @@ def _handler(owner: RecordingServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
     return Handler

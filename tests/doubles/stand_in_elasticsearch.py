@@ -4,84 +4,68 @@ import math
 from collections import Counter
 from typing import Any, ClassVar
 
-from tests.doubles.recording_server import RecordingServer, Reply, Request
+from tests.doubles.recording_server import Reply, Request
+from tests.doubles.stand_in_indices import SHARDS, StandInIndices, error_reply
 
 from shiguan.text.terms import terms
 
-_SYSTEM = {"_doc", "_bulk", "_search", "_count", "_mget", "_refresh", "_delete_by_query", "_mapping"}
+_SYSTEM = {"_doc", "_bulk", "_search", "_count", "_mget", "_refresh", "_delete_by_query", "_mapping", "_settings"}
+_MAX_TERMS = 65_536
+_VERSION = {
+    "number": "8.19.0", "build_flavor": "default", "build_date": "2025-07-23T22:10:18.138215839Z", "build_hash": "0",
+    "build_snapshot": False, "build_type": "docker", "lucene_version": "9.12.2",
+    "minimum_index_compatibility_version": "7.0.0", "minimum_wire_compatibility_version": "7.17.0",
+}  # fmt: skip
 
 
-class StandInElasticsearch(RecordingServer):
+class StandInElasticsearch(StandInIndices):
     """
-    Keeps `indexes` (name -> documents by id), `mappings`, `settings` and `templates`.
+    Keeps `indexes` (name or alias -> documents by id), `mappings`, `settings`, `templates`, `aliases` and `snapshots`.
 
     Words are those of `shiguan.text.terms`, not those of the analysis that an index asks for: the stand-in shows
     which requests are made and that filters, pages and errors are handled, not how Elasticsearch ranks. `refuse` maps a
     document's id to the error that `_bulk` gives it.
     """
 
+    kind = "es"
     headers: ClassVar = {"X-Elastic-Product": "Elasticsearch"}
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.indexes: dict[str, dict[str, dict[str, Any]]] = {}
-        self.mappings: dict[str, dict[str, Any]] = {}
-        self.settings: dict[str, dict[str, Any]] = {}
-        self.templates: dict[str, dict[str, Any]] = {}
-        self.refuse: dict[str, dict[str, Any]] = {}
-        self.versions: dict[str, int] = {}
 
     def answer(self, request: Request) -> Reply:
         if self.api_key and request.headers.get("authorization") != f"ApiKey {self.api_key}":
-            return _error(401, "security_exception", "unable to authenticate")
+            return error_reply(401, "security_exception", "unable to authenticate")
         parts = [part for part in request.path.split("/") if part]
         if not parts:
-            return Reply(
-                {"version": {"number": "8.19.0", "build_flavor": "default"}, "tagline": "You Know, for Search"}
-            )
-        if parts[0] == "_cluster":
-            return Reply({"status": "green"})
-        if parts[0] == "_index_template":
-            return self._template(request, parts[1])
+            names = {"name": "stand-in", "cluster_name": "stand-in", "cluster_uuid": "0"}
+            return Reply({**names, "version": _VERSION, "tagline": "You Know, for Search"})
+        if parts[0].startswith("_"):
+            return self.administer(request, parts)
+        if parts[1:2] == ["_alias"]:
+            return self.aliases_of(parts[0])
         if len(parts) == 1:
-            return self._index(request, parts[0])
-        name, action = parts[0], parts[1]
+            return self.index(request, parts[0])
+        name, action = self.resolve(parts[0]), parts[1]
         assert action in _SYSTEM, f"the stand-in does not know {request.path}"
         if name not in self.indexes:
-            return _error(404, "index_not_found_exception", f"no such index [{name}]")
+            return error_reply(404, "index_not_found_exception", f"no such index [{name}]")
         return getattr(self, action)(name, request)
-
-    def _template(self, request: Request, name: str) -> Reply:
-        if request.method == "PUT":
-            self.templates[name] = request.body
-            return Reply({"acknowledged": True})
-        if name not in self.templates:
-            return _error(404, "resource_not_found_exception", f"index template matching [{name}] not found")
-        return Reply({"index_templates": [{"name": name, "index_template": self.templates[name]}]})
-
-    def _index(self, request: Request, name: str) -> Reply:
-        if request.method == "PUT":
-            if name in self.indexes:
-                return _error(400, "resource_already_exists_exception", f"index [{name}] already exists")
-            template = next((t["template"] for t in self.templates.values() if name in t["index_patterns"]), {})
-            self.indexes[name] = {}
-            self.mappings[name] = (request.body or {}).get("mappings") or template.get("mappings", {})
-            self.settings[name] = template.get("settings", {})
-            return Reply({"acknowledged": True, "index": name})
-        return Reply({}, status=200 if name in self.indexes else 404)
 
     def _mapping(self, name: str, request: Request) -> Reply:
         return Reply({name: {"mappings": self.mappings[name]}})
 
+    def _settings(self, name: str, request: Request) -> Reply:
+        self.settings[name] = {**self.settings[name], "later": request.body}
+        return Reply({"acknowledged": True})
+
     def _refresh(self, name: str, request: Request) -> Reply:
-        return Reply({"_shards": {"failed": 0}})
+        return Reply({"_shards": SHARDS})
 
     def _bulk(self, name: str, request: Request) -> Reply:
         documents, items, lines = self.indexes[name], [], iter(request.body)
+        state = {"_version": 1, "_seq_no": 0, "_primary_term": 1, "_shards": SHARDS}
         for line in lines:
             action, head = next(iter(line.items()))
             source = None if action == "delete" else next(lines)
-            item: dict[str, Any] = {"_index": name, "_id": head["_id"]}
+            item: dict[str, Any] = {"_index": name, "_id": head["_id"], **state}
             if head["_id"] in self.refuse:
                 item |= {"status": 400, "error": self.refuse[head["_id"]]}
             elif action == "delete":
@@ -94,7 +78,7 @@ class StandInElasticsearch(RecordingServer):
                 documents[head["_id"]] = source
                 item |= {"status": 201, "result": "created"}
             items.append({action: item})
-        return Reply({"errors": any("error" in next(iter(i.values())) for i in items), "items": items})
+        return Reply({"took": 1, "errors": any("error" in next(iter(i.values())) for i in items), "items": items})
 
     def _doc(self, name: str, request: Request) -> Reply:
         """One document by id: read, written if it is as it was (`if_seq_no`) or not there (`op_type`), removed."""
@@ -110,7 +94,7 @@ class StandInElasticsearch(RecordingServer):
         expected = request.query.get("if_seq_no")
         stale = expected is not None and (not found or int(expected) != self.versions.get(key, 0))
         if stale or (found and request.query.get("op_type") == "create"):
-            return _error(409, "version_conflict_engine_exception", "the document is another one by now")
+            return error_reply(409, "version_conflict_engine_exception", "the document is another one by now")
         self.versions[key] = self.versions.get(key, 0) + 1
         documents[key] = request.body
         return Reply({"_index": name, "_id": key, "result": "updated" if found else "created"})
@@ -120,23 +104,44 @@ class StandInElasticsearch(RecordingServer):
         return Reply({"docs": [{"_index": name, "_id": i, "found": i in found} for i in request.body["ids"]]})
 
     def _count(self, name: str, request: Request) -> Reply:
-        return Reply({"count": len(self._matching(name, request.body))})
+        return self._refused(request) or Reply({"count": len(self._matching(name, request.body)), "_shards": SHARDS})
 
     def _delete_by_query(self, name: str, request: Request) -> Reply:
+        refused = self._refused(request)
+        if refused:
+            return refused
         found = self._matching(name, request.body)
         for key in found:
             del self.indexes[name][key]
-        return Reply({"deleted": len(found)})
+        done = {
+            "took": 1, "timed_out": False, "total": len(found), "deleted": len(found), "batches": 1, "noops": 0,
+            "version_conflicts": 0, "retries": {"bulk": 0, "search": 0}, "throttled_millis": 0, "failures": [],
+            "requests_per_second": -1.0, "throttled_until_millis": 0,
+        }  # fmt: skip
+        return self.begin(request, done)
+
+    def _refused(self, request: Request) -> Reply | None:
+        """Refuse more terms than `index.max_terms_count` lets through."""
+        most = max((len(values) for values in _term_lists(request.body)), default=0)
+        if most <= _MAX_TERMS:
+            return None
+        reason = f"The number of terms [{most}] used in the Terms Query request has exceeded the allowed maximum of"
+        return error_reply(400, "illegal_argument_exception", f"{reason} [{_MAX_TERMS}].")
 
     def _matching(self, name: str, body: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
-        query = (body or {}).get("query") or {"match_all": {}}
-        return {key: doc for key, doc in self.indexes[name].items() if matches(query, doc, self._typed(name))}
+        query = _with_sets((body or {}).get("query") or {"match_all": {}})
+        types = self._typed(name)
+        return {key: doc for key, doc in self.indexes[name].items() if matches(query, doc, types)}
 
     def _typed(self, name: str) -> dict[str, str]:
         return {field: spec["type"] for field, spec in self.mappings[name].get("properties", {}).items()}
 
     def _search(self, name: str, request: Request) -> Reply:
         body = request.body or {}
+        refused = self._refused(request)
+        if refused:
+            return refused
+        assert request.query.get("allow_partial_search_results") == "false", "a part would pass as the whole"
         found = self._matching(name, body)
         scores = self._scores(name, body.get("query", {}), found)
         places = {key: _place(key, found[key], body.get("sort") or []) for key in found}
@@ -155,6 +160,7 @@ class StandInElasticsearch(RecordingServer):
         assert first + size <= 10_000, "Elasticsearch answers no more"
         hits = [
             {
+                "_index": name,
                 "_id": key,
                 "_score": None if body.get("sort") else scores.get(key, 0.0),
                 **({"sort": places[key][1]} if body.get("sort") else {}),
@@ -162,7 +168,13 @@ class StandInElasticsearch(RecordingServer):
             }
             for key in order[first : first + size]
         ]
-        return Reply({"hits": {"total": {"value": total, "relation": "eq"}, "hits": hits}})
+        answer: dict[str, Any] = {"took": 1, "timed_out": False, "_shards": SHARDS, "hits": {"hits": hits}}
+        answer["hits"]["max_score"] = max((hit["_score"] or 0.0 for hit in hits), default=None) if hits else None
+        if body.get("track_total_hits", True):
+            answer["hits"]["total"] = {"value": total, "relation": "eq"}
+        if "aggs" in body:
+            answer["aggregations"] = {name: _composite(part, found) for name, part in body["aggs"].items()}
+        return Reply(answer)
 
     def _scores(self, name: str, query: dict[str, Any], found: dict[str, Any]) -> dict[str, float]:
         text = next((part["multi_match"]["query"] for part in _parts(query) if "multi_match" in part), None)
@@ -239,9 +251,58 @@ def _place(key: str, document: dict[str, Any], sort: list[dict[str, Any]]) -> tu
     return compared, told
 
 
-def _error(status: int, kind: str, reason: str) -> Reply:
-    error = {"type": kind, "reason": reason, "root_cause": [{"type": kind, "reason": reason}]}
-    return Reply({"error": error, "status": status}, status=status)
+def _composite(aggregation: dict[str, Any], found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Group by the values of some fields, a page at a time, with what is asked of each group."""
+    composite = aggregation["composite"]
+    fields = {name: how["terms"]["field"] for source in composite["sources"] for name, how in source.items()}
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for document in found.values():
+        key = tuple(document.get(field) for field in fields.values())
+        if None not in key:
+            groups.setdefault(key, []).append(document)
+    after = tuple(composite["after"].values()) if "after" in composite else ()
+    page = [key for key in sorted(groups) if key > after][: composite["size"]]
+    buckets = [
+        {"key": dict(zip(fields, key, strict=True)), "doc_count": len(groups[key]), **_inside(aggregation, groups[key])}
+        for key in page
+    ]
+    return {"buckets": buckets, **({"after_key": buckets[-1]["key"]} if buckets else {})}
+
+
+def _inside(aggregation: dict[str, Any], documents: list[dict[str, Any]]) -> dict[str, Any]:
+    answers: dict[str, Any] = {}
+    for name, part in aggregation.get("aggs", {}).items():
+        kind, body = next(iter(part.items()))
+        if kind == "cardinality":
+            answers[name] = {"value": len({document.get(body["field"]) for document in documents})}
+        elif kind == "terms":
+            counts = Counter(document[body["field"]] for document in documents if document.get(body["field"]))
+            answers[name] = {"buckets": [{"key": k, "doc_count": n} for k, n in counts.most_common(body["size"])]}
+        else:
+            assert kind == "top_hits", f"the stand-in does not know the aggregation {kind}"
+            answers[name] = {"hits": {"hits": [{"_source": _chosen(d, body["_source"])} for d in documents[:1]]}}
+    return answers
+
+
+def _term_lists(query: Any) -> list[list[Any]]:
+    if isinstance(query, list):
+        return [found for part in query for found in _term_lists(part)]
+    if not isinstance(query, dict):
+        return []
+    here = [values for values in query.get("terms", {}).values() if isinstance(values, list)]
+    return here + [found for key, part in query.items() if key not in ("terms", "aggs") for found in _term_lists(part)]
+
+
+def _with_sets(query: Any) -> Any:
+    """Write the values of `terms` as sets, so that many are compared with in no time."""
+    if isinstance(query, list):
+        return [_with_sets(part) for part in query]
+    if not isinstance(query, dict):
+        return query
+    return {
+        key: {field: frozenset(values) for field, values in part.items()} if key == "terms" else _with_sets(part)
+        for key, part in query.items()
+    }
 
 
 def _chosen(source: dict[str, Any], fields: Any) -> dict[str, Any]:

@@ -15,11 +15,16 @@ class StandInQdrant(RecordingServer):
     What that has not (payload indexes, graphs, quantisation) is written down in `configs` and `payload_schemas`.
     """
 
+    kind = "qdrant"
+
     def __init__(self) -> None:
         super().__init__()
         self.local = QdrantClient(":memory:", force_disable_check_same_thread=True)
         self.configs: dict[str, dict[str, Any]] = {}
         self.payload_schemas: dict[str, dict[str, Any]] = {}
+        self.aliases: dict[str, str] = {}
+        self.snapshots: dict[str, dict[str, Any]] = {}
+        self.status = "green"
 
     def __exit__(self, *arguments: object) -> None:
         super().__exit__(*arguments)
@@ -31,16 +36,32 @@ class StandInQdrant(RecordingServer):
         parts = [part for part in request.path.split("/") if part]
         if not parts:
             return Reply({"title": "qdrant - vector search engine", "version": "1.15.0"})
+        if parts == ["aliases"]:
+            pairs = [{"alias_name": alias, "collection_name": name} for alias, name in self.aliases.items()]
+            return _result({"aliases": pairs})
         assert parts[0] == "collections", f"the stand-in does not know {request.path}"
-        name, action = parts[1], "/".join(parts[2:])
+        if len(parts) == 1:
+            return _result({"collections": [{"name": name} for name in self.configs]})
+        if parts[1] == "aliases":
+            return self._move(request.body["actions"])
+        return self._collection(self.aliases.get(parts[1], parts[1]), "/".join(parts[2:]), request)
+
+    def _collection(self, name: str, action: str, request: Request) -> Reply:
+        if action == "snapshots/recover":
+            return self._recover(name, request.body["location"])
         if action == "exists":
             return _result({"exists": name in self.configs})
         if not action and request.method == "PUT":
             return self._create(name, request.body)
         if name not in self.configs:
             return _error(404, f"Not found: Collection `{name}` doesn't exist!")
+        if not action and request.method == "PATCH":
+            self.configs[name]["optimizers_config"] = request.body["optimizers_config"]
+            return _result(True)
         if not action:
             return _result(self._info(name)) if request.method == "GET" else self._drop(name)
+        if action == "snapshots":
+            return self._snapshots(name, request.method)
         if action == "index":
             schema = request.body["field_schema"]
             kind = schema if isinstance(schema, str) else schema["type"]
@@ -51,12 +72,43 @@ class StandInQdrant(RecordingServer):
             return _result({"operation_id": 1, "status": "completed"})
         return self._points(name, request.method, action, request.body)
 
+    def _move(self, actions: list[dict[str, Any]]) -> Reply:
+        for action in actions:
+            kind, body = next(iter(action.items()))
+            if kind == "delete_alias":
+                del self.aliases[body["alias_name"]]
+            else:
+                self.aliases[body["alias_name"]] = body["collection_name"]
+        return _result(True)
+
+    def _snapshots(self, name: str, method: str) -> Reply:
+        if method == "GET":
+            return _result([kept["entry"] for kept in self.snapshots.values() if kept["collection"] == name])
+        points, _ = self.local.scroll(name, limit=100_000, with_payload=True, with_vectors=True)
+        snapshot = f"{name}-{len(self.snapshots) + 1}.snapshot"
+        entry = {"name": snapshot, "creation_time": None, "size": 1 + len(points), "checksum": None}
+        kept = {"collection": name, "entry": entry, "points": points, "config": self.configs[name]}
+        self.snapshots[snapshot] = {**kept, "schema": dict(self.payload_schemas[name])}
+        return _result(entry)
+
+    def _recover(self, name: str, location: str) -> Reply:
+        collection, snapshot = location.rsplit("/", 2)[1:]
+        kept = self.snapshots[snapshot]
+        assert kept["collection"] == collection
+        assert name not in self.configs
+        self._create(name, kept["config"])
+        self.payload_schemas[name] = kept["schema"]
+        points = [models.PointStruct(id=p.id, vector=p.vector or {}, payload=p.payload) for p in kept["points"]]
+        if points:
+            self.local.upsert(name, points)
+        return _result(True)
+
     def _create(self, name: str, body: dict[str, Any]) -> Reply:
         if name in self.configs:
             return _error(409, f"Wrong input: Collection `{name}` already exists!")
         vectors = TypeAdapter(models.VectorParams).validate_python(body["vectors"])
         self.local.create_collection(name, vectors_config=vectors)
-        self.configs[name] = body
+        self.configs[name] = dict(body)
         self.payload_schemas[name] = {}
         return _result(True)
 
@@ -68,7 +120,7 @@ class StandInQdrant(RecordingServer):
     def _info(self, name: str) -> dict[str, Any]:
         body = self.configs[name]
         return {
-            "status": "green",
+            "status": self.status,
             "optimizer_status": "ok",
             "segments_count": 1,
             "indexed_vectors_count": 0,
@@ -104,7 +156,11 @@ class StandInQdrant(RecordingServer):
             self.local.upsert(name, [models.PointStruct.model_validate(point) for point in body["points"]])
             return _result({"operation_id": 1, "status": "completed"})
         if action == "points":
-            return _result(self.local.retrieve(name, body["ids"], with_payload=body.get("with_payload", True)))
+            vectors = body.get("with_vector", False)
+            wanted = body.get("with_payload", True)
+            return _result(self.local.retrieve(name, body["ids"], with_payload=wanted, with_vectors=vectors))
+        if action == "facet":
+            return _result(self.local.facet(name, body["key"], facet_filter=condition, limit=body["limit"], exact=True))
         if action == "points/count":
             return _result(self.local.count(name, count_filter=condition))
         if action == "points/scroll":
@@ -115,7 +171,11 @@ class StandInQdrant(RecordingServer):
             return _result({"points": [point.model_dump() for point in points], "next_page_offset": offset})
         if action == "points/query":
             found = self.local.query_points(
-                name, query=body["query"]["nearest"], query_filter=condition, limit=body["limit"], with_payload=True
+                name,
+                query=body["query"]["nearest"],
+                query_filter=condition,
+                limit=body["limit"],
+                with_payload=body["with_payload"],
             )
             return _result({"points": [{**point.model_dump(), "version": 0} for point in found.points]})
         if action == "points/delete":
@@ -127,7 +187,7 @@ class StandInQdrant(RecordingServer):
 
 def _result(value: Any) -> Reply:
     if isinstance(value, list):
-        value = [entry.model_dump() for entry in value]
+        value = [entry if isinstance(entry, dict) else entry.model_dump() for entry in value]
     elif hasattr(value, "model_dump"):
         value = value.model_dump()
     return Reply({"result": value, "status": "ok", "time": 0.0})

@@ -47,12 +47,15 @@ def prefix(tmp_path, monkeypatch):
     yield name
     stores = loading.load_stores("elasticsearch_qdrant")
     for store in (stores["parents"], stores["children"].words):
-        with store._connect() as client:
-            client.indices.delete(index=store.index, ignore_unavailable=True)
+        part = store.generations()[0]
+        with part._client() as client:
+            for index in part.listed()[0]:
+                client.indices.delete(index=index)
             client.options(ignore_status=404).indices.delete_index_template(name=store.index)
-    client = stores["children"].vectors._connect()
-    client.delete_collection(stores["children"].vectors.index)
-    client.close()
+    part = stores["children"].vectors.generations()[0]
+    with part._client() as client:
+        for collection in part.listed()[0]:
+            client.delete_collection(collection)
 
 
 @pytest.fixture

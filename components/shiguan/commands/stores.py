@@ -1,12 +1,14 @@
-"""`shiguan stores`: prepare and inspect the servers behind a deployment, and copy a library to them."""
+"""`shiguan stores`: prepare, inspect, renew and save what a deployment's servers hold, and copy a library to them."""
 
 import argparse
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
 from shiguan.commands.options import print_json, say
+from shiguan.errors import RefusedError
 
 _CLUSTER = "elasticsearch_qdrant"
 
@@ -16,9 +18,20 @@ def register(add: AddCommand) -> None:
     for name, command, text in (
         ("stores init", _init, "make the indexes and the collection of a deployment, where they are not there yet"),
         ("stores status", _status, "show how the servers of a deployment do, and what is not as it should be"),
+        ("stores reindex", _reindex, "make the next index of what does not fit the files, from what is there"),
+        ("stores switch", _switch, "let the names mean the newest indexes, or those before"),
+        ("stores backup", _backup, "save indexes and collection on the servers' own disks"),
+        ("stores verify", _verify, "say whether a backup is whole; without a name, list what there is"),
+        ("stores restore", _restore, "bring a backup back beside what is there, and let the names mean it"),
     ):
         parser = add(name, command, text, deployment=False, library=False)
         parser.add_argument("--deployment", default=_CLUSTER, help=f"a folder of pipelines/ (default: {_CLUSTER})")
+        if command in (_reindex, _switch):
+            parser.add_argument("names", nargs="*", metavar="NAME", help="only these, e.g. shiguan-children")
+        if command is _switch:
+            parser.add_argument("--back", action="store_true", help="to the indexes before")
+        if command in (_verify, _restore):
+            parser.add_argument("backup", nargs="?" if command is _verify else None, help="as `stores backup` named it")
     parser = add(
         "stores copy", _copy, "copy the whole library of one deployment to another", deployment=False, library=False
     )
@@ -35,12 +48,9 @@ def _init(options: argparse.Namespace) -> int:
     done: list[str] = []
     for store in _stores(options.deployment):
         done += store.set_up() if hasattr(store, "set_up") else []
-    if options.json:
-        print_json({"deployment": options.deployment, "done": done})
-    else:
-        for line in done or [f"The deployment `{options.deployment}` has no servers; there is nothing to make."]:
-            say(line)
-    return 0
+    return _say_done(
+        options, done or [f"The deployment `{options.deployment}` has no servers; there is nothing to make."]
+    )
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -55,6 +65,76 @@ def _status(options: argparse.Namespace) -> int:
         if not found:
             say(f"The deployment `{options.deployment}` has no servers; `shiguan sources` shows what is in it.")
     return 1 if any(entry["problems"] for entry in found) else 0
+
+
+def _reindex(options: argparse.Namespace) -> int:
+    done = []
+    for part in _parts(options, lambda part: part.status().get("copy_needed")):
+        copied = part.copy()
+        done.append(
+            f"{part.server.place}: {copied.target} holds {copied.target_count:,} of {copied.source_count:,} entries of "
+            f"{copied.source}"
+        )
+    said = done and [*done, "`shiguan stores switch` lets the names mean them; until then nothing changes."]
+    return _say_done(options, said or ["Everything fits the deployment's files. Name what is to be copied anyway."])
+
+
+def _switch(options: argparse.Namespace) -> int:
+    def other(part: Any) -> bool:
+        names, current = part.listed()
+        return any(name < current if options.back else name > current for name in names if current)
+
+    done = [part.switch(back=options.back) for part in _parts(options, other)]
+    return _say_done(options, done or ["There is nothing to switch to; `shiguan stores reindex` makes it."])
+
+
+def _backup(options: argparse.Namespace) -> int:
+    from shiguan.stores.cluster.backups import back_up
+
+    name, done = back_up(_parts(options))
+    return _say_done(options, [*done, f"The backup is named {name}; `shiguan stores verify {name}` looks at it."])
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from shiguan.stores.cluster.backups import names, verify
+
+    if options.backup is None:
+        return _say_done(options, names(_parts(options)) or ["There is no backup; `shiguan stores backup` makes one."])
+    problems = verify(_parts(options), options.backup)
+    _say_done(options, problems or [f"The backup {options.backup} is whole."])
+    return 1 if problems else 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    from shiguan.stores.cluster.backups import restore
+
+    return _say_done(options, restore(_parts(options), options.backup))
+
+
+def _parts(options: argparse.Namespace, wanted: Callable[[Any], Any] = lambda _: True) -> list[Any]:
+    """Give the indexes and collections of a deployment: those that are named, else those that are wanted."""
+    parts = [part for store in _stores(options.deployment) for part in getattr(store, "generations", list)()]
+    if not parts:
+        raise RefusedError(
+            f"The deployment `{options.deployment}` has no servers. Name one that has, or copy its folder."
+        )
+    named = getattr(options, "names", [])
+    unknown = set(named) - {part.name for part in parts}
+    if unknown:
+        raise RefusedError(
+            f"The deployment `{options.deployment}` has no {', '.join(sorted(unknown))}. It has "
+            f"{', '.join(sorted({part.name for part in parts}))}."
+        )
+    return [part for part in parts if (part.name in named if named else wanted(part))]
+
+
+def _say_done(options: argparse.Namespace, lines: list[str]) -> int:
+    if options.json:
+        print_json({"deployment": options.deployment, "done": lines})
+    else:
+        for line in lines:
+            say(line)
+    return 0
 
 
 def _stores(deployment: str) -> list[Any]:
@@ -72,6 +152,8 @@ def _say_status(entry: dict[str, Any]) -> None:
     say(f"{entry['server']}{version}: {entry['name']}, {entry['health']}{amount}{indexed}")
     for problem in entry["problems"]:
         say(f"  ! {problem}")
+    for note in entry.get("notes", ()):
+        say(f"  {note}")
 
 
 def _copy(options: argparse.Namespace) -> int:

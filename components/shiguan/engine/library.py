@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz")
 """The files that a folder is searched for."""
 
+_SOURCES = 10_000
+
 Progress = Callable[[str, int, int], None]
 """A plain function called with a stage, how much of it is done, and how much there is."""
 
@@ -119,13 +121,12 @@ class Library:
             vectors) and `complete`, by name. With fewer words than units an ingest was interrupted: ingest the file
             again. With fewer vectors, that or `resume` makes them.
         """
-        fields = ["source", "source_id", "file_id", "title", "language", "units"]
         of_tenant = _of_tenant(tenant_id)
         counts = self.stores["children"].count_by_file(of_tenant)
         other = self.stores["children"].other_vectors()
         by_name: dict[str, list[dict[str, Any]]] = {}
-        for meta in self.stores["parents"].list_meta(of_tenant, fields):
-            by_name.setdefault(meta["source"], []).append(meta)
+        for file in self.stores["parents"].list_files(of_tenant):
+            by_name.setdefault(file["source"], []).append(file)
         return [_source(name, by_name[name], counts, vectors=not other) for name in sorted(by_name)]
 
     def delete(self, source: str, *, tenant_id: str) -> int:
@@ -141,13 +142,13 @@ class Library:
             for field in ("source", "source_id", "record_id")
         ]
         filters = _of_tenant(tenant_id, {"operator": "OR", "conditions": named})
-        parents = self.stores["parents"].filter_documents(filters)
-        if not parents:
-            return 0
-        ids = sorted({parent.meta["source_id"] for parent in parents})
-        by_source = _of_tenant(tenant_id, {"field": "meta.source_id", "operator": "in", "value": ids})
-        self.stores["children"].delete_by_filter(by_source)
-        self.stores["parents"].delete_by_filter(by_source)
+        parents = self.stores["parents"].list_meta(filters, ["source_id"])
+        ids = sorted({meta["source_id"] for meta in parents})
+        # A file of records has a source in each: as many as a server takes in one request, each batch whole.
+        for start in range(0, len(ids), _SOURCES):
+            some = {"field": "meta.source_id", "operator": "in", "value": ids[start : start + _SOURCES]}
+            self.stores["children"].delete_by_filter(_of_tenant(tenant_id, some))
+            self.stores["parents"].delete_by_filter(_of_tenant(tenant_id, some))
         return len(parents)
 
     def count(self, *, tenant_id: str) -> int:
@@ -189,21 +190,22 @@ def _of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _source(
-    name: str, parents: list[dict[str, Any]], counts: dict[str, tuple[int, int]], *, vectors: bool
+    name: str, files: list[dict[str, Any]], counts: dict[str, tuple[int, int]], *, vectors: bool
 ) -> dict[str, Any]:
-    records = {meta["source_id"] for meta in parents}
+    records = sum(file["records"] for file in files)
+    languages = sum((Counter(file["languages"]) for file in files), Counter())
     # A library of before this was told has no `units`: what is there is taken for all.
-    units = {meta["file_id"]: meta.get("units") for meta in parents}
+    units = {file["file_id"]: file.get("units") for file in files}
     found = {file: counts.get(file, (0, 0)) for file in units}
     words = sum(count for count, _ in found.values())
     embedded = sum(count for _, count in found.values()) if vectors else 0
     total = sum(found[file][0] if told is None else told for file, told in units.items())
     return {
         "source": name,
-        "title": parents[0].get("title") if len(records) == 1 else None,
-        "language": Counter(meta.get("language", "und") for meta in parents).most_common(1)[0][0],
-        "records": len(records),
-        "passages": len(parents),
+        "title": files[0].get("title") if records == 1 else None,
+        "language": languages.most_common(1)[0][0] if languages else "und",
+        "records": records,
+        "passages": sum(file["passages"] for file in files),
         "units": total,
         "words": words,
         "vectors": embedded,

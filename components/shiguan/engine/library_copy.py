@@ -1,5 +1,6 @@
 """From one deployment to another: passages as they are, vectors by the other's embedder."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,11 @@ class LibraryCopy:
         writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
         writer.document_store = writer.document_store.unscoped()
         self.vector_writer = writer
+        # A server makes what it searches by once, at the end.
+        self._loading = ExitStack()
+        for store in self.target.values():
+            if hasattr(store, "bulk_loading"):
+                self._loading.enter_context(store.bulk_loading())
         self._ids: dict[str, list[str]] = {}
         self._done = {kind: CopiedPassages(source=0) for kind in KINDS}
 
@@ -75,6 +81,7 @@ class LibraryCopy:
 
     def embed(self, progress: Progress | None = None) -> list[str]:
         """Make the vectors that children of the target lack."""
+        self._loading.close()
         return list(self.vector_writer.complete(None, progress=progress)["warnings"])
 
     def compare(self) -> dict[str, CopiedPassages]:
@@ -90,6 +97,7 @@ class LibraryCopy:
 
     def close(self) -> None:
         """Let go of the stores of both deployments."""
+        self._loading.close()
         for stores in (self.source, self.target):
             for store in stores.values():
                 store.close()

@@ -109,5 +109,6 @@ def answer_object(
             "changes": meta.get("changes", []),
             "grade": meta.get("grounding", {}).get("grade"),
             "confidence": meta.get("confidence"),
+            "grounding": meta.get("grounding", {}).get("status"),
         },
     }

@@ -57,7 +57,9 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     """
     mode = answer["mode"]  # the name of a file that the server loaded
     metadata = answer.get("metadata", {})
-    ANSWERS.labels(mode, _one_of(answer.get("status"), _STATUSES)).inc()
+    # An answer that was withheld reads like one that was not found: what was done with it says which.
+    withheld = metadata.get("grounding") == "refused"
+    ANSWERS.labels(mode, "refused" if withheld else _one_of(answer.get("status"), _STATUSES)).inc()
     for stage, milliseconds in metadata.get("timings_ms", {}).items():
         if stage == "total":
             ANSWER_SECONDS.labels(mode).observe(milliseconds / 1000)

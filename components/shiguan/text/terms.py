@@ -29,27 +29,27 @@ STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 # Scripts written without spaces between words: Thai and Lao, Burmese, Hangul, Khmer, kana, Han. Hangul has spaces, but
 # its particles are glued to the words, and pairs of syllables find a noun under any of them.
-_UNSPACED = (
+UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1100-\u11ff\u1780-\u17d3"
     "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af"
 )
 # Signs that belong to the letter before them: accents, vowel points, and the whole Indic blocks but for their stops.
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0711\u0730-\u074a\u0900-\u0963\u0966-\u0df3"
 )
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)+"
-_LETTERS = f"[^\\W_{_UNSPACED}]+"
-_WORD = f"{_LETTERS}(?:[{_MARKS}]+(?:{_LETTERS})?)*"
-_TOKEN = re.compile(f"[{_UNSPACED}]+|{_NUMBER}|{_WORD}(?:'{_WORD})*")
+_LETTERS = f"[^\\W_{UNSPACED}]+"
+_WORD = f"{_LETTERS}(?:[{MARKS}]+(?:{_LETTERS})?)*"
+_TOKEN = re.compile(f"[{UNSPACED}]+|{_NUMBER}|{_WORD}(?:'{_WORD})*")
 _ASCII_TOKEN = re.compile(f"{_NUMBER}|[a-z0-9]+(?:'[a-z0-9]+)*", re.ASCII)
-_RUN = re.compile(f"[{_UNSPACED}]")
+_RUN = re.compile(f"[{UNSPACED}]")
 _ENDINGS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 
 # Longer words are no words (addresses, encoded data); cutting them keeps the stemmer and the cache cheap.
-_LONGEST_WORD = 64
+LONGEST_WORD = 64
 # Distinct words kept with their terms: about 30 MB at most, more than the vocabulary of a large library.
 _CACHED_WORDS = 200_000
 
@@ -76,10 +76,7 @@ def terms(text: str) -> list[str]:
     terms("The governors of 范陽")  # ["governor", "范", "阳", "范阳"]
     ```
     """
-    if text.isascii():
-        tokens = _ASCII_TOKEN.findall(text.lower())
-    else:
-        tokens = _TOKEN.findall(normalize("NFKC", text).lower().translate(_folding()))
+    tokens = _ASCII_TOKEN.findall(text.lower()) if text.isascii() else _TOKEN.findall(fold_text(text))
     found: list[str] = []
     known = _word_terms.get
     for token in tokens:
@@ -111,7 +108,7 @@ def term_index(term: str) -> int:
 
 
 def _remember(token: str) -> tuple[str, ...]:
-    token = token[:_LONGEST_WORD]
+    token = token[:LONGEST_WORD]
     result = _terms_of_word(token)
     if len(_word_terms) >= _CACHED_WORDS:
         _word_terms.clear()
@@ -132,15 +129,25 @@ def _terms_of_word(token: str) -> tuple[str, ...]:
 
 def _term_of_part(part: str) -> str:
     if not part.isascii():
-        # From 10 on, combining classes are accents and vowel points; below it, signs that make another letter.
-        part = "".join(c for c in normalize("NFKD", part.casefold()) if combining(c) < 10)
-        part = _western_digits(normalize("NFC", part))
+        part = fold_accents(part)
     if part in STOP_WORDS:
         return ""
     if not part.isascii() or part.isdecimal():
         return part
     with _stemming:
         return str(_stemmer().stemWord(part))
+
+
+def fold_text(text: str) -> str:
+    """Write a text in lower case, with one form of each character."""
+    return normalize("NFKC", text).lower().translate(_folding())
+
+
+def fold_accents(text: str) -> str:
+    """Write a word of any alphabet without accents and vowel points, its digits as western ones."""
+    # From 10 on, combining classes are accents and vowel points; below it, signs that make another letter.
+    bare = "".join(c for c in normalize("NFKD", text.casefold()) if combining(c) < 10)
+    return _western_digits(normalize("NFC", bare))
 
 
 def _western_digits(text: str) -> str:

@@ -1,1 +1,1 @@
-from tests.doubles.cluster import elasticsearch, qdrant, small_models  # noqa: F401  fixtures
+from tests.doubles.cluster import elasticsearch, qdrant, small_models, waits  # noqa: F401  fixtures

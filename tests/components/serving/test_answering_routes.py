@@ -154,6 +154,15 @@ async def test_answers_are_counted_once_streamed_or_not(served):
     assert (counted() - before, first_tokens() - tokens) == (2, 1)
 
 
+def test_an_answer_that_was_withheld_is_counted_as_refused():
+    def counted(status):
+        return metrics.REGISTRY.get_sample_value("shiguan_answers_total", {"mode": "mine", "status": status}) or 0
+
+    for grounding in ("refused", "not_found", None):
+        metrics.record_answer({"mode": "mine", "status": "not_found", "metadata": {"grounding": grounding}})
+    assert (counted("refused"), counted("not_found")) == (1, 2)
+
+
 def test_without_an_engine_the_way_to_one_is_named():
     with pytest.raises(ConfigurationError, match="Start it with `shiguan serve`"):
         current_engine()

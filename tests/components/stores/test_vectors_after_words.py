@@ -6,7 +6,7 @@ from haystack.dataclasses import Document
 from qdrant_edge import CountRequest
 
 from shiguan.errors import StoreFormatError
-from shiguan.stores.embedded import shards
+from shiguan.stores.embedded import reading, shards
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
 from shiguan.stores.embedded.shards import close_all_shards
@@ -200,3 +200,31 @@ def test_the_graph_is_built_for_vectors_and_not_for_words(tmp_path):
     store.drop_vectors()
     assert len(store.list_ids_without_vector()) == 120
     close_all_shards()
+
+
+def test_files_are_told_of_without_reading_all_of_them(monkeypatch, tmp_path):
+    """A book of 40 passages, and 40 records of two languages in one file; another tenant's file is none of ours."""
+    store = make(tmp_path)
+    book = {"tenant_id": "t", "file_id": "b", "source": "b.epub", "source_id": "b", "title": "B", "units": 7}
+    rows = {"tenant_id": "t", "file_id": "r", "source": "r.jsonl", "units": 40}
+    languages = ["en"] * 30 + ["zh"] * 10
+    documents = [Document(id=f"b{n}", content="x", meta={**book, "language": "en"}) for n in range(40)]
+    documents += [
+        Document(id=f"r{n}", content="x", meta={**rows, "source_id": f"r{n}", "title": f"{n}", "language": language})
+        for n, language in enumerate(languages)
+    ]
+    documents.append(Document(id="o", content="x", meta={**book, "tenant_id": "u", "file_id": "o"}))
+    store.write_documents(documents)
+    monkeypatch.setattr(reading, "scroll", None)
+    files = sorted(store.list_files(tenant("t")), key=lambda file: file["file_id"])
+    wanted = ("source", "passages", "records", "languages", "units")
+    assert [tuple(file[name] for name in wanted) for file in files] == [
+        ("b.epub", 40, 1, {"en": 40}, 7),
+        ("r.jsonl", 40, 40, {"en": 30, "zh": 10}, 40),
+    ]
+    monkeypatch.undo()
+    few = store.list_files(tenant("u"))
+    assert [(file["passages"], file["records"], dict(file["languages"])) for file in few] == [(1, 1, {"und": 1})]
+    store.delete_by_filter(tenant("t"))
+    assert store.list_files(tenant("t")) == []
+    store.close()

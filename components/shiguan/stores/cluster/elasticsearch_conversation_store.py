@@ -12,8 +12,10 @@ from haystack import default_from_dict, default_to_dict
 from haystack.utils import Secret
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
-from shiguan.errors import StoreError, StoreUnavailableError
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema, inspect_index, make_index
+from shiguan.errors import StoreUnavailableError
+from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, open_elasticsearch
+from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
+from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.server import Server
 
 _PAGE = 1_000
@@ -25,10 +27,13 @@ class _Schema(ElasticsearchSchema):
         """State what is searched for; what was said is kept and not indexed."""
         properties = {name: {"type": "keyword"} for name in ("tenant", "conversation", "birth", "kind")}
         properties |= {name: {"type": "long"} for name in ("number", "level")} | {"created": {"type": "double"}}
-        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": "conversations-1"}}
+        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
 
 
-class ElasticsearchConversationStore(ConversationStore):
+_SCHEMA = _Schema(False, (), (), 1.2, 0.75, 1)
+
+
+class ElasticsearchConversationStore(Served, ConversationStore):
     """
     Keeps the conversations of the cluster deployment in one index, made by `set_up` (`shiguan stores init`).
 
@@ -54,7 +59,6 @@ class ElasticsearchConversationStore(ConversationStore):
         self.api_key = api_key
         self.timeout = timeout
         self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
-        self._schema = _Schema(False, (), (), 1.2, 0.75, 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Write the store's parameters, without secrets."""
@@ -78,19 +82,13 @@ class ElasticsearchConversationStore(ConversationStore):
         if client := self.__dict__.pop("_client", None):
             client.close()
 
-    def set_up(self) -> list[str]:
-        """Make the index template and the index, where they are not there yet."""
-        with self.server.reporting():
-            return [f"{self.server.place}: {clause}" for clause in make_index(self._client, self.index, self._schema)]
+    def generations(self) -> list[Generations]:
+        """See `Served`."""
+        return [ElasticsearchIndex(self.server, self.index, _SCHEMA, api_key=self.api_key, timeout=self.timeout)]
 
     def status(self) -> list[dict[str, Any]]:
-        """Tell how the index does."""
-        entry = {"server": self.server.place, "name": self.index}
-        try:
-            with self.server.reporting():
-                return [{**entry, **inspect_index(self._client, self.index, self._schema), "documents": None}]
-        except StoreError as error:
-            return [{**entry, "version": None, "health": "unreachable", "documents": None, "problems": [str(error)]}]
+        """See `Served`; records of conversations are no passages."""
+        return [{**entry, "documents": None} for entry in super().status()]
 
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
         """See `ConversationStore`."""
@@ -194,8 +192,7 @@ class ElasticsearchConversationStore(ConversationStore):
 
     @cached_property
     def _client(self) -> Elasticsearch:
-        key = self.api_key.resolve_value() if self.api_key else None
-        return Elasticsearch(self.server.urls(), api_key=key, request_timeout=self.timeout)
+        return open_elasticsearch(self.server, self.api_key, self.timeout)
 
     def _head(self, tenant_id: str, conversation_id: str) -> tuple[dict[str, Any] | None, dict[str, int]]:
         """Read a conversation's own record, and what makes a change of it refused if somebody else was faster."""
@@ -225,9 +222,8 @@ class ElasticsearchConversationStore(ConversationStore):
         raise StoreUnavailableError(f"{self.server.place}: too many write to one conversation at once. Try again.")
 
     def _conversation(self, head: dict[str, Any]) -> Conversation:
-        turns = self._client.count(
-            index=self.index, query={"bool": {"filter": [*_terms(head), {"term": {"kind": "turn"}}]}}
-        )["count"]
+        query = {"bool": {"filter": [*_terms(head), {"term": {"kind": "turn"}}]}}
+        turns = self.server.whole(self._client.count(index=self.index, query=query))["count"]
         return Conversation(head["conversation"], head["title"], head["created"], head["updated"], turns, head["birth"])
 
     def _records(
@@ -247,21 +243,25 @@ class ElasticsearchConversationStore(ConversationStore):
             size = _PAGE if left is None else min(_PAGE, left)
             answer = self._client.search(
                 index=self.index,
+                allow_partial_search_results=False,
                 query={"bool": {"filter": wanted}},
                 size=size,
                 sort=[{by: "desc"}, {"level": {"order": "desc", "missing": -1}}, {"birth": "asc"}],
                 search_after=after,
                 track_total_hits=False,
             )
-            hits = answer["hits"]["hits"]
+            hits = self.server.whole(answer)["hits"]["hits"]
             yield from (hit["_source"] for hit in hits)
             if len(hits) < size:
                 return
             after, left = hits[-1]["sort"], None if left is None else left - len(hits)
 
     def _remove(self, wanted: list[dict[str, Any]]) -> None:
-        self._client.delete_by_query(
-            index=self.index, query={"bool": {"filter": wanted}}, refresh=True, conflicts="proceed"
+        # Some records of one conversation: waiting here is less work for the server than a task.
+        self.server.whole(
+            self._client.options(request_timeout=60).delete_by_query(
+                index=self.index, query={"bool": {"filter": wanted}}, refresh=True, conflicts="proceed"
+            )
         )
 
 

@@ -1,25 +1,26 @@
-"""How Elasticsearch keeps passages: mappings, analysis and settings; makes and inspects an index of them."""
+"""How Elasticsearch keeps passages: mappings, analysis and settings."""
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from unicodedata import normalize
 
-from elasticsearch import BadRequestError, ConflictError, Elasticsearch, NotFoundError
-from tenacity import retry, retry_if_exception_type, stop_after_attempt
-
-from shiguan.errors import StoreError
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
-from shiguan.text.han import fold_han
-from shiguan.text.terms import STOP_WORDS
+from shiguan.text.terms import LONGEST_WORD, MARKS, STOP_WORDS, UNSPACED, fold_accents, fold_text
 
 # Longer keywords are kept but not indexed; Lucene takes 32,766 bytes, four for one character at most.
 _LONGEST_KEYWORD = 8191
 _ANALYZERS = ("bigrams", "characters", "words")
-_HAN = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
-_CJK = ["<IDEOGRAPHIC>", "<HIRAGANA>", "<KATAKANA>", "<HANGUL>", "<SOUTHEAST_ASIAN>"]
+_LAST_HAN = 0x323AF
+_IS_UNSPACED = re.compile(f"[{UNSPACED}]").match
+# In the server's own language of expressions, Java's.
+_LETTER = f"[\\p{{L}}\\p{{N}}]&&[^{UNSPACED}]"
+_WORD = f"[\\p{{L}}\\p{{N}}{MARKS}]&&[^{UNSPACED}]"
+_NUMBER = r"\p{Nd}{1,3}(?:,\p{Nd}{3}){1,20}(?!\p{Nd})|\p{Nd}+(?:\.\p{Nd}+){1,20}"
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,18 @@ class ElasticsearchSchema:
                 properties[name] = {**field, "fields": {analyzer: _text(analyzer) for analyzer in _ANALYZERS}}
         else:
             properties["content"] = {"type": "text", "index": False}
-        mappings = {"dynamic": False, "properties": properties}
-        digest = hashlib.sha256(json.dumps([mappings, self.settings()], sort_keys=True).encode()).hexdigest()
-        return {**mappings, "_meta": {"shiguan": digest[:16]}}
+        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
+
+    def fingerprints(self) -> dict[str, Any]:
+        """Say in short what an index is made with, part by part, so that a change can be judged."""
+        analysis = _analysis() if self.searched else {}
+        stop_words = analysis.get("filter", {}).pop("shiguan_stop", None)
+        return {
+            "analysis": _digest(analysis),
+            "stop_words": _digest(stop_words),
+            "bm25": f"{self.bm25_k1:g} {self.bm25_b:g}" if self.searched else "",
+            "shards": self.shards,
+        }
 
     def settings(self) -> dict[str, Any]:
         """
@@ -70,14 +80,14 @@ class ElasticsearchSchema:
     def template(self, index: str) -> dict[str, Any]:
         """Write the index template: the only way for settings to reach an index, whoever makes it."""
         return {
-            "index_patterns": [index],
+            "index_patterns": [f"{index}-*"],
             "priority": 500,
             "template": {"settings": self.settings(), "mappings": self.mappings()},
             "_meta": {"description": "Passages of Shiguan, made by `shiguan stores init`"},
         }
 
-    def differences(self, mappings: dict[str, Any]) -> list[str]:
-        """Compare an index with what it should be."""
+    def differences(self, mappings: dict[str, Any]) -> tuple[list[str], list[str]]:
+        """Compare an index with what it should be: what it cannot serve with, and what only the next one will have."""
         expected = self.mappings()
         found = [
             f"`{path}` is {theirs or 'missing'}, expected {ours}"
@@ -86,9 +96,22 @@ class ElasticsearchSchema:
         ]
         if str(mappings.get("dynamic", True)).lower() != "false":
             found.append("`dynamic` is not false, so documents can add fields")
-        if not found and mappings.get("_meta", {}).get("shiguan") != expected["_meta"]["shiguan"]:
-            found.append("its settings are those of another version of the deployment's files")
-        return found
+        made = mappings.get("_meta", {}).get("shiguan")
+        made, wanted = made if isinstance(made, dict) else {}, expected["_meta"]["shiguan"]
+        changed = [part for part in wanted if made.get(part) != wanted[part]]
+        found += [f"its `{part}` is that of another version" for part in changed if part not in _HARMLESS]
+        return found, [_HARMLESS[part].format(made.get(part), wanted[part]) for part in changed if part in _HARMLESS]
+
+
+_HARMLESS = {
+    "stop_words": "it leaves out other stop words than the files say",
+    "bm25": "it weighs words with k1 and b of {}, the files say {}",
+    "shards": "it has {} shards, the files say {}",
+}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _types(properties: dict[str, Any], prefix: str = "") -> dict[str, str]:
@@ -109,112 +132,72 @@ def _analysis() -> dict[str, Any]:
     """
     Give the words of the embedded engine (`shiguan.text.terms`) with what Elasticsearch has built in.
 
-    Three fields rather than one: `cjk_bigram` with its single characters in the same field would make a graph of
-    positions, from which a query takes alternatives instead of adding up what it finds. Each field keeps only its own
-    kind, so that nothing counts twice.
+    Three fields rather than one: single characters and their pairs in the same field would make a graph of positions,
+    from which a query takes alternatives instead of adding up what it finds. Tokens are cut by the same expressions;
+    nothing in them repeats a group without a bound, for a server that runs out of stack stops.
     """
-    char_filters = ["shiguan_han", "shiguan_thousands"]
-    common = ["cjk_width", "lowercase"]
     return {
         "char_filter": {
-            "shiguan_han": {"type": "mapping", "mappings": _foldings()},
-            "shiguan_thousands": {"type": "pattern_replace", "pattern": r"(?<=\d),(?=\d{3}(?!\d))", "replacement": ""},
+            "shiguan_folding": {"type": "mapping", "mappings": _foldings()},
+            "shiguan_not": _replaced(f"(?i)(?<![{_WORD}'])[{_WORD}]{{0,64}}n't(?![{_WORD}]|'[{_LETTER}])"),
+            "shiguan_endings": _replaced(
+                f"(?i)(?<=[{_WORD}])(?:'(?:s|t|d|m|re|ve|ll)){{1,8}}+(?![{_WORD}]|'[{_LETTER}])"
+            ),
+        },
+        "tokenizer": {
+            "shiguan_bigrams": {"type": "pattern", "pattern": f"(?=([{UNSPACED}]{{2}}))", "group": 1},
+            "shiguan_characters": {"type": "pattern", "pattern": f"[{UNSPACED}]", "group": 0},
+            "shiguan_words": {"type": "pattern", "pattern": f"{_NUMBER}|[{_LETTER}][{_WORD}]*+", "group": 0},
         },
         "filter": {
-            "shiguan_only_pairs": {"type": "keep_types", "types": ["<DOUBLE>"]},
-            "shiguan_only_unspaced": {"type": "keep_types", "types": _CJK},
-            "shiguan_no_unspaced": {"type": "keep_types", "types": _CJK, "mode": "exclude"},
-            "shiguan_possessive": {"type": "stemmer", "language": "possessive_english"},
+            "shiguan_thousands": {"type": "pattern_replace", "pattern": ",", "replacement": ""},
+            "shiguan_longest": {"type": "truncate", "length": LONGEST_WORD},
             "shiguan_stop": {"type": "stop", "stopwords": sorted(STOP_WORDS)},
             "shiguan_stem": {"type": "stemmer", "language": "porter2"},
         },
         "analyzer": {
-            "shiguan_bigrams": _analyzer(char_filters, [*common, "cjk_bigram", "shiguan_only_pairs"]),
-            "shiguan_characters": _analyzer(char_filters, [*common, "shiguan_only_unspaced"]),
+            "shiguan_bigrams": _analyzer("bigrams", ["shiguan_folding"], []),
+            "shiguan_characters": _analyzer("characters", ["shiguan_folding"], []),
             "shiguan_words": _analyzer(
-                char_filters,
-                [*common, "shiguan_no_unspaced", "shiguan_possessive", "asciifolding", "shiguan_stop", "shiguan_stem"],
+                "words",
+                ["shiguan_folding", "shiguan_not", "shiguan_endings"],
+                ["lowercase", "shiguan_thousands", "shiguan_longest", "shiguan_stop", "shiguan_stem"],
             ),
         },
     }
 
 
-def _analyzer(char_filters: list[str], filters: list[str]) -> dict[str, Any]:
-    return {"type": "custom", "char_filter": char_filters, "tokenizer": "standard", "filter": filters}
+def _analyzer(tokenizer: str, char_filters: list[str], filters: list[str]) -> dict[str, Any]:
+    return {
+        "type": "custom", "char_filter": char_filters, "tokenizer": f"shiguan_{tokenizer}", "filter": filters
+    }  # fmt: skip
+
+
+def _replaced(pattern: str) -> dict[str, Any]:
+    return {"type": "pattern_replace", "pattern": pattern, "replacement": " "}
 
 
 @cache
 def _foldings() -> list[str]:
     """
-    List the traditional and variant characters with the ones they count as, and curly apostrophes.
+    List what other characters count as: traditional ones, full-width ones, accents, digits of other scripts.
 
     The server folds, when passages are written and when questions come, so that what is stored and shown stays as the
-    source has it; no plugin is needed.
+    source has it; no plugin is needed. Capital letters are left to the server's own filter.
     """
-    pairs = (
-        f"{character} => {folded}"
-        for first, last in _HAN
-        for character in map(chr, range(first, last + 1))
-        if (folded := fold_han(character)) != character
-    )
-    return [*pairs, "\u2018 => '", "\u2019 => '"]
+    characters = (chr(code) for code in range(0x80, _LAST_HAN + 1) if not 0xD800 <= code < 0xF900)
+    pairs = {c: folded for c in characters if (folded := _folded(c)) not in (c, c.lower())}
+    # A mark of voice is a character of its own behind the one that it changes.
+    for code in (*range(0x3041, 0x3100), *range(0xFF66, 0xFF9E)):
+        for mark in "\u3099\u309a\uff9e\uff9f":
+            if len(voiced := normalize("NFKC", chr(code) + mark)) == 1:
+                pairs[chr(code) + mark] = voiced
+    return [f"{_escaped(source)} => {_escaped(target)}" for source, target in pairs.items()]
 
 
-def make_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -> list[str]:
-    """
-    Make the template and then the index, where they are not there yet.
-
-    Runs as often as one likes, also at once from several machines: whoever comes second finds the work done.
-    """
-    template = schema.template(index)
-    # Two processes that write the same template at once: one gets a conflict, and finds it written the next time.
-    again = retry(
-        retry=retry_if_exception_type((ConflictError, BadRequestError)), stop=stop_after_attempt(3), reraise=True
-    )
-    again(client.indices.put_index_template)(name=index, create=False, **_arguments(template))
-    done = [f"template {index} written"]
-    if client.indices.exists(index=index):
-        mappings = client.indices.get_mapping(index=index)[index]["mappings"]
-        differences = schema.differences(mappings)
-        if differences:
-            raise StoreError(
-                f"The index {index} is there and differs from the deployment's files: {'; '.join(differences)}. "
-                "Fields of an index cannot be changed: give the index another name in the files, run "
-                "`shiguan stores init` and copy, as docs/deploy.md describes."
-            )
-        return [*done, f"index {index} was there"]
-    try:
-        client.indices.create(index=index)
-    except (BadRequestError, ConflictError) as error:
-        if error.error != "resource_already_exists_exception":
-            raise
-        return [*done, f"index {index} was there"]
-    return [*done, f"index {index} made"]
+def _folded(character: str) -> str:
+    return "".join(one if _IS_UNSPACED(one) else fold_accents(one) for one in fold_text(character))
 
 
-def inspect_index(client: Elasticsearch, index: str, schema: ElasticsearchSchema) -> dict[str, Any]:
-    """Tell how an index does."""
-    version = client.info()["version"]["number"]
-    problems = []
-    try:
-        stored = client.indices.get_index_template(name=index)["index_templates"][0]["index_template"]
-        expected = schema.mappings()["_meta"]
-        if stored["template"].get("mappings", {}).get("_meta") != expected:
-            problems.append(f"the template {index} is that of another version; `shiguan stores init` writes it")
-    except NotFoundError:
-        problems.append(f"the template {index} is missing; `shiguan stores init` writes it")
-    if not client.indices.exists(index=index):
-        problems.append(f"the index {index} is missing; `shiguan stores init` makes it")
-        return {"version": version, "health": "missing", "documents": None, "problems": problems}
-    mappings = client.indices.get_mapping(index=index)[index]["mappings"]
-    problems += [f"index {index}: {difference}" for difference in schema.differences(mappings)]
-    health = client.cluster.health(index=index, timeout="1s")["status"]
-    if health == "red":
-        problems.append(f"a shard of {index} is not there; see the server's log and its disks")
-    documents = client.count(index=index)["count"] if health != "red" else None
-    return {"version": version, "health": health, "documents": documents, "problems": problems}
-
-
-def _arguments(template: dict[str, Any]) -> dict[str, Any]:
-    # The client calls `_meta` by another name, for a leading underscore is private in Python.
-    return {key.removeprefix("_"): value for key, value in template.items()}
+def _escaped(text: str) -> str:
+    return "".join(c if c.isalnum() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in text)

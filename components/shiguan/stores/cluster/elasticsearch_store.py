@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from elasticsearch import AsyncElasticsearch, Elasticsearch, helpers
+from elasticsearch import AsyncElasticsearch, helpers
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
@@ -14,14 +15,19 @@ from haystack_integrations.document_stores.elasticsearch.filters import _normali
 
 from shiguan.errors import StoreError
 from shiguan.stores import PipelineStore
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema, inspect_index, make_index
+from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, delete_matching, open_elasticsearch
+from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
+from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.servable_filters import servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 
 _PAGE = 1_000  # passages in one answer
 _ID_PAGE = 10_000  # ids in one answer, the most that an index gives by default
+_BULK = 2_000  # passages in one write, some 2 MB
 _BULK_SECONDS = 60.0
+# What the fetcher of parents and the standardiser of scores need of a child; texts are not sent.
+HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
 # Haystack writes meta beside these fields of a document, so that a meta key of the same name would replace one.
 _DOCUMENT_KEYS = frozenset(
     ("id", "content", "meta", "score", "blob", "embedding", "sparse_embedding", "dataframe", "content_type")
@@ -35,6 +41,19 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
     timeout: float
     server: Server
     schema: ElasticsearchSchema
+    _refreshing: bool = True
+
+    @contextmanager
+    def bulk_loading(self) -> Iterator[None]:
+        """Write much at once: what is written is found when this ends, and not after each write."""
+        self._ensure_initialized()
+        self._refreshing = False
+        try:
+            yield
+        finally:
+            self._refreshing = True
+            with self.server.reporting():
+                self.server.whole(self.client.indices.refresh(index=self.index))
 
     def write_documents(  # type: ignore[override]  # the time of the refresh is not the caller's choice
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -101,64 +120,117 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
             for start in range(0, len(document_ids), _ID_PAGE):
                 ids = document_ids[start : start + _ID_PAGE]
                 answer = self.client.mget(index=self.index, ids=ids, source=False)
-                found |= {entry["_id"] for entry in answer["docs"] if entry.get("found")}
+                for entry in answer["docs"]:
+                    if "error" in entry:
+                        raise self.server.refusal("read", [(entry["_id"], _cause(entry))], len(ids), self.index)
+                    if entry.get("found"):
+                        found.add(entry["_id"])
         return found
 
     def count_documents(self) -> int:
         """Count the passages."""
-        with self.server.reporting():
-            return int(super().count_documents())
+        return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         """Count the passages that match."""
-        checked = servable(filters, self.schema.keyword_fields)
+        self._ensure_initialized()
         with self.server.reporting():
-            return int(super().count_documents_by_filter(checked) if checked else super().count_documents())
+            return int(self.server.whole(self.client.count(index=self.index, query=self._query(filters)))["count"])
+
+    def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
+        """Count the passages of each file."""
+        return {bucket["key"]["file"]: bucket["doc_count"] for bucket in self._buckets(filters, {"file": "file_id"})}
+
+    def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Tell of each file what its passages say, without reading all of them."""
+        fields = ["source", "file_id", "title", "units"]
+        inside: dict[str, Any] = {
+            "records": {"cardinality": {"field": "source_id", "precision_threshold": 40_000}},
+            "languages": {"terms": {"field": "language", "size": 100}},
+            "one": {"top_hits": {"size": 1, "_source": {"includes": fields}}},
+        }
+        return [
+            {
+                **bucket["one"]["hits"]["hits"][0]["_source"],
+                "passages": bucket["doc_count"],
+                "records": bucket["records"]["value"],
+                "languages": {found["key"]: found["doc_count"] for found in bucket["languages"]["buckets"]},
+            }
+            for bucket in self._buckets(filters, {"file": "file_id"}, inside)
+        ]
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:  # type: ignore[override]  # as above
-        """Delete the passages that match."""
+        """Delete the passages that match, however many and however long it takes."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
-        checked = servable(filters, self.schema.keyword_fields)
+        self._ensure_initialized()
         with self.server.reporting():
-            return int(super().delete_by_filter(checked, refresh=True))
+            return delete_matching(self.client, self.server, self.index, self._query(filters))
+
+    def _query(self, filters: dict[str, Any] | None) -> dict[str, Any]:
+        checked = servable(filters, self.schema.keyword_fields)
+        return {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}
+
+    def _search(self, **body: Any) -> Any:
+        self._ensure_initialized()
+        with self.server.reporting():
+            return self.server.whole(self.client.search(index=self.index, allow_partial_search_results=False, **body))
+
+    def _search_documents(self, **body: Any) -> list[Document]:
+        # In place of Haystack's, whose retrievers call it: it would take a part of an answer for the whole.
+        hits = self._search(**body, source={"includes": ["id", *HIT_FIELDS]}, track_total_hits=False)["hits"]["hits"]
+        return [self._deserialize_document(hit) for hit in hits]
 
     def _hits(
         self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        checked = servable(filters, self.schema.keyword_fields)
-        query = {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}
-        self._ensure_initialized()
+        query = self._query(filters)
         after: list[Any] | None = None
         while True:
             # Ids never change, so that going on after the last one neither repeats nor misses what stays.
-            with self.server.reporting():
-                answer = self.client.search(
-                    index=self.index,
-                    query=query,
-                    size=page,
-                    sort=[{"id": "asc"}],
-                    search_after=after,
-                    source=source,
-                    track_total_hits=False,
-                )
+            answer = self._search(
+                query=query, size=page, sort=[{"id": "asc"}], search_after=after, source=source, track_total_hits=False
+            )
             hits = answer["hits"]["hits"]
             yield from hits
             if len(hits) < page:
                 return
             after = hits[-1]["sort"]
 
+    def _buckets(
+        self, filters: dict[str, Any] | None, by: dict[str, str], inside: dict[str, Any] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Give what matches by the values of some fields, without reading a passage."""
+        sources = [{name: {"terms": {"field": field}}} for name, field in by.items()]
+        after: dict[str, Any] = {}
+        while True:
+            composite = {"size": _PAGE, "sources": sources, **after}
+            groups = {"groups": {"composite": composite, **({"aggs": inside} if inside else {})}}
+            answer = self._search(query=self._query(filters), size=0, aggs=groups, track_total_hits=False)
+            found = answer["aggregations"]["groups"]
+            yield from found["buckets"]
+            if len(found["buckets"]) < _PAGE:
+                return
+            after = {"after": found["after_key"]}
+
     def _bulk(self, actions: Iterator[dict[str, Any]], verb: str, count: int) -> int:
         refused: list[tuple[str, str]] = []
         with self.server.reporting():
             client = self.client.options(request_timeout=max(self.timeout, _BULK_SECONDS))
             for done, item in helpers.streaming_bulk(
-                client, actions, index=self.index, raise_on_error=False, max_retries=3, initial_backoff=1
+                client,
+                actions,
+                index=self.index,
+                chunk_size=_BULK,
+                raise_on_error=False,
+                max_retries=3,
+                initial_backoff=1,
             ):
                 entry = next(iter(item.values()))
                 if not done and not (verb == "delete" and entry.get("status") == 404):
                     refused.append((entry["_id"], f"status {entry['status']}: {_cause(entry)}"))
-            client.indices.refresh(index=self.index)
+            if self._refreshing:
+                self.server.whole(client.indices.refresh(index=self.index))
         if refused:
             raise self.server.refusal(verb, refused, count, self.index)
         return count
@@ -171,7 +243,7 @@ def _cause(entry: dict[str, Any]) -> str:
     return str(error or "no reason given")
 
 
-class ElasticsearchStore(TenantGuarded, PipelineStore, ElasticsearchOperations):  # type: ignore[misc]  # as above
+class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchOperations):  # type: ignore[misc]  # as above
     """
     Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 
@@ -223,32 +295,16 @@ class ElasticsearchStore(TenantGuarded, PipelineStore, ElasticsearchOperations):
         self._opening = threading.Lock()
         super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
 
-    def set_up(self) -> list[str]:
-        """Make the index template and the index, where they are not there yet; safe to run twice, and twice at once."""
-        with self.server.reporting(), self._connect() as client:
-            done = make_index(client, self.index, self.schema)
-        return [f"{self.server.place}: {clause}" for clause in done]
-
-    def status(self) -> list[dict[str, Any]]:
-        """Tell how the index does."""
-        entry = {"server": self.server.place, "name": self.index}
-        try:
-            with self.server.reporting(), self._connect() as client:
-                return [{**entry, **inspect_index(client, self.index, self.schema)}]
-        except StoreError as error:
-            return [{**entry, "version": None, "health": "unreachable", "documents": None, "problems": [str(error)]}]
-
-    def _connect(self) -> Elasticsearch:
-        return Elasticsearch(
-            self.server.urls(), api_key=self._handle_auth(), headers=self._headers, request_timeout=self.timeout
-        )
+    def generations(self) -> list[Generations]:
+        """See `Served`."""
+        return [ElasticsearchIndex(self.server, self.index, self.schema, api_key=self.api_key, timeout=self.timeout)]
 
     def _ensure_initialized(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the index itself.
         with self._opening:
             if self._client is not None:
                 return
-            client = self._connect()
+            client = open_elasticsearch(self.server, self.api_key, self.timeout)
             try:
                 with self.server.reporting():
                     if not client.indices.exists(index=self.index):

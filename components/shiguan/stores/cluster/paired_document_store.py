@@ -1,6 +1,7 @@
 """One document store made of two: words in the one, vectors in the other."""
 
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from haystack import Document
@@ -8,10 +9,11 @@ from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 
 
-class PairedDocumentStore(PipelineStore):
+class PairedDocumentStore(Served, PipelineStore):
     """
     Keeps every child twice: its words in Elasticsearch, its vector in Qdrant.
 
@@ -30,19 +32,25 @@ class PairedDocumentStore(PipelineStore):
         self.words = words
         self.vectors = vectors
 
-    def set_up(self) -> list[str]:
-        """Make the index and the collection, where they are not there yet."""
-        return [*self.words.set_up(), *self.vectors.set_up()]
+    def generations(self) -> list[Generations]:
+        """See `Served`."""
+        return [*self.words.generations(), *self.vectors.generations()]
 
     def status(self) -> list[dict[str, Any]]:
-        """Tell how both do."""
-        words, vectors = self.words.status()[0], self.vectors.status()[0]
+        """See `Served`; the two should hold the same children."""
+        words, vectors = super().status()
         if None not in (words["documents"], vectors["documents"]) and words["documents"] != vectors["documents"]:
             vectors["problems"].append(
                 f"{self.words.index} holds {words['documents']:,} passages and {self.vectors.index} "
                 f"{vectors['documents']:,}; an ingest may be running, else run it again"
             )
         return [words, vectors]
+
+    @contextmanager
+    def bulk_loading(self) -> Iterator[None]:
+        """Write much at once; it is found, and has its graphs, when this ends."""
+        with self.words.bulk_loading(), self.vectors.bulk_loading():
+            yield
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children: words first, for a child that is found by its vector must be readable."""
@@ -70,9 +78,9 @@ class PairedDocumentStore(PipelineStore):
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
         """Count the children of each file."""
-        words = Counter(meta.get("file_id", "") for meta in self.words.list_meta(filters, ["file_id"]))
-        vectors = Counter(meta.get("file_id", "") for meta in self.vectors.list_meta(filters, ["file_id"]))
-        return {file: (count, vectors[file]) for file, count in words.items()}
+        words = self.words.count_by_file(filters)
+        vectors = self.vectors.count_by_file(filters, len(words))
+        return {file: (count, vectors.get(file, 0)) for file, count in words.items()}
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete children from both: vectors first, so that nothing that is found is unreadable."""

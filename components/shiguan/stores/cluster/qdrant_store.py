@@ -1,8 +1,8 @@
 """Haystack's Qdrant document store, for the children's vectors."""
 
 import threading
-import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from haystack.dataclasses import Document
@@ -20,11 +20,19 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
 from shiguan.stores import PipelineStore
+from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
+from shiguan.stores.cluster.generations import Generations, Served
+from shiguan.stores.cluster.qdrant_collection import QdrantCollection, open_qdrant
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS, servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 
 _PAGE = 10_000  # ids in one answer
+_DELETED = 1_000  # children in one request
+_HITS = ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
+# How many candidates a search of the graph keeps at least, and how many of these are compared by their full vectors.
+_HNSW_EF = 128
+_OVERSAMPLING = 2.0
 
 
 class QdrantOperations(QdrantDocumentStore):
@@ -32,6 +40,18 @@ class QdrantOperations(QdrantDocumentStore):
 
     server: Server
     keyword_fields: list[str] | None
+
+    @contextmanager
+    def bulk_loading(self) -> Iterator[None]:
+        """Write much at once: graphs are made when this ends, once, and not again and again meanwhile."""
+        client, collection = self._open_client(), self._collection()
+        with self.server.reporting():
+            collection.build_graphs(client, now=False)
+        try:
+            yield
+        finally:
+            with self.server.reporting():
+                collection.build_graphs(client)
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children in batches; when it returns, they are found."""
@@ -47,10 +67,7 @@ class QdrantOperations(QdrantDocumentStore):
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete children; ids that are not stored are no error."""
-        self._open_client()
-        with self.server.reporting():
-            for start in range(0, len(document_ids), _PAGE):
-                super().delete_documents(document_ids[start : start + _PAGE])
+        self._delete([_point_id(document_id) for document_id in document_ids])
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the children that match, without reading vectors."""
@@ -74,15 +91,51 @@ class QdrantOperations(QdrantDocumentStore):
 
     def count_documents(self) -> int:
         """Count the children."""
+        client = self._open_client()
         with self.server.reporting():
-            return int(super().count_documents())
+            return int(client.count(self.index, exact=True).count)
+
+    def count_by_file(self, filters: dict[str, Any] | None, files: int) -> dict[str, int]:
+        """Count the children of each file, of which there are at most so many."""
+        client = self._open_client()
+        with self.server.reporting():
+            answer = client.facet(
+                self.index, "meta.file_id", facet_filter=self._condition(filters), limit=max(files, 1), exact=True
+            )
+        return {str(hit.value): hit.count for hit in answer.hits}
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """Delete the children that match."""
+        """Delete the children that match, a thousand at a time: no request takes long, however many there are."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
+        return self._delete([record.id for record in self._records(filters, with_payload=False)])
+
+    def _delete(self, points: list[Any]) -> int:
+        client = self._open_client()
         with self.server.reporting():
-            return int(super().delete_by_filter(servable(filters, self.keyword_fields or ())))
+            for start in range(0, len(points), _DELETED):
+                some = models.PointIdsList(points=points[start : start + _DELETED])
+                client.delete(self.index, points_selector=some, wait=True)
+        return len(points)
+
+    def _query_by_embedding(  # type: ignore[override]  # what our retriever does not ask for is left out
+        self, query_embedding: list[float], *, filters: Any, top_k: int, **_: Any
+    ) -> list[Document]:
+        # In place of Haystack's, whose retriever calls it: it says nothing about how to search and takes all payload.
+        quantization = models.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
+        points = (
+            self._open_client()
+            .query_points(
+                self.index,
+                query=query_embedding,
+                query_filter=convert_filters_to_qdrant(filters),
+                search_params=models.SearchParams(hnsw_ef=max(_HNSW_EF, 2 * top_k), quantization=quantization),
+                limit=top_k,
+                with_payload=_HITS,
+            )
+            .points
+        )
+        return self._process_query_point_results(points)
 
     def _upsert(self, client: QdrantClient, batch: list[Document]) -> list[tuple[str, str]]:
         """Write a batch; where the server refuses it, find out which of its children it means."""
@@ -100,17 +153,27 @@ class QdrantOperations(QdrantDocumentStore):
         return []
 
     def _payloads(self, filters: dict[str, Any] | None, fields: list[str]) -> Iterator[dict[str, Any]]:
-        condition = convert_filters_to_qdrant(servable(filters, self.keyword_fields or ()))
+        return (record.payload or {} for record in self._records(filters, with_payload=fields))
+
+    def _records(self, filters: dict[str, Any] | None, *, with_payload: Any) -> Iterator[Any]:
+        condition = self._condition(filters)
         client = self._open_client()
         offset: Any = None
         while True:
             with self.server.reporting():
                 records, offset = client.scroll(
-                    self.index, scroll_filter=condition, limit=_PAGE, offset=offset, with_payload=fields
+                    self.index, scroll_filter=condition, limit=_PAGE, offset=offset, with_payload=with_payload
                 )
-            yield from (record.payload or {} for record in records)
+            yield from records
             if offset is None:
                 return
+
+    def _condition(self, filters: dict[str, Any] | None) -> Any:
+        condition = _gathered(convert_filters_to_qdrant(servable(filters, self.keyword_fields or ())))
+        return models.Filter(must=[condition]) if isinstance(condition, models.FieldCondition) else condition
+
+    def _collection(self) -> QdrantCollection:
+        raise NotImplementedError
 
     def _open_client(self) -> QdrantClient:
         self._initialize_client()
@@ -123,11 +186,24 @@ def _point_id(document_id: str) -> str:
     return str(convert_id(document_id))
 
 
+def _gathered(condition: Any) -> Any:
+    """Write a choice among values of one field as one condition; Haystack's conversion makes one for each value."""
+    if not isinstance(condition, models.Filter):
+        return condition
+    choices = condition.should if isinstance(condition.should, list) else []
+    keys = {getattr(choice, "key", None) for choice in choices}
+    values: list[Any] = [getattr(getattr(choice, "match", None), "value", None) for choice in choices]
+    if len(values) > 1 and len(keys) == 1 and None not in keys and None not in values:
+        return models.FieldCondition(key=str(keys.pop()), match=models.MatchAny(any=values))
+    must = [_gathered(part) for part in condition.must] if isinstance(condition.must, list) else condition.must
+    return condition.model_copy(update={"must": must})
+
+
 # Asked for often, so kept in memory; the other fields that filters may name have their indexes on disk.
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
-class QdrantStore(TenantGuarded, PipelineStore, QdrantOperations):  # type: ignore[misc]  # fewer ways to count
+class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantOperations):  # type: ignore[misc]  # fewer ways to count
     """
     Keeps children with their vectors in one collection of a Qdrant server.
 
@@ -177,77 +253,45 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantOperations):  # type: igno
         self.server = Server("Qdrant", address, "SHIGUAN_QDRANT_URL", "SHIGUAN_QDRANT_API_KEY")
         self._opening = threading.Lock()
 
-    def set_up(self) -> list[str]:
-        """Make the collection and its payload indexes where they are missing; safe to run twice, even at once."""
-        client = self._connect()
-        try:
-            with self.server.reporting():
-                done = make_collection(client, self.index, self._config(), self._payload_indexes())
-                self._check_vectors(client)
-        finally:
-            client.close()
-        return [f"{self.server.place}: {clause}" for clause in done]
+    def generations(self) -> list[Generations]:
+        """See `Served`."""
+        return [self._collection()]
 
-    def status(self) -> list[dict[str, Any]]:
-        """Tell how the collection does."""
-        entry = {"server": self.server.place, "name": self.index}
-        client = self._connect()
-        try:
-            with self.server.reporting():
-                return [{**entry, **inspect_collection(client, self.index, self._config(), self._payload_indexes())}]
-        except StoreError as error:
-            return [{**entry, "version": None, "health": "unreachable", "documents": None, "problems": [str(error)]}]
-        finally:
-            client.close()
-
-    def _config(self) -> dict[str, Any]:
+    def _collection(self) -> QdrantCollection:
         vectors, _ = self._prepare_collection_config(self.embedding_dim, self.get_distance(self.similarity))
-        return {"vectors_config": vectors, **self._prepare_collection_params()}
+        config = {"vectors_config": vectors, **self._prepare_collection_params()}
+        return QdrantCollection(
+            self.server, self.index, config, self._payload_indexes(), api_key=self.api_key, timeout=self.timeout
+        )
 
     def _payload_indexes(self) -> dict[str, Any]:
-        # Qdrant keeps the passages of a tenant together, and answers within one as if it were alone.
+        # Qdrant keeps the passages of a tenant together, and answers within one as if it were alone. Each question
+        # has a tenant, so that only the tenant's index makes links in the graph.
         keyword, integer = models.KeywordIndexType.KEYWORD, models.IntegerIndexType.INTEGER
         indexes: dict[str, Any] = {"meta.tenant_id": models.KeywordIndexParams(type=keyword, is_tenant=True)}
         for name in (*KEYWORD_FIELDS, *(self.keyword_fields or ())):
             on_disk = name not in _IN_MEMORY
-            indexes.setdefault(f"meta.{name}", models.KeywordIndexParams(type=keyword, on_disk=on_disk))
+            plain = models.KeywordIndexParams(type=keyword, on_disk=on_disk, enable_hnsw=False)
+            indexes.setdefault(f"meta.{name}", plain)
         for name in NUMBER_FIELDS:
-            indexes[f"meta.{name}"] = models.IntegerIndexParams(type=integer, lookup=True, range=True, on_disk=True)
-        return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True)}
-
-    def _check_vectors(self, client: QdrantClient) -> None:
-        differences = vector_differences(client.get_collection(self.index), self._config()["vectors_config"])
-        if differences:
-            raise StoreError(
-                f"The collection {self.index} of {self.server.place} does not fit the deployment's files: "
-                f"{'; '.join(differences)}. Give the collection another name in the files, run `shiguan stores init` "
-                "and copy, as docs/deploy.md describes."
+            indexes[f"meta.{name}"] = models.IntegerIndexParams(
+                type=integer, lookup=True, range=True, on_disk=True, enable_hnsw=False
             )
-
-    def _connect(self) -> QdrantClient:
-        with warnings.catch_warnings():
-            # Whether a key may travel without encryption is the operator's decision, see docs/deploy.md.
-            warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-            return QdrantClient(
-                url=self.server.urls()[0],
-                api_key=self.api_key.resolve_value() if self.api_key else None,
-                timeout=self.timeout,
-                check_compatibility=False,
-            )
+        return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True, enable_hnsw=False)}
 
     def _initialize_client(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the collection itself.
         with self._opening:
             if self._client is not None:
                 return
-            client = self._connect()
+            client = open_qdrant(self.server, self.api_key, self.timeout)
             try:
                 with self.server.reporting():
                     if not client.collection_exists(self.index):
                         raise StoreError(
                             f"{self.server.place} has no collection `{self.index}`. Make it with `shiguan stores init`."
                         )
-                    self._check_vectors(client)
+                    self._collection().check_vectors(client)
             except BaseException:
                 client.close()
                 raise
@@ -258,73 +302,3 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantOperations):  # type: igno
             "QdrantStore has no asynchronous client: it would belong to one event loop. Call the synchronous method in "
             "a thread."
         )
-
-
-_CONFLICTS = (400, 409)
-
-
-def make_collection(
-    client: QdrantClient, collection: str, config: dict[str, Any], payload_indexes: dict[str, Any]
-) -> list[str]:
-    """
-    Make the collection and its payload indexes, where they are not there yet.
-
-    Never deletes: Haystack's own way removes a collection that another process made in between. Runs as often as one
-    likes, also at once from several machines.
-    """
-    done = [f"collection {collection} was there"]
-    if not client.collection_exists(collection):
-        try:
-            client.create_collection(collection, **config)
-            done = [f"collection {collection} made"]
-        except UnexpectedResponse as error:
-            if error.status_code not in _CONFLICTS or not client.collection_exists(collection):
-                raise
-    existing = client.get_collection(collection).payload_schema
-    missing = {field: schema for field, schema in payload_indexes.items() if field not in existing}
-    for field, schema in missing.items():
-        client.create_payload_index(collection, field_name=field, field_schema=schema, wait=True)
-    if missing:
-        done.append(f"payload indexes made: {', '.join(missing)}")
-    return done
-
-
-def inspect_collection(
-    client: QdrantClient, collection: str, config: dict[str, Any], payload_indexes: dict[str, Any]
-) -> dict[str, Any]:
-    """Tell how a collection does."""
-    version = client.info().version
-    if not client.collection_exists(collection):
-        return {
-            "version": version,
-            "health": "missing",
-            "documents": None,
-            "problems": [f"the collection {collection} is missing; `shiguan stores init` makes it"],
-        }
-    info = client.get_collection(collection)
-    missing = [field for field in payload_indexes if field not in info.payload_schema]
-    problems = [f"{collection}: {difference}" for difference in vector_differences(info, config["vectors_config"])]
-    if missing:
-        problems.append(f"payload indexes are missing: {', '.join(missing)}; `shiguan stores init` makes them")
-    if str(info.status.value) == "red":
-        problems.append(f"an optimisation of {collection} failed; see the server's log and its disks")
-    return {
-        "version": version,
-        "health": str(info.status.value),
-        "documents": client.count(collection, exact=True).count,
-        "indexed": info.indexed_vectors_count or 0,
-        "problems": problems,
-    }
-
-
-def vector_differences(info: Any, expected: Any) -> list[str]:
-    """Compare a collection's vectors with what they should be."""
-    actual = info.config.params.vectors
-    if actual is None or isinstance(actual, dict):
-        return ["it holds named vectors and was not made by `shiguan stores init`"]
-    found = []
-    if actual.size != expected.size:
-        found.append(f"its vectors have {actual.size} dimensions, the embedder's {expected.size}")
-    if actual.distance != expected.distance:
-        found.append(f"its distance is {actual.distance.value}, expected {expected.distance.value}")
-    return found

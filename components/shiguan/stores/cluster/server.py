@@ -1,8 +1,12 @@
 """A server's address, and its errors as a person can use them."""
 
-from collections.abc import Iterator
+import os
+import ssl
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -11,12 +15,17 @@ from elastic_transport import ConnectionTimeout, TransportError
 from elasticsearch import ApiError
 from haystack.document_stores.errors import DocumentStoreError
 from haystack.utils import Secret
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, StoreUnavailableError
 
 _BUSY = (429, 502, 503, 504)
 _NAMED = 5
+_AUTHORITY = "SHIGUAN_CA_FILE"
+_WAITS = (1.0, 2.0, 4.0)
+_LONGEST_WAIT = 10.0
+"""Who asks for more seconds is told of at once: somebody waits for an answer."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,16 @@ class Server:
                 )
         return urls
 
+    def encryption(self) -> ssl.SSLContext | None:
+        """Trust the authority whose certificates the servers have, where it is one of our own."""
+        path = os.environ.get(_AUTHORITY)
+        try:
+            return ssl.create_default_context(cafile=path) if path else None
+        except OSError as error:
+            raise ConfigurationError(
+                f"{_AUTHORITY} names {path}, which is no certificate ({error}). Name one in PEM format."
+            ) from error
+
     @property
     def example(self) -> str:
         """An address as it usually is."""
@@ -66,6 +85,21 @@ class Server:
         return StoreError(
             f"{self.place} refused to {verb} {len(refused):,} of {count:,} passages in {index}: {named}{more}. The "
             "others are done. See to the cause and run the same again; only what is missing is repeated."
+        )
+
+    def whole(self, answer: Any) -> Any:
+        """Let through what all shards took part in: a part of an answer looks like an answer."""
+        shards = answer.get("_shards") or {}
+        failures = [*(shards.get("failures") or ()), *(answer.get("failures") or ())]
+        failed = max(int(shards.get("failed") or 0), len(failures))
+        if not failed and not answer.get("timed_out"):
+            return answer
+        reason = (failures[0].get("reason") or failures[0].get("cause") or {}) if failures else {}
+        cause = f": {reason.get('type')}: {reason.get('reason')}" if isinstance(reason, dict) and reason else ""
+        what = f"{failed} of {shards.get('total', failed)} parts failed{cause}" if failed else "it ran out of time"
+        raise StoreUnavailableError(
+            f"{self.place} did only a part of what was asked ({what}). Nothing was answered from it: see "
+            "`shiguan stores status`, and try again when all shards are there."
         )
 
     @contextmanager
@@ -88,6 +122,8 @@ class Server:
                 "log, then try again."
             )
         status = error.meta.status if isinstance(error, ApiError) else getattr(error, "status_code", None)
+        if isinstance(error, ResourceExhaustedResponse):
+            status = 429
         if status is None:
             return StoreUnavailableError(
                 f"{self.place} cannot be reached ({_reason(error)}). Start it, or correct {self.variable}; "
@@ -99,9 +135,10 @@ class Server:
                 "docs/deploy.md what the key must be allowed to do."
             )
         if status in _BUSY:
+            wait = _asked_wait(error)
             return StoreUnavailableError(
-                f"{self.place} takes no more for now (status {status}: {_reason(error)}). Try again later, or give it "
-                "more memory or nodes."
+                f"{self.place} takes no more for now (status {status}: {_reason(error)}). Try again "
+                f"{'later' if wait is None else f'in {wait:g} seconds, as it asks'}, or give it more memory or nodes."
             )
         if status == 404:
             return StoreError(
@@ -112,6 +149,27 @@ class Server:
             f"{self.place} refused a request (status {status}: {_reason(error)}). `shiguan stores status` shows "
             "whether its indexes are as they should be."
         )
+
+
+def patiently(request: Any, send: Callable[[Any], Any]) -> Any:
+    """Send a request to Qdrant again after 1, 2 and 4 seconds where it is not there or busy, or when it says to."""
+    for wait in _WAITS:
+        try:
+            response = send(request)
+        except ResponseHandlingException as error:
+            # What may have been done is not repeated here; every write can be, by running the same again.
+            if not isinstance(error.source, httpx.ConnectError | httpx.RemoteProtocolError):
+                raise
+            time.sleep(wait)
+            continue
+        if response.status_code not in _BUSY:
+            return response
+        asked = response.headers.get("Retry-After", "")
+        seconds = float(asked) if asked.isdecimal() else wait
+        if seconds > _LONGEST_WAIT:
+            return response
+        time.sleep(seconds)
+    return send(request)
 
 
 def bare_url(url: str) -> str:
@@ -129,10 +187,17 @@ def _known(error: BaseException | None) -> BaseException | None:
     """Find the client library's own error behind Haystack's."""
     first = error
     while error is not None:
-        if isinstance(error, ApiError | TransportError | ApiException | httpx.HTTPError):
+        if isinstance(error, ApiError | TransportError | ApiException | QdrantException | httpx.HTTPError):
             return error
         error = error.__cause__
     return first if isinstance(first, DocumentStoreError) else None
+
+
+def _asked_wait(error: BaseException) -> float | None:
+    if isinstance(error, ResourceExhaustedResponse):
+        return float(error.retry_after_s)
+    asked = str(error.meta.headers.get("retry-after", "")) if isinstance(error, ApiError) else ""
+    return float(asked) if asked.isdecimal() else None
 
 
 def _reason(error: BaseException) -> str:

@@ -1,5 +1,6 @@
 """Reading from the engine: filters, pages, and searches with a stable order."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,10 @@ _PAGE = 1000
 # What the fetcher of parents and the standardiser of scores need of a child; contents are not read.
 _NEEDED = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
 _LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, _NEEDED)])
+_OF_FILE = PayloadSelector.Include(
+    list(map(points.meta_path, ("source", "source_id", "file_id", "title", "language", "units")))
+)
+_FEW = 20
 _NOTHING = Filter(must=[HasIdCondition(set())])
 # Among more documents than this with the same score, the engine chooses which ones come first.
 _MOST_TIES = 5000
@@ -89,6 +94,47 @@ def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[
     """Count the documents by a meta field that is indexed."""
     request = FacetRequest(points.meta_path(field), limit=10_000_000, exact=True, filter=condition)
     return {str(hit.value): hit.count for hit in edge.facet(request).hits}
+
+
+def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """
+    Tell of each file what its documents say: one of them is read, and values are counted where they may differ.
+
+    Where files have few documents each, reading all of them is less work.
+    """
+    passages = count_values(edge, "file_id", resolve(edge, filters))
+    if len(passages) * _FEW > sum(passages.values()):
+        return _grouped([points.decode_meta(r.payload.get(points.META) or {}) for r in scroll(edge, filters, _OF_FILE)])
+    files = []
+    for file, count in passages.items():
+        own = {"field": "meta.file_id", "operator": "==", "value": file}
+        condition = resolve(edge, {"operator": "AND", "conditions": [filters, own] if filters else [own]})
+        records, _ = edge.scroll(ScrollRequest(limit=1, filter=condition, with_payload=_OF_FILE))
+        payload: dict[str, Any] = records[0].payload or {}
+        meta = points.decode_meta(payload.get(points.META) or {})
+        first = {"field": "meta.source_id", "operator": "==", "value": meta["source_id"]}
+        of_first = resolve(edge, {"operator": "AND", "conditions": [own, first]})
+        # In a file of records each is a source, and may be in a language of its own.
+        several = edge.count(CountRequest(exact=True, filter=of_first)) < count
+        languages = count_values(edge, "language", condition) if several else {meta.get("language", "und"): count}
+        sources = len(count_values(edge, "source_id", condition)) if several else 1
+        files.append({**meta, "passages": count, "records": sources, "languages": languages})
+    return files
+
+
+def _grouped(metas: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    by_file: dict[str, list[dict[str, Any]]] = {}
+    for meta in metas:
+        by_file.setdefault(meta.get("file_id", ""), []).append(meta)
+    return [
+        {
+            **found[0],
+            "passages": len(found),
+            "records": len({meta["source_id"] for meta in found}),
+            "languages": Counter(meta.get("language", "und") for meta in found),
+        }
+        for found in by_file.values()
+    ]
 
 
 def search_terms(

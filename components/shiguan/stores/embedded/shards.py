@@ -53,7 +53,7 @@ class Shard:
         self.folder = folder
         self.exact_below = exact_below
         self.stale_statistics = False
-        self.counts: dict[str, int] = {}
+        self.counts: dict[str, Any] = {}
         self._record: dict[str, Any] = {}
         self._process = os.getpid()
         self._builder: HnswBuilder | None = None

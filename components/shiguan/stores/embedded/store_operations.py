@@ -2,7 +2,8 @@
 
 import json
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from haystack.dataclasses import Document
 from haystack.document_stores.errors import DuplicateDocumentError
@@ -15,6 +16,7 @@ from shiguan.stores.embedded.reading import (
     count_values,
     count_vectors,
     existing_ids,
+    list_files,
     pages,
     resolve,
     scroll,
@@ -24,6 +26,8 @@ from shiguan.stores.embedded.reading import (
 )
 from shiguan.stores.embedded.shard_format import PointWriter, ShardFormat, is_model, other_vectors
 from shiguan.stores.embedded.shards import Shard
+
+Found = TypeVar("Found")
 
 _BATCH = 256
 _DELETED = 10_000
@@ -115,26 +119,33 @@ class StoreOperations(ABC):
         return bool(self._count("all", filters))
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
-        """Count the documents of each file."""
-        with self._shard.read() as edge:
-            words = count_values(edge, "file_id", resolve(edge, filters))
-            missing = count_values(edge, "file_id", without_vector(edge, filters))
-        return {file: (count, count - missing.get(file, 0)) for file, count in words.items()}
+        """Count the documents of each file; counted once after each write."""
+        return self._once("by file", filters, lambda edge: _count_by_file(edge, filters))
+
+    def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Tell of each file what its documents say; looked up once after each write, without reading all of them."""
+        return self._once("files", filters, lambda edge: list_files(edge, filters))
 
     def _count(self, which: str, filters: dict[str, Any] | None) -> int:
+        def count(edge: EdgeShard) -> int:
+            if which == "with a vector":
+                return count_vectors(edge)
+            condition = resolve(edge, filters) if which == "all" else without_vector(edge, filters)
+            return int(edge.count(CountRequest(exact=True, filter=condition)))
+
+        return self._once(which, filters, count)
+
+    def _once(self, which: str, filters: dict[str, Any] | None, find: Callable[[EdgeShard], Found]) -> Found:
         counts = self._shard.counts
         key = f"{which} {json.dumps(filters, sort_keys=True, default=str)}"
         if key not in counts:
             with self._shard.read() as edge:
-                if which == "with a vector":
-                    found = count_vectors(edge)
-                else:
-                    condition = resolve(edge, filters) if which == "all" else without_vector(edge, filters)
-                    found = int(edge.count(CountRequest(exact=True, filter=condition)))
+                found = find(edge)
             if len(counts) < _MOST_COUNTS:
                 counts[key] = found
             return found
-        return counts[key]
+        kept: Found = counts[key]
+        return kept
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store documents."""
@@ -241,6 +252,12 @@ class StoreOperations(ABC):
 
     def _vectors(self, wanted: bool) -> list[str] | bool:
         return [points.DENSE] if wanted and self._format().embedding_dim else False
+
+
+def _count_by_file(edge: EdgeShard, filters: dict[str, Any] | None) -> dict[str, tuple[int, int]]:
+    words = count_values(edge, "file_id", resolve(edge, filters))
+    missing = count_values(edge, "file_id", without_vector(edge, filters))
+    return {file: (count, count - missing.get(file, 0)) for file, count in words.items()}
 
 
 def _document(record: Any, with_embedding: bool) -> Document:

@@ -10,7 +10,7 @@ from tests.doubles.recording_server import Reply
 
 from shiguan.errors import ConfigurationError, RefusedError, StoreError, StoreUnavailableError
 from shiguan.stores.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
-from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS, ElasticsearchStore
 
 TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
 
@@ -30,9 +30,10 @@ def store(elasticsearch):
 
 def test_the_template_is_written_before_the_index_is_made(elasticsearch):
     done = ElasticsearchStore("children").set_up()
-    assert [clause.rsplit(": ", 1)[1] for clause in done] == ["template children written", "index children made"]
+    assert [clause.rsplit(": ", 1)[1] for clause in done] == ["template children written", "index children-000001 made"]
     puts = [request.path for request in elasticsearch.requests if request.method == "PUT"]
-    assert puts == ["/_index_template/children", "/children"]
+    assert puts == ["/_index_template/children", "/children-000001"]
+    assert elasticsearch.aliases == {"children": "children-000001"}
 
 
 def test_the_index_gets_exact_words_in_three_ways_and_no_field_by_itself(store, elasticsearch):
@@ -58,7 +59,7 @@ def test_the_index_gets_exact_words_in_three_ways_and_no_field_by_itself(store, 
 
 
 def test_traditional_characters_are_folded_by_the_server(store, elasticsearch):
-    mappings = elasticsearch.settings["children"]["index"]["analysis"]["char_filter"]["shiguan_han"]["mappings"]
+    mappings = elasticsearch.settings["children"]["index"]["analysis"]["char_filter"]["shiguan_folding"]["mappings"]
     assert "漢 => 汉" in mappings
     assert "書 => 书" in mappings
     assert not any(line.startswith("书 =>") for line in mappings)
@@ -67,7 +68,7 @@ def test_traditional_characters_are_folded_by_the_server(store, elasticsearch):
 
 def test_a_second_set_up_changes_nothing(store, elasticsearch):
     before = dict(elasticsearch.mappings)
-    assert store.set_up()[1].endswith("index children was there")
+    assert store.set_up()[1].endswith("index children-000001 was there")
     assert elasticsearch.mappings == before
 
 
@@ -77,13 +78,13 @@ def test_two_set_ups_at_once_both_succeed(elasticsearch):
     lock = elasticsearch.lock
 
     def both_look_first(request):
-        if request.method == "HEAD" and request.path == "/children" and not elasticsearch.indexes:
+        if request.path == "/children-*/_alias" and not elasticsearch.indexes:
             lock.release()
             try:
                 seen.wait()
             finally:
                 lock.acquire()
-            return Reply(status=404)
+            return Reply({})
         return None
 
     elasticsearch.faults.append(both_look_first)
@@ -123,13 +124,31 @@ def test_the_status_names_what_is_not_as_it_should_be(elasticsearch):
     store.set_up()
     assert store.status() == [
         {"server": f"Elasticsearch at {elasticsearch.url}", "name": "children", "version": "8.19.0",
-         "health": "green", "documents": 0, "problems": []}
+         "health": "green", "documents": 0, "problems": [], "notes": [], "copy_needed": False}
     ]  # fmt: skip
-    other = ElasticsearchStore("children", bm25_k1=0.9).status()[0]["problems"]
-    assert [problem.split(";")[0] for problem in other] == [
-        "the template children is that of another version",
-        "index children: its settings are those of another version of the deployment's files",
+
+
+def test_a_change_of_the_files_is_judged(elasticsearch):
+    """More shards and other weights wait for the next index, other words and other fields cannot."""
+    ElasticsearchStore("children").set_up()
+    harmless = ElasticsearchStore("children", bm25_k1=0.9, shards=3)
+    status = harmless.status()[0]
+    assert [problem.split(";")[0] for problem in status["problems"]] == [
+        "the template children is that of another version"
     ]
+    assert [note.split(";")[0] for note in status["notes"]] == [
+        "children-000001: note: it weighs words with k1 and b of 1.2 0.75, the files say 0.9 0.75",
+        "children-000001: note: it has 1 shards, the files say 3",
+    ]
+    assert [clause.split(": ", 1)[1].split(";")[0] for clause in harmless.set_up()[2:]] == [
+        "note: it weighs words with k1 and b of 1.2 0.75, the files say 0.9 0.75",
+        "note: it has 1 shards, the files say 3",
+    ]
+    elasticsearch.mappings["children"]["_meta"]["shiguan"]["stop_words"] = "one more"
+    assert "it leaves out other stop words" in harmless.status()[0]["notes"][0]
+    elasticsearch.mappings["children"]["_meta"]["shiguan"]["analysis"] = "other words"
+    with pytest.raises(StoreError, match=r"its `analysis` is that of another version.*`shiguan stores reindex`"):
+        harmless.set_up()
 
 
 def test_passages_are_written_without_vectors_and_found_at_once(store, elasticsearch):
@@ -172,7 +191,7 @@ def test_parents_by_id_come_in_one_request(store, elasticsearch):
 
 
 def test_ids_are_listed_beyond_ten_thousand(store, elasticsearch):
-    elasticsearch.indexes["children"] = {f"{n:05d}": {"id": f"{n:05d}", "tenant_id": "a"} for n in range(25_000)}
+    elasticsearch.indexes["children-000001"] = {f"{n:05d}": {"id": f"{n:05d}", "tenant_id": "a"} for n in range(25_000)}
     assert len(store.list_ids(TENANT)) == 25_000
     searches = elasticsearch.sent("POST", "/_search")
     assert [request.body.get("search_after") for request in searches] == [None, ["09999"], ["19999"]]
@@ -201,8 +220,9 @@ def test_the_words_query_is_exact_and_under_the_tenants_filter(store, elasticsea
     found = ElasticsearchBM25Retriever(store, top_k=7).run("salt of 2024", filters=TENANT)["documents"]
     assert [document.id for document in found] == ["00001"]
     assert elasticsearch.sent("POST", "/_search")[-1].body == {
-        "from": 0,
         "size": 7,
+        "_source": {"includes": ["id", *HIT_FIELDS]},
+        "track_total_hits": False,
         "query": {
             "bool": {
                 "must": [

@@ -7,6 +7,9 @@ from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.recording_server import Reply
 
+from shiguan.cli import main
+from shiguan.engine.library import Library
+from shiguan.engine.loading import load_stores
 from shiguan.errors import StoreError, StoreUnavailableError
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.paired_document_store import PairedDocumentStore
@@ -117,3 +120,40 @@ def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, name):
     finally:
         released.set()
         pair.close()
+
+
+@pytest.mark.slow
+def test_a_source_of_seventy_thousand_records_is_taken_out(elasticsearch, qdrant, monkeypatch):
+    """More sources than a server takes in one request; stopped in the middle, the same call does the rest."""
+    main(["stores", "init"])
+    stores = load_stores("elasticsearch_qdrant")
+    meta = {"tenant_id": "a", "source": "rows.jsonl", "file_id": "f"}
+    for kind in ("parents", "children"):
+        elasticsearch.indexes[f"shiguan-{kind}"].update(
+            {f"{n:05d}": {"id": f"{n:05d}", "source_id": f"s{n:05d}", **meta} for n in range(70_000)}
+        )
+    other = Document(id="other", meta={**meta, "tenant_id": "b", "source_id": "s00001"}, embedding=[0.5] * 1024)
+    some = [
+        Document(id=f"{n:05d}", meta={**meta, "source_id": f"s{n:05d}"}, embedding=[0.5] * 1024)
+        for n in range(0, 70_000, 1_000)
+    ]
+    stores["children"].vectors.unscoped().write_documents([*some, other], policy=DuplicatePolicy.OVERWRITE)
+    library = Library("elasticsearch_qdrant")
+    deletions = []
+
+    def stopped_once(request):
+        if request.path.endswith("/shiguan-children/_delete_by_query"):
+            deletions.append(request)
+            return Reply({"error": {"type": "node", "reason": "left"}}, status=500) if len(deletions) == 3 else None
+        return None
+
+    elasticsearch.faults.append(stopped_once)
+    with pytest.raises(StoreError, match="status 500"):
+        library.delete("rows.jsonl", tenant_id="a")
+    assert library.count(tenant_id="a") == 50_000
+    assert library.delete("rows.jsonl", tenant_id="a") == 50_000
+    assert library.count(tenant_id="a") == 0
+    assert (len(elasticsearch.indexes["shiguan-children"]), qdrant.local.count("shiguan-children-000001").count) == (
+        0,
+        1,
+    )

@@ -8,12 +8,13 @@ from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.recording_server import Reply
 
 from shiguan.errors import RefusedError, StoreError, StoreUnavailableError
+from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
 from shiguan.stores.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
 
 TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
-HNSW = {"m": 16, "payload_m": 16, "ef_construct": 128}
+HNSW = {"m": 0, "payload_m": 16, "ef_construct": 128}
 INT8 = {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": True}}
 
 
@@ -34,7 +35,7 @@ def test_the_collection_is_made_as_the_file_says(qdrant):
     QdrantStore(
         "children", embedding_dim=3, on_disk=True, hnsw_config=HNSW, quantization_config=INT8, shard_number=2
     ).set_up()
-    body = qdrant.sent("PUT", "/collections/children")[0].body
+    body = qdrant.sent("PUT", "/collections/children-000001")[0].body
     assert body["vectors"] == {"size": 3, "distance": "Cosine", "on_disk": True}
     assert body["hnsw_config"] == HNSW
     assert body["quantization_config"] == INT8
@@ -49,21 +50,23 @@ def test_the_tenant_has_a_payload_index_of_its_own_kind(store, qdrant):
 def test_every_field_that_filters_may_name_has_a_payload_index(store, qdrant):
     schemas = {r.body["field_name"]: r.body["field_schema"] for r in qdrant.sent("PUT", "/index")}
     assert set(schemas) == {"id", *(f"meta.{name}" for name in (*KEYWORD_FIELDS, *NUMBER_FIELDS))}
-    assert schemas["meta.source_id"] == {"type": "keyword", "on_disk": False}
-    assert schemas["meta.title"] == {"type": "keyword", "on_disk": True}
-    assert schemas["meta.position"] == {"type": "integer", "lookup": True, "range": True, "on_disk": True}
+    plain = {"type": "keyword", "enable_hnsw": False}
+    assert schemas["meta.source_id"] == {**plain, "on_disk": False}
+    assert schemas["meta.title"] == {**plain, "on_disk": True}
+    numbers = {"type": "integer", "lookup": True, "range": True, "on_disk": True, "enable_hnsw": False}
+    assert schemas["meta.position"] == numbers
 
 
 def test_a_second_set_up_makes_only_what_is_missing(store, qdrant):
-    del qdrant.payload_schemas["children"]["meta.language"]
+    del qdrant.payload_schemas["children-000001"]["meta.language"]
     assert "payload indexes are missing: meta.language" in store.status()[0]["problems"][0]
     qdrant.requests.clear()
     assert store.set_up() == [
-        f"Qdrant at {qdrant.url}: collection children was there",
+        f"Qdrant at {qdrant.url}: collection children-000001 was there",
         f"Qdrant at {qdrant.url}: payload indexes made: meta.language",
     ]
     assert [request.path for request in qdrant.requests if request.method in ("PUT", "DELETE")] == [
-        "/collections/children/index"
+        "/collections/children-000001/index"
     ]
 
 
@@ -91,7 +94,7 @@ def test_two_set_ups_at_once_both_succeed_and_nothing_is_deleted(qdrant):
     for thread in threads:
         thread.join()
     assert sorted(done[0].rsplit(" ", 1)[1] for done in results) == ["made", "there"]
-    assert not qdrant.sent("DELETE", "/collections/children")
+    assert not [request for request in qdrant.requests if request.method == "DELETE"]
 
 
 def test_a_collection_for_other_vectors_is_refused_and_kept(store, qdrant):
@@ -99,8 +102,8 @@ def test_a_collection_for_other_vectors_is_refused_and_kept(store, qdrant):
     for call in (other.set_up, other.count_documents):
         with pytest.raises(StoreError, match="its vectors have 3 dimensions, the embedder's 4"):
             call()
-    assert other.status()[0]["problems"] == ["children: its vectors have 3 dimensions, the embedder's 4"]
-    assert list(qdrant.configs) == ["children"]
+    assert other.status()[0]["problems"] == ["children-000001: its vectors have 3 dimensions, the embedder's 4"]
+    assert list(qdrant.configs) == ["children-000001"]
 
 
 def test_a_store_without_a_collection_says_so_and_makes_none(qdrant):
@@ -150,6 +153,9 @@ def test_the_vector_query_is_under_the_tenants_filter(store, qdrant):
     body = qdrant.sent("POST", "/points/query")[-1].body
     assert body["filter"] == {"must": [{"key": "meta.tenant_id", "match": {"value": "a"}}]}
     assert (body["limit"], body["query"]["nearest"]) == (7, [1.0, 0.1, 0.0])
+    assert body["params"] == {"hnsw_ef": 128, "quantization": {"rescore": True, "oversampling": 2.0}}
+    assert body["with_payload"] == ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
+    assert found[0].meta == {"tenant_id": "a", "parent_id": "p", "start": 1}
 
 
 async def test_the_asynchronous_twin_writes_the_same(store):
@@ -171,6 +177,16 @@ def test_children_are_deleted_by_id_and_by_filter(store):
     assert store.list_ids() == ["c3"]
     with pytest.raises(ValueError, match="must name what to delete"):
         store.delete_by_filter({})
+
+
+def test_many_values_are_one_condition(store, qdrant):
+    store.write_documents([child(1), child(2), child(3, "b")], policy=DuplicatePolicy.OVERWRITE)
+    some = {"field": "id", "operator": "in", "value": ["c2", "c3", "c9"]}
+    assert store.list_ids({"operator": "AND", "conditions": [TENANT, some]}) == ["c2"]
+    (tenant, choice) = qdrant.sent("POST", "/points/scroll")[-1].body["filter"]["must"]
+    assert choice == {"key": "id", "match": {"any": ["c2", "c3", "c9"]}}
+    assert "meta.tenant_id" in str(tenant)
+    assert store.list_ids(some) == ["c2", "c3"]
 
 
 def test_filters_that_the_server_would_misread_are_refused(store):

@@ -1,0 +1,134 @@
+"""A part of an answer never passes for the whole."""
+
+import pytest
+from haystack import Document
+from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.recording_server import Reply
+
+from shiguan.conversations import Turn
+from shiguan.errors import StoreError, StoreUnavailableError
+from shiguan.stores.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
+from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
+from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.qdrant_store import QdrantStore
+
+TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
+FAILURE = {"shard": 1, "index": "children-000001", "node": "n", "reason": {"type": "io", "reason": "disk read"}}
+LOST = {"total": 3, "successful": 2, "skipped": 0, "failed": 1, "failures": [FAILURE]}
+
+
+@pytest.fixture
+def store(elasticsearch):
+    store = ElasticsearchStore("children").unscoped()
+    store.set_up()
+    meta = {"tenant_id": "a", "file_id": "f"}
+    store.write_documents([Document(id="c1", content="salt", meta=meta)], policy=DuplicatePolicy.OVERWRITE)
+    yield store
+    store.close()
+
+
+def losing(server, path, change):
+    """Let the server give its own answer to a path, changed."""
+
+    def fault(request):
+        if not request.path.endswith(path):
+            return None
+        reply = server.answer(request)
+        return Reply({**reply.body, **change}, status=reply.status)
+
+    server.faults.append(fault)
+
+
+READS = {
+    "search by words": (lambda s: ElasticsearchBM25Retriever(s).run("salt", filters=TENANT), "/_search"),
+    "parents": (lambda s: s.filter_documents(TENANT), "/_search"),
+    "ids": (lambda s: s.list_ids(TENANT), "/_search"),
+    "files": (lambda s: s.count_by_file(TENANT), "/_search"),
+    "count": (lambda s: s.count_documents_by_filter(TENANT), "/_count"),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_shard_that_failed_is_told(store, elasticsearch, read):
+    call, path = READS[read]
+    call(store)
+    losing(elasticsearch, path, {"_shards": LOST})
+    with pytest.raises(StoreUnavailableError, match=r"only a part .*1 of 3 parts failed: io: disk read"):
+        call(store)
+
+
+@pytest.mark.parametrize("read", [name for name in READS if name != "count"])
+def test_an_answer_that_ran_out_of_time_is_none(store, elasticsearch, read):
+    call, path = READS[read]
+    losing(elasticsearch, path, {"timed_out": True})
+    with pytest.raises(StoreUnavailableError, match="it ran out of time"):
+        call(store)
+
+
+def test_every_search_asks_for_all_or_nothing(store, elasticsearch):
+    for call, _ in READS.values():
+        call(store)
+    searches = elasticsearch.sent("POST", "/_search")
+    assert len(searches) == 4
+    assert all(request.query["allow_partial_search_results"] == "false" for request in searches)
+
+
+def test_a_deletion_that_left_something_is_told(store, elasticsearch):
+    failure = {"index": "children-000001", "id": "c1", "cause": {"type": "io", "reason": "disk read"}, "status": 500}
+    done = {"completed": True, "task": {}, "response": {"deleted": 0, "timed_out": False, "failures": [failure]}}
+    elasticsearch.faults.append(lambda request: Reply(done) if request.path.startswith("/_tasks") else None)
+    with pytest.raises(StoreUnavailableError, match="1 of 1 parts failed: io: disk read"):
+        store.delete_by_filter(TENANT)
+
+
+def test_a_passage_that_cannot_be_looked_up_is_not_taken_for_missing(store, elasticsearch):
+    docs = [{"_index": "children-000001", "_id": "c1", "error": {"type": "io", "reason": "disk read"}}]
+    elasticsearch.faults.append(lambda request: Reply({"docs": docs}) if request.path.endswith("/_mget") else None)
+    with pytest.raises(StoreError, match=r"refused to read 1 of 1 passages .*io: disk read"):
+        store.existing_ids(["c1"])
+
+
+def test_a_part_of_a_conversation_is_none(elasticsearch):
+    store = ElasticsearchConversationStore()
+    store.set_up()
+    store.append("ours", "c", Turn("q", "a"))
+    losing(elasticsearch, "/_search", {"_shards": LOST})
+    with pytest.raises(StoreUnavailableError, match="only a part"):
+        store.turns("ours", "c")
+    store.close()
+
+
+@pytest.fixture
+def vectors(qdrant):
+    store = QdrantStore("children", embedding_dim=2).unscoped()
+    store.set_up()
+    yield store
+    store.close()
+
+
+def busy(status, headers=None, *, times=99):
+    left = [Reply({"status": {"error": "too many"}}, status=status, headers=headers or {}) for _ in range(times)]
+    return lambda request: left.pop() if left else None
+
+
+def test_a_busy_qdrant_is_asked_again_after_one_two_and_four_seconds(vectors, qdrant, waits):
+    qdrant.faults.append(busy(503))
+    with pytest.raises(StoreUnavailableError, match="takes no more for now"):
+        vectors.count_documents()
+    assert waits == [1.0, 2.0, 4.0]
+    qdrant.faults[:] = [busy(503, times=2)]
+    assert vectors.count_documents() == 0
+    assert waits[3:] == [1.0, 2.0]
+
+
+def test_qdrant_is_given_the_time_it_asks_for(vectors, qdrant, waits):
+    qdrant.faults.append(busy(429, {"Retry-After": "3"}, times=1))
+    assert vectors.count_documents() == 0
+    assert waits == [3.0]
+
+
+def test_a_long_wait_is_told_and_not_waited_for(vectors, qdrant, waits):
+    qdrant.faults.append(busy(429, {"Retry-After": "120"}))
+    with pytest.raises(StoreUnavailableError, match=r"status 429: too many\)\. Try again in 120 seconds, as it asks"):
+        vectors.count_documents()
+    assert waits == []
