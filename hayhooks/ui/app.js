@@ -71,7 +71,7 @@ async function route() {
     if (here) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const place = h("div.view"); // of its own, so that a view that comes late does not come over the next one
+  const place = h("div.view", h("h1.hidden", "Shiguan")); // of its own, so that a view that comes late does not come over the next one
   main.replaceChildren(place);
   try {
     server ??= await call("/api/v1/rag/health");
@@ -81,7 +81,7 @@ async function route() {
     else if (view === "answer" && id) await receiptView(place, id, server);
     else await askView(place, id || null, server);
   } catch (error) {
-    place.replaceChildren(h("div.wide", failed(error, route)));
+    place.replaceChildren(h("div.wide", h("h1.hidden", "Shiguan"), failed(error, route)));
   }
   document.body.dataset.ready = view || "ask";
 }

@@ -23,7 +23,7 @@ export async function askView(main, id, server) {
   const { pane, show, clear } = besidePane(() => { choose(null); });
   const composer = composed(server, (body) => ask(body));
   const status = h("p.hidden", { role: "status" });
-  const reading = h("div.reading", thread, composer.form, status);
+  const reading = h("div.reading", h("h1.hidden", t("ask")), thread, composer.form, status);
   main.replaceChildren(h("div.desk", reading, pane));
   let chosen = null;
 
@@ -158,7 +158,7 @@ export async function askView(main, id, server) {
   async function welcome() {
     const found = await call("/api/v1/documents").catch(() => null);
     const empty = found?.sources.length === 0;
-    return h("section.welcome", h("h1", t(empty ? "emptyHead" : "askHead")), h("p", t(empty ? "emptyLead" : "askLead")),
+    return h("section.welcome", h("h2", t(empty ? "emptyHead" : "askHead")), h("p", t(empty ? "emptyLead" : "askLead")),
       empty ? h("p", h("a.button", { href: "#/library" }, t("toLibrary"))) : h("ul.legend", { "aria-hidden": "true" },
         ["supported", "partial", "unsupported", "contradicted"].map((one) => h(`li.verdict.${one}`, shape(one), t(`verdict.${one}`)))));
   }
@@ -179,7 +179,7 @@ function changesBlock(answer) {
 const draftsBlock = (drafts) => drafts?.length > 0 && h("details.changes", h("summary", t("rejected", drafts.length)), h("ul", drafts.map((one) => h("li", one))));
 
 function composed(server, send) {
-  const field = h("textarea", { rows: 1, maxlength: 2000, required: true, id: "question", enterkeyhint: "send" });
+  const field = h("textarea", { rows: 1, maxlength: 2000, id: "question", enterkeyhint: "send" });
   const label = h("label.hidden", { for: "question" }, t("question"));
   const modes = h("select", { id: "mode", "aria-describedby": "promise" }, server.modes.map((mode) => h("option", { value: mode }, mode)));
   const promise = h("span.promise", { id: "promise" });

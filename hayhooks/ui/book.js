@@ -13,7 +13,7 @@ const AROUND = 60; // of a work without chapters, so many passages at once
 export async function bookView(main, query) {
   const source = query.get("source");
   const wanted = query.get("passage");
-  const page = h("article.page", { "aria-busy": "true" });
+  const page = h("article.page", { "aria-busy": "true" }, h("h1.hidden", source ?? ""));
   const contents = h("nav.contents", { "aria-label": t("contents") });
   const back = kept("last") ?? "#/ask";
   main.replaceChildren(h("div.book", h("p.bar", h("a.button", { href: back }, `← ${t("back")}`)), contents, page));

@@ -15,6 +15,8 @@ onMissingKey(() => new Promise((resolve) => {
 
 const resolved = (schema) => (schema?.$ref ? schemas[schema.$ref.split("/").pop()] ?? {} : schema ?? {});
 
+const worded = (text) => text.split("`").map((part, place) => (place % 2 ? h("code", part) : part));
+
 function kind(schema) {
   const one = resolved(schema);
   const many = one.anyOf ?? one.oneOf;
@@ -36,21 +38,23 @@ function operation(path, method, told) {
   const schema = body && resolved(body[1].schema);
   const example = (value) => value && h("pre", { tabindex: "0" }, JSON.stringify(value, null, 2));
   return h("details.operation", h("summary", h("code", `${method.toUpperCase()} ${path}`), " ", told.summary ?? ""),
-    (told.description ?? "").split("\n\n").map((part) => h("p", part)),
+    (told.description ?? "").split("\n\n").map((part) => h("p", worded(part))),
     told.parameters && h("h3", "Parameters"), told.parameters && fields(told.parameters.map((one) => [one.name, one.required, kind(one.schema), one.description ?? one.schema?.description ?? ""])),
     schema && h("h3", `Body (${body[0]})`),
     schema && fields(Object.entries(schema.properties ?? {}).map(([name, one]) => [name, schema.required?.includes(name), kind(one), one.description ?? ""])),
     example(body?.[1].example), reply && h("h3", `Reply ${reply[0]}${shown ? ` (${shown[0]})` : ""}`),
-    reply && reply[1].description !== "Successful Response" && reply[1].description.split("\n").map((part) => h("p", part)), example(shown?.[1].example));
+    reply && reply[1].description !== "Successful Response" && reply[1].description.split("\n").map((part) => h("p", worded(part))), example(shown?.[1].example));
 }
 
 try {
   const api = await call("/openapi.json");
   schemas = api.components.schemas;
+  const order = ["rag", "library", "documents", "conversations", "receipts", "openai"];
+  const rank = ([name]) => (order.includes(name) ? order.indexOf(name) : order.length);
   const groups = Map.groupBy(Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, told]) => [path, method, told])), ([, , told]) => told.tags?.[0] ?? "hayhooks");
-  main.replaceChildren(h("h1", `${api.info.title} ${api.info.version}`), ...api.info.description.split("\n\n").map((part) => h("p", part)),
+  main.replaceChildren(h("h1", `${api.info.title} ${api.info.version}`), ...api.info.description.split("\n\n").map((part) => h("p", worded(part))),
     h("p", "Keys: ", h("code", "Authorization: Bearer KEY"), " or ", h("code", "X-API-Key: KEY"), ". ", h("a", { href: "/openapi.json" }, "openapi.json"), " · ", h("a", { href: "/" }, "the page")),
-    ...[...groups].map(([name, list]) => h("section", h("h2", name), list.map((one) => operation(...one)))));
+    ...[...groups].sort((one, other) => rank(one) - rank(other)).map(([name, list]) => h("section", h("h2", name), list.map((one) => operation(...one)))));
 } catch (error) {
   main.replaceChildren(h("h1", "Shiguan"), failed(error));
 }
