@@ -3,6 +3,7 @@
 import os
 import shutil
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.doubles.page_site import PageSite
@@ -44,14 +45,8 @@ def opened(chromium):
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("dialog", lambda dialog: (errors.append(dialog.message), dialog.dismiss()))
         page.on("console", lambda message: "Content Security" in message.text and errors.append(message.text))
-        page.on(
-            "request",
-            lambda request: (
-                foreign.append(request.url)
-                if not request.url.startswith((url.split("/#")[0].rstrip("/"), "blob:", "data:"))
-                else None
-            ),
-        )
+        own = (f"http://{urlsplit(url).netloc}/", "blob:", "data:")
+        page.on("request", lambda request: request.url.startswith(own) or foreign.append(request.url))
         page.goto(url)
         if wait:
             page.wait_for_selector("body[data-ready]")
