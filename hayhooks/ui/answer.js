@@ -7,9 +7,9 @@ const MARK = /(\[\d+\](?:\s*\[\d+\])*)/u;
 
 /** Write a sentence: its words, `**strong**` ones, and its marks as small numbers. */
 function sentence(text) {
-  return text.split(MARK).flatMap((part) => {
+  return text.split(MARK).flatMap((part, place, parts) => {
     if (MARK.test(part)) return part.match(/\d+/gu).map((one) => h("sup.mark", one));
-    return part.split(/(\*\*[^*]+\*\*)/u).map((piece) => (/^\*\*.+\*\*$/u.test(piece) ? h("strong", piece.slice(2, -2)) : piece));
+    return (place + 1 < parts.length ? part.trimEnd() : part).split(/(\*\*[^*]+\*\*)/u).map((piece) => (/^\*\*.+\*\*$/u.test(piece) ? h("strong", piece.slice(2, -2)) : piece));
   });
 }
 
@@ -25,7 +25,16 @@ function verdictButton(claim, index) {
 }
 
 function claimed(claim, index) {
-  return h("span.sentence", { "data-claim": index }, sentence(claim.text), "\u2060", verdictButton(claim, index));
+  const parts = sentence(claim.text).filter((part) => part !== "");
+  // The last word stays with its verdict.
+  const last = [];
+  while (parts.length && !last.some((part) => /[\p{L}\p{N}]/u.test(part.textContent ?? part))) {
+    const part = parts.pop();
+    const word = typeof part === "string" ? /(?:[^\s\p{Script=Han}]{1,24}|\p{Script=Han})[^\p{L}\p{N}]*$/u.exec(part) : null;
+    if (word) parts.push(part.slice(0, word.index));
+    last.unshift(word ? word[0] : part);
+  }
+  return h("span.sentence", { "data-claim": index }, parts, h("span.last", last, verdictButton(claim, index)));
 }
 
 /** Lay lines of an answer out as paragraphs, headings and lists; a line is a list of texts and elements. */

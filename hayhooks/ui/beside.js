@@ -54,7 +54,7 @@ export function besidePane(onClose = () => {}) {
         h("p.actions", h("a.button", { href: bookAt(citation) }, t("openBook"))),
       );
       const marked = text.querySelector("mark");
-      if (marked) body.scrollTop = Math.max(0, marked.offsetTop - body.clientHeight / 3);
+      if (marked && marked.offsetTop > body.clientHeight / 2) body.scrollTop = marked.offsetTop - body.clientHeight / 3;
     } catch (error) {
       if (now !== shown) return;
       const lost = error.status === 404;

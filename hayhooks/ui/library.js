@@ -119,8 +119,9 @@ export async function libraryView(main, server) {
         const { passages } = await call("/api/v1/library/search", { query: { query: field.value } });
         found.replaceChildren(h("p.hint", passages.length ? t("found", passages.length) : t("nothing")), ...passages.map((one) => h("section.hit",
           h("p.where", h("cite", one.title || one.source), h("span", place(one).join(" › "))),
-          h("div.passage", { lang: one.language }, written({ ...one, text: one.text, blocks: one.blocks })),
+          h("div.passage", { lang: one.language }, written(one)),
           h("p.actions", h("a.link", { href: bookAt({ ...one, start: 0, end: 0 }) }, t("openBook"))))));
+        for (const text of found.querySelectorAll(".passage")) text.classList.toggle("cut", text.scrollHeight > text.clientHeight + 4);
       } catch (error) {
         found.replaceChildren(failed(error));
       }
