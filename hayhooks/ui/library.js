@@ -11,6 +11,9 @@ import { number, t } from "./words.js";
 const AT_ONCE = 200;
 const UNDO_SECONDS = 6;
 const LOOK_MS = 700;
+const LIST_MS = 3000;
+const jobs = h("ul.jobs", { "aria-live": "polite" }); // goes on while other views are read
+let atWork = 0;
 const leaving = new Map(); // name -> what deletes it now
 
 addEventListener("pagehide", () => { for (const remove of leaving.values()) remove(); });
@@ -18,20 +21,27 @@ addEventListener("pagehide", () => { for (const remove of leaving.values()) remo
 /** Show the library. */
 export async function libraryView(main, server) {
   const list = h("div.shelf");
-  const jobs = h("ul.jobs", { "aria-live": "polite" });
   const count = h("p.count", { role: "status" });
   const filter = h("input", { type: "search", id: "filter", input: () => draw() });
   let sources = [];
   let all = false;
+  let due = 0;
   const parts = [h("h1", t("library")), searchForm()];
   if (server.role !== "read") parts.push(dropZone(), jobs);
   main.replaceChildren(h("div.wide", parts, h("div.listhead", count, h("label", t("filter"), filter)), list));
   await load();
 
   async function load() {
+    clearTimeout(due);
     try {
-      ({ sources } = await call("/api/v1/documents"));
-      draw();
+      const found = (await call("/api/v1/documents")).sources;
+      if (!list.hasChildNodes() || JSON.stringify(found) !== JSON.stringify(sources)) {
+        sources = found;
+        const at = list.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
+        draw();
+        if (at) [...list.querySelectorAll("[aria-label]")].find((one) => one.getAttribute("aria-label") === at)?.focus();
+      }
+      if (list.isConnected && (atWork > 0 || sources.some((one) => !one.complete))) due = setTimeout(load, LIST_MS);
     } catch (error) {
       list.replaceChildren(failed(error, load));
     }
@@ -84,26 +94,43 @@ export async function libraryView(main, server) {
     return zone;
   }
 
+  /** Send files up one after the other, and follow all of them at once. */
   async function take(files) {
-    for (const file of files) {
+    const lines = [...files].map((file) => {
       const line = h("li");
-      jobs.prepend(line);
       const report = (...told) => { line.replaceChildren(); add(line, [h("strong", file.name), " ", told]); };
+      report(t("waiting"));
+      jobs.append(line);
+      return [file, report];
+    });
+    atWork += lines.length;
+    for (const [file, report] of lines) {
       try {
-        report(t("sending"));
-        let job = await upload(file, (share) => report(t("sending"), bar("", Math.round(share * 100), 100)));
-        while (line.isConnected && (job.state === "queued" || job.state === "running")) {
-          const { stage, done, total } = job.progress;
-          report(t(job.state === "queued" ? "waiting" : "ingesting"), stage && total > 0 && bar(t(stage), done, total));
-          await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
-          job = await call(`/api/v1/documents/jobs/${job.id}`);
-        }
-        report(outcome(job));
+        const job = await upload(file, (share) => report(t("sending"), " ", bar("", Math.round(share * 100), 100)));
+        follow(job, report);
       } catch (error) {
+        atWork -= 1;
         report(h("span.bad", t("failed")), failed(error));
       }
-      await load();
+      load();
     }
+  }
+
+  async function follow(taken, report) {
+    let job = taken;
+    try {
+      while (job.state === "queued" || job.state === "running") {
+        const { stage, done, total } = job.progress;
+        report(t(job.state === "queued" ? "waiting" : "ingesting"), " ", stage && total > 0 && bar(t(stage), done, total));
+        await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
+        job = await call(`/api/v1/documents/jobs/${job.id}`);
+      }
+      report(outcome(job));
+    } catch (error) {
+      report(h("span.bad", t("failed")), failed(error));
+    }
+    atWork -= 1;
+    if (list.isConnected) load();
   }
 
   function searchForm() {

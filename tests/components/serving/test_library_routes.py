@@ -136,7 +136,7 @@ async def test_nobody_reads_what_is_not_theirs(server, library):
     others = [(f"{PLACE}/passages/{one['id']}", {}), (f"{PLACE}/contents", {"source": "war.md"})]
     for path, query in others:
         status, body = await server(path, who="b", **query)
-        missing = await server(path.replace(one["id"], "none"), who="b", **{name: "none" for name in query})
+        missing = await server(path.replace(one["id"], "none"), who="b", **dict.fromkeys(query, "none"))
         assert status == missing[0] == 404
         assert json.loads(body)["error"]["message"] == json.loads(missing[1])["error"]["message"]
     stretch = await read(server, f"{PLACE}/passages", who="b", source_id=work["source_id"])
