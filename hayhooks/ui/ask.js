@@ -118,9 +118,15 @@ export async function askView(main, id, server) {
       turn.drafts = [...drafts.children].map((one) => one.textContent);
       const index = text.querySelector(".verdict[aria-pressed=true]")?.dataset.claim;
       const focused = text.contains(document.activeElement) ? document.activeElement.dataset.claim : null;
-      const whole = shownTurn(turn);
+      const own = choices(turn.answer);
+      const stands = writing.matches(turn.answer);
+      if (stands) {
+        given.splice(0, given.length, ...own);
+        text.removeAttribute("aria-busy");
+      }
+      const whole = shownTurn(turn, stands ? text : null);
       shown.replaceWith(whole);
-      if (index !== undefined) whole.querySelector(`button[data-claim="${index}"]`)?.click();
+      if (index !== undefined && !stands) whole.querySelector(`button[data-claim="${index}"]`)?.click();
       if (focused !== null) whole.querySelector(`button[data-claim="${focused}"]`)?.focus();
       status.textContent = `${t("done")} ${tally(turn.answer.metadata.claims)}`;
     } catch (error) {
@@ -136,15 +142,16 @@ export async function askView(main, id, server) {
     }
   }
 
-  function shownTurn(turn) {
+  /** Write a turn; where its text stands already as the answer has it, it is taken over as it is. */
+  function shownTurn(turn, standing = null) {
     const { answer } = turn;
     if (!answer) return h("article.turn", h("h2.query", turn.query));
-    const text = h("div.answer");
+    const text = standing ?? h("div.answer");
     const given = answer.metadata ? choices(answer) : [];
-    choosable(text, () => given);
+    if (!standing) choosable(text, () => given);
     const notice = t(`status.${answer.status}`);
     const plain = answer.status === "answered" || notice === answer.status;
-    if (answer.status === "quoted") add(text, quotations(answer));
+    if (standing) { /* complete */ } else if (answer.status === "quoted") add(text, quotations(answer));
     else add(text, prose(answer.answer, answer.metadata?.claims ?? []));
     const claims = answer.metadata?.claims ?? [];
     return h("article.turn", h("h2.query", turn.query),

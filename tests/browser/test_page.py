@@ -301,7 +301,7 @@ def test_nothing_is_placed_twice_while_sixty_sentences_come(site, opened):
         ".observe(document.querySelector('.thread'), {childList: true, subtree: true}) }"
     )
     ask(page, done=False)
-    page.wait_for_function("document.querySelectorAll('.sentence').length === 60")
+    page.locator(".sentence").nth(59).wait_for()
     # The sentence with what is in it, a space and the tail: what one sentence costs does not grow with the answer.
     assert page.evaluate("touched") < 60 * 8
     written = page.locator(".answer").inner_text()
