@@ -10,7 +10,7 @@ export function failed(error, again = null) {
   const next = own !== error.kind && error.kind !== "too_many_requests" ? "" : error.next;
   return h("div.failure", { role: "alert" },
     h("p", message), next && h("p", next),
-    error.retry && h("p", t("retryIn", error.retry)),
+    error.retry && h("p", t("waitFor", error.retry)),
     error.id && h("p.reference", t("reference", error.id)),
     again && h("button", { type: "button", click: again }, t("again")));
 }
