@@ -7,7 +7,7 @@ export TOKENIZERS_PARALLELISM := false
 # Where the environment forbids byte code, every start would compile what it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test slow test-transformers test-llm lint types gate fmt integration docs bars quality clean
+.PHONY: demo serve test slow test-browser pictures test-transformers test-llm lint types gate fmt integration docs bars quality clean
 
 # Byte code is written when a module is first imported: most of what is installed never is.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
@@ -22,6 +22,11 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python $(INSTALL) "."
 	@touch $@
 
+$(VENV)/installed-serve: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Shiguan with its server into $(VENV) (the first time takes a minute) ..."
+	@$(BIN)/python $(INSTALL) ".[serve]"
+	@touch $(VENV)/installed $@
+
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Shiguan with what its tests need into $(VENV) (the first time takes some minutes) ..."
 	@$(BIN)/python $(INSTALL) ".[dev]"
@@ -35,11 +40,22 @@ $(HEAVY)/installed: pyproject.toml | $(HEAVY)/bin/python
 demo: $(VENV)/installed  ## ingest the sample book, ask it five questions
 	@$(BIN)/python examples/demo.py
 
+serve: $(VENV)/installed-serve  ## the page, with the sample book in it, in your browser
+	@$(BIN)/python -c "import sys; sys.path.insert(0, 'examples'); from build_book import build_book; build_book()"
+	@$(BIN)/shiguan ingest .data/an-lushan-rebellion.epub --data-dir .data/demo
+	@$(BIN)/shiguan serve --open --data-dir .data/demo
+
 test: $(VENV)/installed-dev  ## every test that needs no server, key, network or torch
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration and not slow and not transformers"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration and not slow and not transformers and not browser"
 
 slow: $(VENV)/installed-dev  ## the long ones: servers, kills, whole sets, a hundred thousand cases
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "slow and not integration and not transformers"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "slow and not integration and not transformers and not browser"
+
+test-browser: $(VENV)/installed-dev  ## the page, in Chromium where this machine has one
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/browser
+
+pictures: $(VENV)/installed-dev  ## docs/images, from the tests of the page
+	SHIGUAN_PICTURES=$(CURDIR)/docs/images OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/browser/test_page_served.py
 
 test-transformers: $(HEAVY)/installed  ## what needs the extra `transformers`, long or not
 	OMP_NUM_THREADS=1 $(HEAVY)/bin/python -m pytest -q -n 2 --dist loadfile -m "transformers and not integration"

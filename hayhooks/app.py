@@ -7,18 +7,58 @@ The ASGI application that is served: Hayhooks with the modes of a deployment, be
 `app` is built when it is asked for: importing this file reads no environment and loads nothing.
 """
 
+import asyncio
 import os
 import sys
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
+from pydantic import BaseModel, ConfigDict, Field
 
-from shiguan.serving.authentication import check_open_host
+from shiguan.engine.turn import MAX_QUESTION
+from shiguan.serving.authentication import Principal, check_open_host, current_principal
 from shiguan.serving.connections import limit_callers_connections
-from shiguan.serving.engine import WrappedMode
+from shiguan.serving.engine import WrappedMode, current_engine
 from shiguan.serving.service import PlainStartupFailure, Service, include_routes, only_routes
 from shiguan.serving.settings import ServingSettings
+
+
+class Expectation(BaseModel):
+    """A passage that should have been used for a question."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+    expected: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S", description="Its words, or its id.")]
+    mode: Annotated[str, Field(max_length=40)] = "simple"
+
+
+router = APIRouter(prefix="/api/v1", tags=["rag"])
+
+
+@router.post("/why", summary="Say where an expected passage was lost")
+async def why(
+    body: Expectation, request: Request, asker: Annotated[Principal, Depends(current_principal)]
+) -> dict[str, Any]:
+    """Ask the question again and name the stage that lost the passage, with its rank at each."""
+    # Here, since the server and the measuring of modes know nothing of each other.
+    from shiguan.evaluation.attribution import ExpectedPassages, attribute  # noqa: PLC0415
+    from shiguan.evaluation.traced_mode import TracedMode  # noqa: PLC0415
+
+    runner = current_engine().runner(body.mode)
+    stores = request.app.state.ingest_jobs.library.stores
+
+    def look() -> dict[str, Any]:
+        expected = ExpectedPassages(stores, asker.tenant_id).find(body.expected)
+        found = attribute(TracedMode(runner).ask(body.question, tenant_id=asker.tenant_id).trace(), expected)
+        passages = [
+            {"id": parent.id, "source": parent.meta.get("source"), "section": parent.meta.get("section", [])}
+            for parent in expected.parents[:10]
+        ]
+        return {**found.to_json(), "passages": passages}
+
+    return await asyncio.to_thread(look)
 
 
 def create(settings: ServingSettings) -> Any:
@@ -54,6 +94,7 @@ def create(settings: ServingSettings) -> Any:
     # be reached.
     only_routes(application)
     include_routes(application, status_router)
+    include_routes(application, router)
     service.install(application, deploy=deploy)
     return PlainStartupFailure(application)
 

@@ -24,9 +24,10 @@ EXPECTED = {
     6: ['{"receipt":{"version":1,', '"tenant_id":"history"', '"stale":false}'],
     7: ["event: documents_retrieved", "边令诚", "event: generation_complete", "data: [DONE]"],
     8: ["Nan Jiyun", '"error"'],
-    9: ["shiguan-precise", "758", "salt monopoly"],
-    10: ["ok", '"status":"ready"', "shiguan_requests_total"],
-    11: ["simple.yml: fine", "military governors", '"number":3'],
+    9: ['"passages":[{"id":', '"before":[', '"sections":['],
+    10: ["shiguan-precise", "758", "salt monopoly"],
+    11: ["ok", '"status":"ready"', "shiguan_requests_total"],
+    12: ["simple.yml: fine", "military governors", '"number":3'],
 }
 
 

@@ -10,7 +10,7 @@ class AsgiCall:
     One request.
 
     :param app: The application.
-    :param path: Its path.
+    :param path: Its path, with a query behind `?`.
     :param body: Its body; a list comes in that many parts.
     :param complete: Whether the body ends.
     """
@@ -32,9 +32,10 @@ class AsgiCall:
         self._parts = [body] if isinstance(body, bytes) else list(body)
         self._complete = complete
         self._hung_up = asyncio.Event()
+        path, _, query = path.partition("?")
         scope = {
             "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
-            "method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+            "method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
             "scheme": "http", "client": (client, 1) if client else None, "server": (server, 80),
             "headers": [(b"host", host.encode())] * bool(host)
             + [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()],

@@ -91,7 +91,7 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
     [
         ("POST", "/deploy_files"), ("POST", "/deploy-yaml"), ("POST", "/deploy"), ("POST", "/undeploy/simple"),
         ("GET", "/traces"), ("GET", "/traces/"), ("POST", "/v1/files"), ("POST", "/v1/responses"), ("GET", "/models"),
-        ("POST", "/chat/completions"), ("POST", "/simple/chat"), ("GET", "/docs"), ("GET", "/redoc"), ("GET", "/mcp"),
+        ("POST", "/chat/completions"), ("POST", "/simple/chat"), ("GET", "/redoc"), ("GET", "/mcp"),
         ("GET", "/sse"), ("POST", "/simple/run/"), ("GET", "//ready"), ("GET", "/../etc/passwd"),
     ],
 )  # fmt: skip

@@ -19,6 +19,7 @@ from shiguan.serving.settings import ServingSettings
 ROOT = Path(__file__).resolve().parents[2]
 
 ROUTES = [
+    ("GET", "/"),
     ("POST", "/advanced/run"),
     ("GET", "/api/v1/conversations"),
     ("DELETE", "/api/v1/conversations/{conversation_id}"),
@@ -29,11 +30,17 @@ ROUTES = [
     ("POST", "/api/v1/documents"),
     ("GET", "/api/v1/documents/jobs/{job_id}"),
     ("DELETE", "/api/v1/documents/{source:path}"),
+    ("GET", "/api/v1/library/contents"),
+    ("GET", "/api/v1/library/passages"),
+    ("GET", "/api/v1/library/passages/{passage_id}"),
+    ("GET", "/api/v1/library/search"),
     ("POST", "/api/v1/rag/batch"),
     ("GET", "/api/v1/rag/health"),
     ("POST", "/api/v1/rag/query"),
     ("POST", "/api/v1/rag/query-stream"),
     ("GET", "/api/v1/receipts/{receipt_id}"),
+    ("POST", "/api/v1/why"),
+    ("GET", "/docs"),
     ("GET", "/draw/{mode}"),
     ("GET", "/health"),
     ("GET", "/metrics"),
@@ -43,6 +50,7 @@ ROUTES = [
     ("POST", "/simple/run"),
     ("GET", "/status"),
     ("GET", "/status/{pipeline_name}"),
+    ("GET", "/ui/{name}"),
     ("POST", "/v1/chat/completions"),
     ("GET", "/v1/models"),
     ("GET", "/v1/models/{model}"),
@@ -67,7 +75,7 @@ class EngineWithoutModels:
 
     modes = ("simple", "advanced", "precise")
 
-    def __init__(self, settings):
+    def __init__(self, settings, *, library):
         self.settings = settings
 
     def runner(self, mode):

@@ -4,6 +4,8 @@ import argparse
 import logging
 import os
 import socket
+import sys
+import threading
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -25,6 +27,7 @@ def register(add: AddCommand) -> None:
     parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
     parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
     parser.add_argument("--port", type=_port, default=1416, help="the port, 0 for a free one (default: 1416)")
 
 
@@ -53,8 +56,11 @@ def _serve(options: argparse.Namespace) -> int:
         ) from error
     settings = ServingSettings.from_environment()
     keyless = KeyRing(settings).keyless
+    if keyless and _offer_key(options, settings):
+        keyless = False
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
+        _say_loading(options, settings)
         application = _application_module().create(settings)
         return _run(
             application,
@@ -138,10 +144,43 @@ def _application_module() -> Any:
     return module
 
 
+def _offer_key(options: argparse.Namespace, settings: "ServingSettings") -> bool:
+    """
+    Offer a person who starts a server for the first time, or for other machines, its first key.
+
+    Nobody is let in who would not be: without an answer, or without a terminal, all stays as it is.
+    """
+    from shiguan.serving.authentication import DEFAULT_TENANT, is_loopback
+    from shiguan.serving.keys import KeyFile
+
+    first = not settings.folder.exists() or not is_loopback(options.host)
+    if options.json or not first or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    say("No API keys yet: without one only this machine may ask. Make the first one now? [y/N] ")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        return False
+    key, _ = KeyFile(settings.keys_path).add(DEFAULT_TENANT, "write", name="first")
+    say(f"The key, shown this once: {key}")
+    return True
+
+
+def _say_loading(options: argparse.Namespace, settings: "ServingSettings") -> None:
+    if not options.json:
+        from shiguan.engine.loading import list_modes
+
+        modes = ", ".join(list_modes().get(settings.deployment, []))
+        say(f"Loading {settings.deployment} ({modes}) with the library in {settings.folder} ...")
+
+
 def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyless: bool) -> None:
+    if options.open:
+        import webbrowser
+
+        # In a thread: a browser that is started in the terminal would hold the server.
+        threading.Thread(target=webbrowser.open, args=(f"{url}/",), daemon=True).start()
     if options.json:
         print_json({"url": url, "deployment": deployment, "keyless": keyless})
         return
-    say(f"Serving {deployment} at {url}. Stop with Ctrl-C.")
+    say(f"Serving {deployment}. The page: {url}/   The interface: {url}/docs   Stop with Ctrl-C.")
     if keyless:
         say("No API keys: only this machine may ask. Make one with `shiguan keys add --tenant NAME --role write`.")

@@ -1,12 +1,13 @@
 """What a tenant has in the library: putting sources in, listing them, taking them out."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from haystack import logging
+from haystack import Document, logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
@@ -21,6 +22,14 @@ SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdo
 """The files that a folder is searched for."""
 
 _SOURCES = 10_000
+
+MOST_NEIGHBOURS = 10
+"""The most passages on either side that `Library.passage` gives."""
+
+_TOLD = (
+    "source", "source_id", "record_id", "title", "author",
+    "section", "position", "language", "kind", "anchor", "blocks",
+)  # fmt: skip
 
 Progress = Callable[[str, int, int], None]
 """A plain function called with a stage, how much of it is done, and how much there is."""
@@ -129,6 +138,91 @@ class Library:
             by_name.setdefault(file["source"], []).append(file)
         return [_source(name, by_name[name], counts, vectors=not other) for name in sorted(by_name)]
 
+    def passage(self, id: str, *, tenant_id: str, neighbours: int = 0) -> dict[str, Any] | None:  # noqa: A002
+        """
+        Read a passage where it stands.
+
+        :param id: A passage's id, a citation's `parent_id`.
+        :param tenant_id: Whose library.
+        :param neighbours: How many passages before it and after it, at most 10.
+        :returns: `passage`, and those `before` and `after` it in its source, in order; None where there is none.
+        """
+        found = self.stores["parents"].filter_documents(_of_tenant(tenant_id, _is("id", id)))
+        if not found:
+            return None
+        at, count = int(found[0].meta["position"]), min(max(neighbours, 0), MOST_NEIGHBOURS)
+        around = self.passages(found[0].meta["source_id"], tenant_id=tenant_id, first=at - count, last=at + count)
+        return {
+            "passage": shown_passage(found[0]),
+            "before": [one for one in around if one["position"] < at],
+            "after": [one for one in around if one["position"] > at],
+        }
+
+    def passages(self, source_id: str, *, tenant_id: str, first: int = 0, last: int = 0) -> list[dict[str, Any]]:
+        """
+        Read a stretch of a work.
+
+        :param source_id: The work.
+        :param tenant_id: Whose library.
+        :param first: The position of the first passage.
+        :param last: The position of the last one.
+        :returns: The passages in order, each as `passage` gives it.
+        """
+        conditions = [
+            _is("meta.source_id", source_id),
+            {"field": "meta.position", "operator": ">=", "value": first},
+            {"field": "meta.position", "operator": "<=", "value": last},
+        ]
+        found = self.stores["parents"].filter_documents(_of_tenant(tenant_id, *conditions))
+        return [shown_passage(one) for one in sorted(found, key=lambda one: int(one.meta["position"]))]
+
+    def contents(self, source: str, *, tenant_id: str) -> list[dict[str, Any]]:
+        """
+        Read the contents of a source.
+
+        :param source: A source's file name, record id or `source_id`.
+        :param tenant_id: Whose library.
+        :returns: The works in it, each with `source`, `source_id`, `title`, `author`, `language`, `passages` (how
+            many) and `sections`: `section` (its headings from the outermost), `first` and `last` (positions).
+        """
+        named = _named(source)
+        fields = ["source", "source_id", "record_id", "title", "author", "language", "section", "position"]
+        works: dict[str, list[dict[str, Any]]] = {}
+        for meta in self.stores["parents"].list_meta(_of_tenant(tenant_id, named), fields):
+            works.setdefault(meta["source_id"], []).append(meta)
+        return [_work(sorted(metas, key=lambda meta: int(meta["position"]))) for metas in works.values()]
+
+    def narrowed(
+        self, sources: Sequence[str] | None, sections: Sequence[str] | None, *, tenant_id: str
+    ) -> dict[str, Any] | None:
+        """
+        Write the filter that leaves only some sources and sections.
+
+        :param sources: Names of source files; None for all.
+        :param sections: Headings, of any level; a passage below one of them is left. None for all.
+        :param tenant_id: Whose library.
+        :returns: A filter in Haystack's format; None where nothing is to be left out.
+        :raises RefusedError: If no passage stands under one of the headings.
+        """
+        conditions: list[dict[str, Any]] = []
+        if sources:
+            conditions.append({"field": "meta.source", "operator": "in", "value": list(sources)})
+        if sections:
+            wanted = {_heading(name): name for name in sections}
+            paths: dict[tuple[str, ...], None] = {}
+            for meta in self.stores["parents"].list_meta(_of_tenant(tenant_id, *conditions), ["section"]):
+                if not wanted.keys().isdisjoint(map(_heading, meta.get("section") or ())):
+                    paths[tuple(meta["section"])] = None
+            missing = wanted.keys() - {_heading(heading) for path in paths for heading in path}
+            if missing:
+                raise RefusedError(
+                    f"There is no section `{wanted[min(missing)][:80]}` in the sources that are asked. Give a heading "
+                    "as /api/v1/library/contents has it."
+                )
+            alternatives = [{"field": "meta.section", "operator": "==", "value": list(path)} for path in paths]
+            conditions.append({"operator": "OR", "conditions": alternatives})
+        return {"operator": "AND", "conditions": conditions} if conditions else None
+
     def delete(self, source: str, *, tenant_id: str) -> int:
         """
         Take a source out: its children first, so that nothing that is found leads nowhere.
@@ -137,12 +231,7 @@ class Library:
         :param tenant_id: Whose library.
         :returns: How many passages were taken out; 0 where there is no such source.
         """
-        named = [
-            {"field": f"meta.{field}", "operator": "==", "value": source}
-            for field in ("source", "source_id", "record_id")
-        ]
-        filters = _of_tenant(tenant_id, {"operator": "OR", "conditions": named})
-        parents = self.stores["parents"].list_meta(filters, ["source_id"])
+        parents = self.stores["parents"].list_meta(_of_tenant(tenant_id, _named(source)), ["source_id"])
         ids = sorted({meta["source_id"] for meta in parents})
         # A file of records has a source in each: as many as a server takes in one request, each batch whole.
         for start in range(0, len(ids), _SOURCES):
@@ -187,6 +276,38 @@ def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
 def _of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
     tenant = {"field": "meta.tenant_id", "operator": "==", "value": tenant_id}
     return {"operator": "AND", "conditions": [tenant, *conditions]}
+
+
+def _is(field: str, value: Any) -> dict[str, Any]:
+    return {"field": field, "operator": "==", "value": value}
+
+
+def _named(source: str) -> dict[str, Any]:
+    fields = ("source", "source_id", "record_id")
+    return {"operator": "OR", "conditions": [_is(f"meta.{field}", source) for field in fields]}
+
+
+def _heading(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def shown_passage(document: Document) -> dict[str, Any]:
+    """Write a stored passage as callers read it: its text, its place, and what its stretches are."""
+    told = {name: document.meta.get(name) for name in _TOLD}
+    return {"id": document.id, "text": document.content or "", **told, "section": told["section"] or []}
+
+
+def _work(metas: list[dict[str, Any]]) -> dict[str, Any]:
+    sections: list[dict[str, Any]] = []
+    for meta in metas:
+        path, at = meta.get("section") or [], int(meta["position"])
+        if sections and sections[-1]["section"] == path:
+            sections[-1]["last"] = at
+        else:
+            sections.append({"section": path, "first": at, "last": at})
+    told = {name: metas[0].get(name) for name in ("source", "source_id", "record_id", "title", "author")}
+    language = Counter(meta.get("language", "und") for meta in metas).most_common(1)[0][0]
+    return {**told, "language": language, "passages": len(metas), "sections": sections}
 
 
 def _source(

@@ -26,6 +26,9 @@ class Turn(BaseModel):
     content: Annotated[str, Field(max_length=20_000)]
 
 
+Name = Annotated[str, Field(min_length=1, max_length=500)]
+
+
 class AnswerRequest(BaseModel):
     """A question with what it may come with. What is left out is as the mode's YAML says."""
 
@@ -38,6 +41,13 @@ class AnswerRequest(BaseModel):
     filters: Annotated[dict[str, Any] | None, Field(description="Further conditions in Haystack's filter format.")] = (
         None
     )
+    sources: Annotated[
+        list[Name] | None, Field(max_length=50, description="Names of source files: only these are read.")
+    ] = None
+    sections: Annotated[
+        list[Name] | None,
+        Field(max_length=50, description="Headings of any level: only what stands below one of them is read."),
+    ] = None
     conversation_id: Annotated[
         str | None,
         Field(

@@ -198,8 +198,16 @@ class KeyRing:
         return (status.st_mtime_ns, status.st_ino, status.st_size)
 
 
-OPEN_PATHS = frozenset({"/health", "/ready"})
-"""What needs no key, because load balancers ask it and it tells nothing of anybody."""
+OPEN_PATHS = frozenset({"/health", "/ready", "/", "/docs"})
+"""What needs no key: load balancers ask it, or it is the page that asks for the key. It tells nothing of anybody."""
+
+_PAGE_FILES = "/ui/"
+
+
+def is_open(path: str) -> bool:
+    """Tell whether a path needs no key: `OPEN_PATHS`, and the files of the page."""
+    return path in OPEN_PATHS or path.startswith(_PAGE_FILES)
+
 
 METRICS_PATH = "/metrics"
 UPLOAD_PATH = "/api/v1/documents"
@@ -210,7 +218,7 @@ class Authentication:
     """
     ASGI middleware: no key, no answer.
 
-    Every path but `OPEN_PATHS` needs a key, paths that do not exist too: nobody learns without one what there is. The
+    Every path that is not open needs a key, paths that do not exist too: nobody learns without one what there is. The
     principal is set on `request.state.principal` and in `principal_of_request`. Keys with the role `metrics` read
     /metrics and nothing else, and no other key reads it: its numbers are those of all tenants together.
 
@@ -224,7 +232,7 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+        if scope["type"] != "http" or is_open(scope["path"]):
             await self.app(scope, receive, send)
             return
         try:

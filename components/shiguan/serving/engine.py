@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import GENERATION_COMPLETE, AnswerEvent
 from shiguan.engine.conversations import open_conversations
+from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
 from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError
@@ -36,10 +37,17 @@ class Engine:
     All modes are loaded when it is made and warmed up by `warm_up`, before the first question. Whoever awaits an answer
     and is cancelled, or closes a stream, ends the work behind it. The tenant is an argument of every call and is never
     read from a request's body.
+
+    :param settings: The settings of the server.
+    :param modes: The modes to load; None for those of the deployment.
+    :param library: Where sources and sections are looked up by their names.
     """
 
-    def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, settings: ServingSettings, *, modes: Sequence[str] | None = None, library: Library | None = None
+    ) -> None:
         self.settings = settings
+        self.library = library
         self.deployment = settings.deployment
         # An unknown deployment is refused when its first mode is loaded.
         names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
@@ -80,6 +88,7 @@ class Engine:
         """Answer a question."""
         runner = self.runner(request.mode)
         options = request.options(self._limits(deadline))
+        options["filters"] = await self._narrowed(request, tenant_id)
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
         _count(answer)
         return _for_caller(answer, request)
@@ -90,6 +99,7 @@ class Engine:
         """Answer a question and tell how the answer comes about."""
         runner = self.runner(request.mode)
         options = request.options(self._limits(deadline))
+        options["filters"] = await self._narrowed(request, tenant_id)
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
             async for event in events:
                 if event.name == GENERATION_COMPLETE:
@@ -131,6 +141,14 @@ class Engine:
             runner.close()
         if self.conversations is not None:
             self.conversations.close()
+
+    async def _narrowed(self, request: AnswerRequest, tenant_id: str) -> dict[str, Any] | None:
+        """Join the caller's filters with the sources and sections that are named."""
+        if self.library is None or not (request.sources or request.sections):
+            return request.filters
+        named = await asyncio.to_thread(self.library.narrowed, request.sources, request.sections, tenant_id=tenant_id)
+        conditions = [condition for condition in (request.filters, named) if condition]
+        return {"operator": "AND", "conditions": conditions}
 
     def _limits(self, deadline: float | None) -> TimeLimits:
         left = self.settings.request_timeout
@@ -205,6 +223,8 @@ class WrappedMode:
         top_k: int | None = None,
         temperature: float | None = None,
         filters: dict[str, Any] | None = None,
+        sources: list[str] | None = None,
+        sections: list[str] | None = None,
         conversation_id: str | None = None,
         history: list[dict[str, Any]] | None = None,
         include_sources: bool = True,

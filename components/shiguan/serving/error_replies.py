@@ -194,7 +194,9 @@ def error_response(error: BaseException, request_id: str | None) -> JSONResponse
     headers = dict(told.headers or {})
     if told.kind == "unauthenticated":
         headers.setdefault("WWW-Authenticate", "Bearer")
-    return JSONResponse(told.body(request_id), status_code=told.status_code, headers=headers)
+    # Programs that know nothing of this server, such as Hayhooks' own command line, show `detail`.
+    body = {**told.body(request_id), "detail": f"{told.message} {told.next_step}"}
+    return JSONResponse(body, status_code=told.status_code, headers=headers)
 
 
 def log_failure(error: BaseException, request_id: str | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Annotated, Any
 
+from anyio import CancelScope
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Send
@@ -16,6 +17,8 @@ from shiguan.serving.authentication import Principal, check_tenant, current_prin
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import counted
 
+_BEAT = b": still at work\n\n"
+_BEAT_SECONDS = 10.0
 DONE = b"data: [DONE]\n\n"
 """What every stream ends with, so that a reader knows a complete one from one that broke off."""
 
@@ -38,8 +41,8 @@ class EventStreamResponse(StreamingResponse):
 
     def __init__(self, parts: AsyncGenerator[bytes, None]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(parts, media_type="text/event-stream", headers=headers)
-        self._parts = parts
+        self._parts = _beating(parts)
+        super().__init__(self._parts, media_type="text/event-stream", headers=headers)
 
     async def stream_response(self, send: Send) -> None:
         """Send the events."""
@@ -115,6 +118,38 @@ def deadline_of(request: Request) -> float | None:
     """Give the time at which the gate ends a request."""
     deadline: float | None = getattr(request.state, "deadline", None)
     return deadline
+
+
+async def _beating(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Pass a stream on, with a comment wherever nothing came for ten seconds, so that nothing on its way gives up."""
+    come: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def read() -> None:
+        async with aclosing(parts):
+            try:
+                async for part in parts:
+                    come.put_nowait(part)
+            finally:
+                come.put_nowait(None)
+
+    reading = asyncio.create_task(read())
+    try:
+        while True:
+            try:
+                async with asyncio.timeout(_BEAT_SECONDS):
+                    part = await come.get()
+            except TimeoutError:
+                yield _BEAT
+                continue
+            if part is None:
+                await reading
+                return
+            yield part
+    finally:
+        reading.cancel()
+        # A reader who hangs up cancels whatever is awaited here, again and again.
+        with CancelScope(shield=True):
+            await asyncio.wait({reading})
 
 
 async def _written(events: AsyncGenerator[AnswerEvent, None], request_id: str | None) -> AsyncGenerator[bytes, None]:

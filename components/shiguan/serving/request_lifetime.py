@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.serving import metrics
 from shiguan.serving.admission import Admission
-from shiguan.serving.authentication import METRICS_PATH, OPEN_PATHS, UPLOAD_PATH, Principal
+from shiguan.serving.authentication import METRICS_PATH, UPLOAD_PATH, Principal, is_open
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.request_body import RequestBody, check_length
 from shiguan.serving.settings import ServingSettings
@@ -88,7 +88,6 @@ async def _nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-_UNLIMITED = OPEN_PATHS | {METRICS_PATH}
 # A stream that keeps its own time has this many seconds to say itself that it is over.
 _STREAM_GRACE = 2.0
 # Work that is cancelled has this many seconds to let go of what it holds.
@@ -122,7 +121,7 @@ class RequestLifetime:
         limit = self.settings.max_upload_bytes if upload else self.settings.max_body_bytes
         body = RequestBody(receive, limit=limit)
         reply = ResponseWatch(send)
-        if scope["path"] in _UNLIMITED:
+        if is_open(scope["path"]) or scope["path"] == METRICS_PATH:
             await self.app(scope, body, reply)
             return
         seconds = self.settings.upload_timeout if upload else self.settings.request_timeout

@@ -27,7 +27,10 @@ from shiguan.serving.document_routes import router as document_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
+from shiguan.serving.library_routes import router as library_router
 from shiguan.serving.openai_routes import router as openai_router
+from shiguan.serving.openapi import describe
+from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.receipt_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
@@ -107,7 +110,16 @@ _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 
 _SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
-_ROUTERS = (status_router, rag_router, document_router, conversation_router, receipt_router, openai_router)
+_ROUTERS = (
+    page_router,
+    status_router,
+    rag_router,
+    document_router,
+    library_router,
+    conversation_router,
+    receipt_router,
+    openai_router,
+)
 
 
 class Service:
@@ -149,6 +161,7 @@ class Service:
         """Make an application the server."""
         for router in _ROUTERS:
             include_routes(app, router)
+        describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
         app.state.settings = self.settings
         app.state.keys = self.keys
@@ -171,7 +184,7 @@ class Service:
     @contextlib.asynccontextmanager
     async def _running(self, app: FastAPI, deploy: Deploy) -> AsyncIterator[None]:
         library = await asyncio.to_thread(self._open_library)
-        engine = await asyncio.to_thread(Engine, self.settings)
+        engine = await asyncio.to_thread(Engine, self.settings, library=library)
         # It comes with the extra `transformers` alone, and where it is there Haystack has imported it.
         torch = sys.modules.get("torch")
         if torch is not None:

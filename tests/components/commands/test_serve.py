@@ -1,11 +1,17 @@
 """`shiguan serve` at its door."""
 
+import argparse
+import io
 import socket
+import sys
 
 import pytest
 
-from shiguan.commands.serve import _bound
+from shiguan.commands.serve import _bound, _offer_key, _say_loading
 from shiguan.errors import ConfigurationError
+from shiguan.serving.authentication import KeyRing
+from shiguan.serving.keys import KeyFile
+from shiguan.serving.settings import ServingSettings
 
 
 def test_a_port_that_is_taken_is_refused_before_anything_is_loaded():
@@ -13,3 +19,56 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_loaded():
         port = other.getsockname()[1]
         with pytest.raises(ConfigurationError, match="--port"):
             _bound("127.0.0.1", port)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A person at a terminal who answers."""
+
+    def answers(text, *, is_terminal=True):
+        given = io.StringIO(text)
+        given.isatty = lambda: is_terminal
+        monkeypatch.setattr(sys, "stdin", given)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal, raising=False)
+
+    return answers
+
+
+def options(host="127.0.0.1", json=False):
+    return argparse.Namespace(host=host, json=json)
+
+
+def test_the_first_start_offers_a_key_and_shows_it_once(tmp_path, terminal, capsys):
+    settings = ServingSettings(data_dir=tmp_path / "new")
+    terminal("y\n")
+    assert _offer_key(options(), settings) is True
+    shown = capsys.readouterr().out
+    [record] = KeyFile(settings.keys_path).read()
+    assert (record.tenant, record.role) == ("default", "write")
+    assert record.fits(shown.split("shown this once: ")[1].strip())
+    assert KeyRing(settings).keyless is False
+
+
+@pytest.mark.parametrize("answer", ["\n", "n\n", "", "yeah\n"])
+def test_without_a_yes_no_key_is_made(tmp_path, terminal, answer):
+    settings = ServingSettings(data_dir=tmp_path / "new")
+    terminal(answer)
+    assert _offer_key(options(), settings) is False
+    assert not settings.keys_path.exists()
+
+
+def test_nobody_is_asked_without_a_terminal_for_json_or_where_a_library_is(tmp_path, terminal):
+    terminal("y\n", is_terminal=False)
+    assert _offer_key(options(), ServingSettings(data_dir=tmp_path / "new")) is False
+    terminal("y\n")
+    assert _offer_key(options(json=True), ServingSettings(data_dir=tmp_path / "new")) is False
+    assert _offer_key(options(), ServingSettings(data_dir=tmp_path)) is False
+    assert _offer_key(options(host="0.0.0.0"), ServingSettings(data_dir=tmp_path)) is True
+
+
+def test_what_is_loaded_is_said_at_once(tmp_path, capsys):
+    _say_loading(options(), ServingSettings(data_dir=tmp_path))
+    said = capsys.readouterr().out
+    assert said.startswith("Loading embedded (")
+    assert "simple" in said
+    assert str(tmp_path) in said

@@ -1,0 +1,99 @@
+// What the page says, in English and Chinese.
+
+import { kept } from "./dom.js";
+
+const EN = {
+  skip: "Skip to the text", ask: "Ask", library: "Library", past: "Past questions", language: "中文", theme: "Light or dark",
+  key: "Key",
+  askHead: "What do the sources say?",
+  askLead: "Every sentence of an answer stands beside the passage it comes from, with a verdict. What the books do not say is not answered.",
+  emptyHead: "The shelves are empty", emptyLead: "Put a book in, and ask it something as soon as its words are found.",
+  toLibrary: "Put a book in", question: "Your question", followUp: "Ask on", send: "Ask", stop: "Stop", mode: "Mode",
+  newTalk: "New conversation", only: "Only in", everywhere: "Leave this limit out", sentence: "Sentence {0}",
+  promise: { simple: "one call of a model, or none", advanced: "up to 4 calls; compares several passages", precise: "up to 6 calls; shows only what holds", agent: "several calls; searches in steps" },
+  stage: { query_rewritten: "Searching", documents_retrieved: "{0} passages read", generation_start: "Writing" },
+  verdict: { supported: "supported", partial: "partly supported", unsupported: "not supported", contradicted: "contradicted", quoted: "quoted" },
+  status: { not_found: "Not found", refused: "Refused", recalled: "From the conversation", quoted: "Closest passages, word for word" },
+  quotedLead: "No language model is set up, so nothing is said in other words. Whether a passage answers the question is for you to judge.",
+  summary: "Sentences: {0}. {1}", done: "The answer is complete.",
+  changes: "What was changed ({0})", rejected: "Drafts that did not hold ({0})",
+  change: { added: "mark added", replaced: "mark replaced", dropped: "mark dropped", marked: "marked as not supported", removed: "sentence removed" },
+  was: "was {0}, is {1}", none: "none",
+  beside: "Beside it", besideEmpty: "Choose a sentence, and its passage opens here with the words marked.",
+  noPassage: "No passage stands behind this sentence.", openBook: "Open the book here", why: "Why", closePane: "Close",
+  gone: "This passage is not in the library any more. What was quoted:", passageOf: "Passage {0}",
+  whyHead: "How this answer came about", times: "Times", total: "in all", tokens: "Tokens", calls: "Calls of a model", firstWord: "First word after",
+  receipt: "Receipt", warnings: "Warnings", seconds: "{0} s", ms: "{0} ms", stale: "A source that this answer cites was replaced or deleted since.",
+  lostHead: "Where was it lost?", lostLead: "Words of a passage that you expected to be used:", look: "Follow it",
+  steps: { bm25: "found by words", vectors: "found by meaning", fused: "after the fusion", fetched: "passages fetched", ranked: "passages chosen", context: "read" },
+  rank: "{0}. of {1}", notAmong: "not among {0}", notLost: "Not lost", lost: "Lost: {0}",
+  take: "Take away", copyMd: "Copy as Markdown", copyRich: "Copy for Word", saveMd: "Markdown", saveHtml: "HTML", saveBib: "BibTeX", saveCsl: "CSL JSON",
+  copyLink: "Copy link", print: "Print", copied: "Copied.", writtenBy: "Answered by Shiguan, mode {0}, {1}",
+  search: "Search in the passages", searchGo: "Search", filter: "Filter the list", found: "Passages found: {0}", nothing: "Nothing found.",
+  drop: "Drop books here, or", choose: "choose files", formats: "EPUB, PDF, DOCX, HTML, Markdown, text, JSONL; up to {0} MB each",
+  sending: "Sending", waiting: "Waiting", ingesting: "Reading", words: "Words", vectors: "Meaning", of: "{0} of {1}",
+  ingested: "{0} passages, {1} new, {2} vectors", skipped: "Skipped", failed: "Not taken", superseded: "Replaced by a newer upload", cancelled: "Cancelled",
+  works: "Sources: {0}", passages: "Passages: {0}", complete: "complete", incomplete: "still being read", remove: "Delete", removed: "“{0}” is deleted.", undo: "Undo",
+  read: "Read", onlyThis: "Ask only this", showAll: "Show all {0}", contents: "Contents", back: "Back to the answer", earlier: "Earlier", further: "Further",
+  onlyChapter: "Ask only this chapter", notes: "Notes", untitled: "Without a heading", pastHead: "Past questions", pastEmpty: "Nothing was asked yet.",
+  turns: "Questions: {0}", rename: "Rename", export: "Export", open: "Open", title: "Title", save: "Save",
+  keyHead: "A key, please", keyLead: "This library belongs to somebody. The key is kept for this tab only.", keyWrong: "That key is not valid, or was revoked. Give another one.",
+  keyMake: "Whoever runs the server makes one with", enter: "Enter", leave: "Forget the key",
+  error: { offline: "The server does not answer. Is it running?", broken: "The line broke before the answer was complete. What came so far stands above.", too_many_requests: "Too many questions at once.", stopped: "Stopped." },
+  again: "Try again", waitFor: "Try again in {0} s.", reference: "for the log: {0}", themeNames: { "": "as the system", light: "light", dark: "dark" },
+};
+
+const ZH = {
+  skip: "跳到正文", ask: "发问", library: "书库", past: "旧问", language: "English", theme: "明暗", key: "钥匙",
+  askHead: "史料怎么说？",
+  askLead: "答案的每一句都与所据原文并列，并注明是否成立。书中没有的，不答。",
+  emptyHead: "书架还是空的", emptyLead: "放一本书进来，文字一入库便可发问。", toLibrary: "放书入库",
+  question: "你的问题", followUp: "接着问", send: "问", stop: "停", mode: "方式", newTalk: "另起一谈", only: "只查", everywhere: "去掉此限", sentence: "第{0}句",
+  promise: { simple: "调用模型至多一次", advanced: "至多四次；比较多段", precise: "至多六次；只留站得住的", agent: "多次；逐步查找" },
+  stage: { query_rewritten: "检索中", documents_retrieved: "读了{0}段", generation_start: "作答中" },
+  verdict: { supported: "有据", partial: "部分有据", unsupported: "无据", contradicted: "与原文相反", quoted: "引文" },
+  status: { not_found: "未见", refused: "不答", recalled: "据此前谈话", quoted: "最接近的原文" },
+  quotedLead: "未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
+  summary: "共{0}句：{1}", done: "答毕。", changes: "改动（{0}）", rejected: "未通过的草稿（{0}）",
+  change: { added: "补注", replaced: "换注", dropped: "去注", marked: "标为无据", removed: "删句" }, was: "原为{0}，今为{1}", none: "无",
+  beside: "原文", besideEmpty: "选一句，所据原文便在此展开，引处加朱。", noPassage: "此句没有所据的原文。", openBook: "翻到书中此处", why: "缘由", closePane: "关闭",
+  gone: "书库里已没有这一段。当时所引：", passageOf: "第{0}段", whyHead: "此答由来", times: "用时", total: "合计", tokens: "词元", calls: "调用模型", firstWord: "首字用时",
+  receipt: "凭据", warnings: "提示", seconds: "{0}秒", ms: "{0}毫秒", stale: "所引的书此后已被替换或删除。",
+  lostHead: "漏在哪一步？", lostLead: "填入你以为该用到的原文：", look: "追查",
+  steps: { bm25: "按字词检得", vectors: "按意义检得", fused: "合并之后", fetched: "取回段落", ranked: "选用段落", context: "读到" },
+  rank: "第{0}，共{1}", notAmong: "不在{0}条之中", notLost: "未漏", lost: "漏于：{0}",
+  take: "带走", copyMd: "复制为 Markdown", copyRich: "复制到 Word", saveMd: "Markdown", saveHtml: "HTML", saveBib: "BibTeX", saveCsl: "CSL JSON", copyLink: "复制链接", print: "打印", copied: "已复制。",
+  writtenBy: "史官作答，方式 {0}，{1}",
+  search: "在原文中检索", searchGo: "检索", filter: "筛选书目", found: "{0}段", nothing: "没有找到。",
+  drop: "把书拖到这里，或", choose: "选择文件", formats: "EPUB、PDF、DOCX、HTML、Markdown、文本、JSONL；每个不超过 {0} MB",
+  sending: "上传", waiting: "排队", ingesting: "读入", words: "字词", vectors: "意义", of: "{0} / {1}", ingested: "{0}段，新增{1}段，向量{2}条", skipped: "略过", failed: "未收", superseded: "已被新上传取代", cancelled: "已取消",
+  works: "{0}种书", passages: "{0}段", complete: "已全", incomplete: "读入中", remove: "删除", removed: "已删《{0}》。", undo: "撤销", read: "阅读", onlyThis: "只问此书", showAll: "显示全部{0}种",
+  contents: "目录", back: "回到答案", earlier: "前文", further: "后文", onlyChapter: "只问此章", notes: "注", untitled: "无题",
+  pastHead: "旧问", pastEmpty: "还没有问过。", turns: "{0}问", rename: "改名", export: "导出", open: "打开", title: "题目", save: "保存",
+  keyHead: "请出示钥匙", keyLead: "书库各有其主。钥匙只留在这个标签页里。", keyWrong: "这把钥匙无效或已吊销，请换一把。", keyMake: "由管理者发放：", enter: "进入", leave: "忘掉钥匙",
+  error: { offline: "服务器没有应答，是否在运行？", broken: "答案未完，连接已断；已到的部分在上面。", too_many_requests: "同时的问题太多。", stopped: "已停。" },
+  again: "再试", waitFor: "{0}秒后再试。", reference: "日志编号：{0}", themeNames: { "": "随系统", light: "明", dark: "暗" },
+};
+
+const TONGUES = { en: EN, zh: ZH };
+let tongue = kept("language", undefined, localStorage) ?? (navigator.language.startsWith("zh") ? "zh" : "en");
+if (!(tongue in TONGUES)) tongue = "en";
+
+/** The language of the page, `en` or `zh`. */
+export const language = () => tongue;
+
+/** Speak the other language. */
+export function switchLanguage() {
+  tongue = tongue === "en" ? "zh" : "en";
+  kept("language", tongue, localStorage);
+}
+
+/** Say something: `t("rank", 2, 50)`, `t("verdict.supported")`. A name that no word is known for is said as it is. */
+export function t(name, ...given) {
+  const found = name.split(".").reduce((words, key) => words?.[key], TONGUES[tongue]);
+  if (typeof found !== "string") return name.split(".").pop();
+  return found.replace(/\{(\d)\}/g, (_, number) => given[number] ?? "");
+}
+
+/** Write a number as the language does. */
+export const number = (value) => new Intl.NumberFormat(tongue).format(value ?? 0);

@@ -1,0 +1,338 @@
+"""The page as its readers meet it, in a real browser, with a server that says what each test wants."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.doubles.page_site import CUT, WAIT, PageSite, Script, passage, source
+
+from shiguan.serving.error_replies import ApiError
+
+pytestmark = pytest.mark.browser
+UI = Path(__file__).resolve().parents[2] / "hayhooks" / "ui"
+
+
+def ask(page, text="Who rose?", done=True):
+    page.fill("#question", text)
+    page.press("#question", "Enter")
+    if done:
+        page.wait_for_selector(".turn:last-of-type .more")
+
+
+def no_sideways(page):
+    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_page_is_small_and_loads_nothing_twice(site, opened):
+    assert sum(path.stat().st_size for path in UI.iterdir()) < 150_000
+    opened(site.url + "/")
+    files = [line for line in site.seen if line.startswith("GET /ui/")]
+    assert len(files) == len(set(files)) > 10
+
+
+def test_a_sentence_is_judged_as_soon_as_its_event_comes(site, opened):
+    told = Script(["An Lushan rose in 755.", "He took Luoyang."]).events()
+    site.script = [*told[:6], (WAIT, None), *told[6:]]
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    first = page.locator(".turn .sentence")
+    first.wait_for()
+    assert first.count() == 1
+    assert page.locator("button.verdict").inner_text() == "supported"
+    assert page.locator(".answer").get_attribute("aria-busy") == "true"
+    page.locator("button.verdict").click()
+    assert page.locator(".beside mark").inner_text() == "An Lushan"
+    site.go.set()
+    page.wait_for_selector(".more")
+    assert page.locator("button.verdict").all_inner_texts() == ["supported", "partly supported"]
+    # What was chosen while the answer came is still chosen.
+    assert page.locator("button.verdict").first.get_attribute("aria-pressed") == "true"
+    assert page.locator(".tally").inner_text() == "Sentences: 2. 1 supported, 1 partly supported"
+
+
+def test_arrows_go_from_sentence_to_sentence(site, opened):
+    site.script = Script(["One.", "Two.", "Three."]).events()
+    page = opened(site.url + "/")
+    ask(page)
+    page.locator("button.verdict").first.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector(".beside .reason >> text=reason 1")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_selector(".beside .reason >> text=reason 0")
+
+
+def test_one_step_opens_the_book_at_the_quote_and_one_leads_back(site, opened):
+    page = opened(site.url + "/")
+    ask(page)
+    page.locator("button.verdict").click()
+    page.locator(".beside a.button").click()
+    page.wait_for_selector(".page mark")
+    assert page.locator(".page mark").inner_text() == "An Lushan"
+    assert page.locator(".page .passage").all_inner_texts() == [
+        "Before.", "An Lushan rose at Fanyang in 755.", "After.",
+    ]  # fmt: skip
+    assert page.locator(".contents a[aria-current]").inner_text() == "1 War"
+    page.locator(".book .bar a").click()
+    page.wait_for_selector(".turn .sentence")
+    assert len(site.asked) == 1
+
+
+def test_footnotes_tables_and_quotations_of_a_passage_are_shown_as_such(site, opened):
+    text = "He rose.[Note: In 755.] Then\n\nA | B\n1 | 2\n\nSo it is said."
+    note = text.index("[Note")
+    table, quote = text.index("A |"), text.index("So it")
+    blocks = [
+        {"start": 0, "end": table - 2, "kind": "text", "notes": [{"start": note, "end": text.index("]") + 1}]},
+        {"start": table, "end": quote - 2, "kind": "table"},
+        {"start": quote, "end": len(text), "kind": "quote"},
+    ]
+    site.passages[1] = passage(1, text, blocks=blocks)
+    page = opened(site.url + "/#/book?source=tang.epub")
+    page.wait_for_selector(".page .passage")
+    assert page.locator(".page sup.note").inner_text() == "1"
+    assert page.locator(".notes li").inner_text() == "In 755."
+    assert [cell.strip() for cell in page.locator(".page td").all_inner_texts()] == ["A", "B", "1", "2"]
+    assert page.locator(".page blockquote").inner_text() == "So it is said."
+
+
+def test_spans_count_code_points(site, opened):
+    site.passages[1] = passage(1, "𠀀𠀁安禄山反。")  # two characters beyond the first plane
+    site.script = Script(["An Lushan rose."], quote=(2, 5)).events()
+    page = opened(site.url + "/")
+    ask(page)
+    page.locator("button.verdict").click()
+    assert page.locator(".beside mark").inner_text() == "安禄山"
+
+
+def test_a_broken_line_keeps_what_came_and_offers_another_try(site, opened):
+    told = Script(["An Lushan rose in 755.", "He took Luoyang."]).events()
+    site.script = [*told[:6], (CUT, None)]
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    page.wait_for_selector(".failure >> text=The line broke")
+    assert page.locator(".turn .sentence").count() == 1
+    site.script = told
+    page.locator(".failure button").click()
+    page.wait_for_selector(".more")
+    assert page.locator(".turn").count() == 1
+
+
+def test_a_refusal_says_what_to_do(site, opened):
+    site.refusal = ApiError("too_many_requests", headers={"Retry-After": "7"})
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    page.wait_for_selector(".failure >> text=Too many questions")
+    assert "Try again in 7 s." in page.locator(".failure").inner_text()
+    assert "r-3" in page.locator(".failure").inner_text()
+
+
+def test_an_error_in_the_stream_is_told_in_its_own_words(site, opened):
+    site.script = [("error", ApiError("upstream_unavailable").body("r-9"))]
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    page.wait_for_selector(".failure >> text=The language model gave no usable answer.")
+
+
+def test_stopping_ends_the_stream(site, opened):
+    told = Script(["An Lushan rose in 755."]).events()
+    site.script = [*told[:4], (WAIT, None), *told[4:]]
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    page.wait_for_selector(".pending >> text=An Lushan")
+    page.locator(".composer .primary").click()
+    page.wait_for_selector(".failure >> text=Stopped.")
+    site.go.set()
+
+
+def test_the_key_is_asked_once_kept_for_the_tab_and_again_when_it_is_revoked(site, opened):
+    site.keys = {"sk-1"}
+    page = opened(site.url + "/", wait=False)
+    page.fill("dialog #key", "wrong")
+    page.press("dialog #key", "Enter")
+    page.wait_for_selector("dialog >> text=not valid")
+    page.fill("dialog #key", "sk-1")
+    page.press("dialog #key", "Enter")
+    page.wait_for_selector(".welcome")
+    page.reload()
+    page.wait_for_selector(".welcome")
+    assert page.locator("dialog").count() == 0
+    assert page.evaluate("JSON.stringify(localStorage)").find("sk-1") < 0
+    site.keys = {"sk-2"}
+    ask(page, done=False)
+    page.wait_for_selector("dialog >> text=not valid")
+    page.fill("dialog #key", "sk-2")
+    page.press("dialog #key", "Enter")
+    page.wait_for_selector(".more")
+    other = page.context.new_page()
+    other.goto(site.url + "/")
+    other.wait_for_selector("dialog #key")
+
+
+def test_two_thousand_sources_can_be_looked_through(site, opened):
+    site.sources = [source(f"book-{number}.epub", f"Book {number}") for number in range(2000)]
+    page = opened(site.url + "/#/library")
+    page.wait_for_selector(".source")
+    assert page.locator(".count").inner_text() == "Sources: 2,000"
+    assert page.locator(".source").count() == 200
+    page.fill("#filter", "book 1999")
+    assert page.locator(".source .name a").all_inner_texts() == ["Book 1999"]
+    page.fill("#filter", "")
+    page.locator("button >> text=Show all 2,000").click()
+    assert page.locator(".source").count() == 2000
+
+
+def test_a_deletion_can_be_undone_for_some_seconds(site, opened):
+    page = opened(site.url + "/#/library")
+    page.clock.install()
+    page.locator(".source .actions >> text=Delete").click()
+    assert page.locator(".source").count() == 0
+    page.locator(".toast >> text=Undo").click()
+    assert page.locator(".source").count() == 1
+    page.clock.run_for(10_000)
+    assert site.deleted == []
+    page.locator(".source .actions >> text=Delete").click()
+    with page.expect_response(lambda reply: reply.request.method == "DELETE"):
+        page.clock.run_for(7_000)
+    assert site.deleted == ["tang.epub"]
+
+
+def test_an_upload_tells_its_progress_and_what_was_skipped(site, opened):
+    site.job = {
+        "id": "j1", "source": "new.zip", "state": "done", "progress": {"stage": None, "done": 0, "total": 0},
+        "error": None,
+        "result": {
+            "parents": 4, "new": 3, "vectors": 9, "warnings": ["No cover."],
+            "skipped": [{"source": "x.pdf", "cause": "it is encrypted", "next_step": "Remove the password"}],
+        },
+    }  # fmt: skip
+    page = opened(site.url + "/#/library")
+    page.set_input_files("#files", {"name": "new.txt", "mimeType": "text/plain", "buffer": b"text"})
+    page.wait_for_selector(".jobs >> text=4 passages, 3 new, 9 vectors")
+    page.locator(".jobs summary").click()
+    assert "x.pdf: it is encrypted. Remove the password." in page.locator(".jobs").inner_text()
+
+
+def test_a_question_can_be_limited_to_a_chapter(site, opened):
+    page = opened(site.url + "/#/book?source=tang.epub")
+    page.locator("text=Ask only this chapter").click()
+    page.wait_for_selector(".limit .chip")
+    ask(page)
+    assert site.asked[-1]["sources"] == ["tang.epub"]
+    assert site.asked[-1]["sections"] == ["1 War"]
+    page.locator(".limit button").click()
+    ask(page)
+    assert "sources" not in site.asked[-1]
+    assert site.asked[0]["conversation_id"] == site.asked[1]["conversation_id"]
+
+
+def test_what_was_changed_and_why_can_be_opened(site, opened):
+    site.script = Script(
+        ["An Lushan rose."],
+        changes=[{"claim": "He was tall.", "kind": "removed", "was": [2], "numbers": [], "reason": "nothing says so"}],
+        warnings=["3 units have no vector yet."],
+    ).events()
+    page = opened(site.url + "/")
+    ask(page)
+    page.locator("summary >> text=What was changed (1)").click()
+    assert page.locator(".changes del").inner_text() == "He was tall."
+    page.locator("summary >> text=Why").click()
+    assert "3 units have no vector yet." in page.locator(".why").inner_text()
+    assert "321" in page.locator(".why dl").inner_text()
+    page.fill(".lost textarea", "rose at Fanyang")
+    page.locator(".lost button").click()
+    page.wait_for_selector(".lost >> text=Lost: ranked out")
+    assert page.locator(".ranks .missed").inner_text().split("\n") == ["found by meaning", "not among 50"]
+
+
+def test_an_answer_is_taken_away_in_every_form(site, opened):
+    page = opened(site.url + "/")
+    ask(page)
+    page.locator("summary >> text=Take away").click()
+    saved = {}
+    for name in ("Markdown", "HTML", "BibTeX", "CSL JSON"):
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name=name, exact=True).click()
+        saved[name] = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert "An Lushan rose in 755. [^1]" in saved["Markdown"]
+    assert "[^1]: The Tang, 1 War: “An Lushan”" in saved["Markdown"]
+    assert '<sup><a href="#n1" id="m1">1</a></sup>' in saved["HTML"]
+    assert "title = {The Tang}" in saved["BibTeX"]
+    assert "author = {Shi Guan}" in saved["BibTeX"]
+    assert json.loads(saved["CSL JSON"])[0]["title"] == "The Tang"
+
+
+def test_a_link_by_receipt_shows_the_answer_and_whether_it_is_stale(site, opened):
+    site.receipts["cd" * 32] = Script(["An Lushan rose."]).answer()
+    page = opened(f"{site.url}/#/answer/{'cd' * 32}")
+    page.wait_for_selector(".turn .sentence")
+    assert "replaced or deleted" in page.locator(".notice").inner_text()
+    gone = opened(f"{site.url}/#/answer/{'ee' * 32}")
+    gone.wait_for_selector(".failure >> text=There is no such receipt.")
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("width", [390, 768, 1600])
+def test_every_view_fits_its_sheet_in_both_languages(site, opened, width, locale):
+    site.passages = [passage(n, "text " * 80, section=[f"{n} Chapter", f"{n}.1 Part"]) for n in range(30)]
+    site.sources = [source("x" * 180 + ".epub", "y" * 300, complete=False, vectors=3)]
+    page = opened(site.url + "/", width=width, locale=locale)
+    assert page.evaluate("document.documentElement.lang") == ("zh-Hans" if locale == "zh-CN" else "en")
+    assert no_sideways(page)
+    ask(page)
+    page.locator("button.verdict").click()
+    page.wait_for_selector(".beside mark")
+    for more in page.locator(".more summary").all():
+        more.evaluate("one => { one.parentElement.open = true }")
+    assert no_sideways(page)
+    for view, ready in (("library", ".source"), ("book?source=tang.epub&at=7", ".page .passage"), ("past", ".wide h1")):
+        page.goto(f"{site.url}/#/{view}")
+        page.wait_for_selector(ready)
+        assert no_sideways(page), view
+
+
+def test_nothing_is_placed_twice_while_sixty_sentences_come(site, opened):
+    sentences = [f"Sentence number {number} tells of the year {700 + number}." for number in range(60)]
+    told = Script(sentences).events()
+    site.script = [*told[:-1], (WAIT, None), told[-1]]
+    page = opened(site.url + "/")
+    page.evaluate(
+        "() => { window.touched = 0; new MutationObserver((all) => { for (const one of all) touched += one.addedNodes.length })"
+        ".observe(document.querySelector('.thread'), {childList: true, subtree: true}) }"
+    )
+    ask(page, done=False)
+    page.locator(".sentence").nth(59).wait_for()
+    # The sentence with what is in it, a space and the tail: what one sentence costs does not grow with the answer.
+    assert page.evaluate("touched") < 60 * 8
+    written = page.locator(".answer").inner_text()
+    assert [written.find(sentence) >= 0 for sentence in sentences] == [True] * 60
+    site.go.set()
+    page.wait_for_selector(".more")
+    assert page.locator(".sentence").count() == 60
+
+
+def test_without_a_model_quotations_look_like_quotations(site, opened):
+    answer = Script(["An Lushan rose."]).answer()
+    answer["status"], answer["metadata"]["claims"] = "quoted", []
+    answer["citations"] = [
+        {**answer["citations"][0], "verdict": "quoted", "quote": "He rose. In 755 he fell. So.", "start": 0, "end": 28,
+         "sentence": [9, 24], "words": [[12, 15]]}
+    ]  # fmt: skip
+    site.script = [("generation_complete", answer)]
+    page = opened(site.url + "/")
+    ask(page)
+    assert page.locator("figure.quotation blockquote .closest").inner_text() == "In 755 he fell."
+    assert page.locator(".notice strong").inner_text() == "Closest passages, word for word"
+
+
+def test_the_policy_of_the_page_is_strict():
+    with PageSite() as site:
+        import httpx
+
+        for path in ("/", "/docs", "/ui/app.js"):
+            policy = httpx.get(site.url + path).headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert "require-trusted-types-for 'script'" in policy
+        assert httpx.get(site.url + "/ui/../app.py").status_code == 404
+        assert httpx.get(site.url + "/ui/%2e%2e%2fapp.py").status_code == 404

@@ -1,0 +1,70 @@
+"""axe-core finds nothing: every view, both languages, light and dark, desktop and phone."""
+
+import pytest
+from tests.doubles.page_site import Script, source
+
+pytestmark = pytest.mark.browser
+
+
+def findings(page):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe is not installed: pip install .[dev]"
+    )
+    page.evaluate("document.getAnimations().forEach((one) => one.finish())")
+    result = axe.Axe().run(
+        page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+    )
+    return [
+        f"{one['id']}: {one['help']}: {node['html'][:120]}"
+        for one in result.response["violations"]
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+def test_axe_finds_nothing(site, opened, locale, scheme, width):
+    site.sources = [source("a.epub", "A"), source("b.epub", None, complete=False, vectors=2)]
+    site.conversations = [{"id": "c1", "title": "First", "turns": 2}]
+    script = Script(
+        ["One.", "Two.", "Three.", "Four."],
+        changes=[{"claim": "Five.", "kind": "removed", "was": [1], "numbers": [], "reason": "no"}],
+        warnings=["w"],
+    )
+    site.script = script.events()
+    page = opened(site.url + "/", width=width, locale=locale, scheme=scheme)
+    assert findings(page) == []
+    page.fill("#question", "Who?")
+    page.press("#question", "Enter")
+    page.wait_for_selector(".turn .more")
+    page.evaluate("document.querySelectorAll('.more details').forEach((one) => { one.open = true })")
+    page.fill(".lost textarea", "words")
+    page.locator(".lost button").click()
+    page.wait_for_selector(".ranks .missed")
+    if width > 1000:
+        page.locator("button.verdict").nth(1).click()
+        page.wait_for_selector(".beside mark")
+    assert findings(page) == []
+    if width < 1000:
+        page.locator("button.verdict").nth(1).click()
+        page.wait_for_selector(".beside mark")
+        assert findings(page) == []
+    for view, ready in (
+        ("library", ".source"),
+        ("book?source=tang.epub&passage=p1&start=0&end=9", ".page mark"),
+        ("past", ".past li"),
+    ):
+        page.goto(f"{site.url}/#/{view}")
+        page.wait_for_selector(ready)
+        assert findings(page) == [], view
+
+
+def test_axe_finds_nothing_where_the_key_is_asked_and_where_something_failed(site, opened):
+    site.keys = {"sk-1"}
+    page = opened(site.url + "/", wait=False)
+    page.wait_for_selector("dialog[open]")
+    assert findings(page) == []
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".failure")
+    assert findings(page) == []

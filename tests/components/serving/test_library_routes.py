@@ -1,0 +1,171 @@
+"""Reading the library over HTTP: passages where they stand, contents, stretches, a search; nobody else's."""
+
+import json
+from types import SimpleNamespace
+from urllib.parse import urlencode
+
+import pytest
+from fastapi import FastAPI
+from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
+
+from shiguan.engine.library import Library
+from shiguan.serving.admission import Admission
+from shiguan.serving.authentication import KeyRing
+from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.gate import install_gate
+from shiguan.serving.keys import KeyFile
+from shiguan.serving.library_routes import router as library_router
+from shiguan.serving.openapi import describe
+from shiguan.serving.page_routes import router as page_router
+from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.service import include_routes
+from shiguan.serving.settings import ServingSettings
+
+PLACE = "/api/v1/library"
+BOOK = (
+    "# The War\n\nThe war began.\n\n## The rising\n\nAn Lushan rose at Fanyang in 755.\n\n"
+    "## The flight\n\nThe emperor fled to Shu.\n\n# The Peace\n\nThe war ended in 763.\n"
+)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("library")
+    data = ingest_small_library(folder)
+    book = folder / "war.md"
+    book.write_text(BOOK, encoding="utf-8")
+    library = Library(data_dir=data)
+    [done] = library.ingest([book], tenant_id=TENANT)
+    assert done.parents == 4
+    return ServingSettings(data_dir=data)
+
+
+@pytest.fixture(scope="module")
+def library(settings):
+    return Library(data_dir=settings.data_dir)
+
+
+@pytest.fixture
+def server(settings, library):
+    app = FastAPI(openapi_url="/openapi.json")
+    for router in (page_router, library_router, rag_router):
+        include_routes(app, router)
+    app.state.settings, app.state.ingest_jobs = settings, SimpleNamespace(library=library)
+    describe(app)
+    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+    file = KeyFile(settings.keys_path)
+    keys = {who: file.add(who, "read")[0] for who in (TENANT, "b")}
+    engine = Engine(settings, modes=["simple"], library=library)
+    use_engine(engine)
+
+    async def call(path, *, who=TENANT, body=None, **query):
+        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {keys[who]}"} if who else {})
+        address = f"{path}?{urlencode(query, doseq=True)}" if query else path
+        data = b"" if body is None else json.dumps(body).encode()
+        done = await AsgiCall(app, address, method="GET" if body is None else "POST", body=data, headers=headers).done(
+            30
+        )
+        return done.status, done.body.decode()
+
+    yield call
+    use_engine(None)
+    engine.close()
+
+
+async def read(server, path, **more):
+    status, body = await server(path, **more)
+    assert status == 200, body
+    return json.loads(body)
+
+
+async def test_a_passage_is_read_with_those_around_it(server, library):
+    [work] = library.contents("war.md", tenant_id=TENANT)
+    texts = library.passages(work["source_id"], tenant_id=TENANT, first=0, last=9)
+    assert [one["position"] for one in texts] == [0, 1, 2, 3]
+    found = await read(server, f"{PLACE}/passages/{texts[1]['id']}", neighbours=1)
+    assert found["passage"]["text"] == "An Lushan rose at Fanyang in 755."
+    assert found["passage"]["section"] == ["The War", "The rising"]
+    assert [one["text"] for one in found["before"]] == ["The war began."]
+    assert [one["text"] for one in found["after"]] == ["The emperor fled to Shu."]
+    assert (await read(server, f"{PLACE}/passages/{texts[0]['id']}"))["before"] == []
+
+
+async def test_the_contents_have_every_section_with_its_positions(server):
+    contents = await read(server, f"{PLACE}/contents", source="war.md")
+    [work] = contents["works"]
+    assert [(one["section"], one["first"], one["last"]) for one in work["sections"]] == [
+        (["The War"], 0, 0),
+        (["The War", "The rising"], 1, 1),
+        (["The War", "The flight"], 2, 2),
+        (["The Peace"], 3, 3),
+    ]
+    stretch = await read(server, f"{PLACE}/passages", source_id=work["source_id"], first=1, last=2)
+    assert [one["position"] for one in stretch["passages"]] == [1, 2]
+    assert stretch["next"] is None
+
+
+async def test_a_search_can_be_limited_to_a_source_and_a_section(server):
+    found = await read(server, f"{PLACE}/search", query="Who rose at Fanyang?")
+    assert found["passages"][0]["text"].startswith("An Lushan rose")
+    salt = await read(server, f"{PLACE}/search", query="Who rose at Fanyang?", source="salt.txt")
+    assert {one["source"] for one in salt["passages"]} == {"salt.txt"}
+    flight = await read(server, f"{PLACE}/search", query="Who rose at Fanyang?", section="the flight ")
+    assert [one["text"] for one in flight["passages"]] == ["The emperor fled to Shu."]
+    chapter = await read(server, f"{PLACE}/search", query="Who rose at Fanyang?", section="The War")
+    assert {one["position"] for one in chapter["passages"]} <= {0, 1, 2}
+    status, body = await server(f"{PLACE}/search", query="Who?", section="The Plague")
+    assert status == 400
+    assert "There is no section `The Plague`" in body
+
+
+async def test_a_question_can_name_sources_and_sections(server):
+    asked = {"query": "Who proposed the two-tax reform?", "mode": "simple"}
+    everywhere = await read(server, "/api/v1/rag/query", body=asked)
+    assert everywhere["documents"][0]["source"] == "tax.txt"
+    only = await read(server, "/api/v1/rag/query", body={**asked, "sources": ["salt.txt"]})
+    assert {one["source"] for one in only["documents"]} <= {"salt.txt"}
+    status, body = await server("/api/v1/rag/query", body={**asked, "sections": ["No such"]})
+    assert status == 400
+    assert json.loads(body)["detail"].startswith("There is no section `No such`")
+
+
+async def test_nobody_reads_what_is_not_theirs(server, library):
+    [work] = library.contents("war.md", tenant_id=TENANT)
+    [one, *_] = library.passages(work["source_id"], tenant_id=TENANT, last=0)
+    others = [(f"{PLACE}/passages/{one['id']}", {}), (f"{PLACE}/contents", {"source": "war.md"})]
+    for path, query in others:
+        status, body = await server(path, who="b", **query)
+        missing = await server(path.replace(one["id"], "none"), who="b", **dict.fromkeys(query, "none"))
+        assert status == missing[0] == 404
+        assert json.loads(body)["error"]["message"] == json.loads(missing[1])["error"]["message"]
+    stretch = await read(server, f"{PLACE}/passages", who="b", source_id=work["source_id"])
+    assert stretch["passages"] == []
+    assert all(
+        TEXTS["salt.txt"] != hit["text"]
+        for hit in (await read(server, f"{PLACE}/search", who="b", query="salt"))["passages"]
+    )
+    assert (await server(f"{PLACE}/contents", who=None, source="war.md"))[0] == 401
+
+
+async def test_the_page_needs_no_key_and_what_is_not_of_it_is_not_there(server):
+    for path in ("/", "/docs", "/ui/app.js", "/ui/style.css"):
+        assert (await server(path, who=None))[0] == 200
+    for path in ("/ui/", "/ui/none.js", "/ui/..", "/ui/a/b.js"):
+        assert (await server(path, who=None))[0] == 404
+    for path in ("/openapi.json", "/ui", "/docs/", "//"):
+        assert (await server(path, who=None))[0] == 401
+
+
+async def test_the_interface_describes_itself(server):
+    described = await read(server, "/openapi.json")
+    assert described["info"]["title"] == "Shiguan"
+    assert described["security"] == [{"key": []}, {"header": []}]
+    query = described["paths"]["/api/v1/rag/query"]["post"]
+    assert query["requestBody"]["content"]["application/json"]["example"]["mode"] == "simple"
+    assert query["responses"]["200"]["content"]["application/json"]["example"]["status"] == "answered"
+    assert "422" not in query["responses"]
+    assert set(query["responses"]["default"]["content"]["application/json"]["schema"].values()) == {
+        "#/components/schemas/Error"
+    }
+    assert "/" not in described["paths"]

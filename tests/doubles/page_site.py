@@ -1,0 +1,233 @@
+"""The page with a server that says what a test wants, and waits where the test wants it to."""
+
+import asyncio
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import uvicorn
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+
+from shiguan.serving.error_replies import ApiError, error_response
+from shiguan.serving.page_routes import router as page_router
+from shiguan.serving.service import include_routes
+
+WAIT = "wait"
+CUT = "cut"
+VERDICTS = ("supported", "partial", "unsupported", "contradicted")
+
+
+def passage(position: int, text: str, **more: Any) -> dict[str, Any]:
+    """A passage of the book `tang.epub`."""
+    return {
+        "id": f"p{position}", "text": text, "source": "tang.epub", "source_id": "s1", "title": "The Tang",
+        "author": "Shi Guan", "section": ["1 War"], "position": position, "language": "en", "blocks": None, **more,
+    }  # fmt: skip
+
+
+@dataclass
+class Script:
+    """An answer of sentences, each with a verdict and a passage, as the server tells it."""
+
+    sentences: list[str]
+    verdicts: tuple[str, ...] = VERDICTS
+    query: str = "Who rose?"
+    quote: tuple[int, int] = (0, 9)
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def claims(self) -> list[dict[str, Any]]:
+        at, made = 0, []
+        for index, text in enumerate(self.sentences):
+            whole = f"{text} [1]"
+            verdict = self.verdicts[index % len(self.verdicts)]
+            made.append({
+                "start": at, "end": at + len(whole), "text": whole, "numbers": [1], "verdict": verdict, "score": 0.9,
+                "reason": f"reason {index}", "change": "",
+            })  # fmt: skip
+            at += len(whole) + 1
+        return made
+
+    def citations(self, claim: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{
+            "number": 1, "claim": {"start": claim["start"], "end": claim["end"]}, "parent_id": "p1",
+            "source": "tang.epub", "title": "The Tang", "section": ["1 War"], "start": self.quote[0],
+            "end": self.quote[1], "quote": "An Lushan", "verdict": claim["verdict"], "confidence": 0.9,
+        }]  # fmt: skip
+
+    def answer(self) -> dict[str, Any]:
+        claims = self.claims()
+        return {
+            "answer": " ".join(claim["text"] for claim in claims), "query": self.query, "mode": "simple",
+            "status": "answered", "citations": [one for claim in claims for one in self.citations(claim)],
+            "documents": [], "request_id": "r-1",
+            "metadata": {
+                "llm_calls": 1, "timings_ms": {"bm25_retriever": 12.5, "generator": 800.0, "total": 820.0},
+                "usage": {"total_tokens": 321}, "receipt": "ab" * 32, "claims": claims, "changes": self.changes,
+                "warnings": self.warnings, "model": "stand-in",
+            },
+        }  # fmt: skip
+
+    def events(self) -> list[tuple[str, Any]]:
+        """The whole stream; a test puts `(WAIT, None)` and `(CUT, None)` between."""
+        told: list[tuple[str, Any]] = [
+            ("query_rewritten", {"query": self.query, "queries": [self.query], "method": "none"}),
+            ("documents_retrieved", {"attempt": 1, "documents": [{"number": 1}]}),
+            ("generation_start", {"attempt": 1}),
+        ]
+        for index, claim in enumerate(self.claims()):
+            told += [("token", {"text": part}) for part in (claim["text"][:9], claim["text"][9:] + " ")]
+            told.append(("claim", {"index": index, **claim, "citations": self.citations(claim)}))
+        return [*told, ("generation_complete", self.answer())]
+
+
+class PageSite:
+    """
+    The site; set what it says before a test opens it, and `go.set()` where a stream waits.
+
+        with PageSite() as site:
+            page.goto(site.url)
+    """
+
+    def __init__(self) -> None:
+        self.keys: set[str] | None = None
+        self.role = "write"
+        self.script: list[tuple[str, Any]] = Script(["An Lushan rose in 755."]).events()
+        self.refusal: ApiError | None = None
+        self.sources: list[dict[str, Any]] = [source("tang.epub", "The Tang")]
+        self.passages = [passage(0, "Before."), passage(1, "An Lushan rose at Fanyang in 755."), passage(2, "After.")]
+        self.receipts: dict[str, Any] = {}
+        self.conversations: list[dict[str, Any]] = []
+        self.job: dict[str, Any] | None = None
+        self.go = threading.Event()
+        self.asked: list[dict[str, Any]] = []
+        self.deleted: list[str] = []
+        self.seen: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._server = uvicorn.Server(uvicorn.Config(self._app(), port=0, log_level="error", lifespan="off"))
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        pause = threading.Event()
+        while not self._server.started:
+            pause.wait(0.01)
+        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.go.set()
+        self._server.should_exit = self._server.force_exit = True
+        self._thread.join(10)
+
+    def _app(self) -> FastAPI:  # noqa: C901
+        app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+        include_routes(app, page_router)
+
+        @app.middleware("http")
+        async def key(request: Request, forward: Any) -> Response:
+            self.seen.append(f"{request.method} {request.url.path}")
+            given = request.headers.get("authorization", "").removeprefix("Bearer ")
+            if request.url.path.startswith("/api") and self.keys is not None and given not in self.keys:
+                return error_response(ApiError("unauthenticated"), "r-2")
+            return await forward(request)
+
+        @app.get("/api/v1/rag/health")
+        async def health() -> Any:
+            return {"modes": ["simple", "precise"], "role": self.role, "limits": {"upload_bytes": 100 * 2**20}}
+
+        @app.post("/api/v1/rag/query-stream")
+        async def ask(request: Request) -> Response:
+            self.asked.append(await request.json())
+            if self.refusal is not None:
+                return error_response(self.refusal, "r-3")
+            return StreamingResponse(self._stream(), media_type="text/event-stream")
+
+        @app.get("/api/v1/documents")
+        async def documents() -> Any:
+            return {"sources": [one for one in self.sources if one["source"] not in self.deleted]}
+
+        @app.post("/api/v1/documents")
+        async def upload(request: Request) -> Any:
+            await request.body()
+            return JSONResponse({**(self.job or {}), "state": "queued"}, status_code=202)
+
+        @app.get("/api/v1/documents/jobs/{job_id}")
+        async def job(job_id: str) -> Any:
+            return self.job
+
+        @app.delete("/api/v1/documents/{name:path}")
+        async def delete(name: str) -> Any:
+            self.deleted.append(name)
+            return {"source": name, "deleted": 1}
+
+        @app.get("/api/v1/library/passages/{passage_id}")
+        async def one(passage_id: str) -> Any:
+            found = [at for at, one in enumerate(self.passages) if one["id"] == passage_id]
+            if not found:
+                return error_response(ApiError("not_found"), "r-4")
+            at = found[0]
+            return {
+                "passage": self.passages[at], "before": self.passages[max(0, at - 1) : at],
+                "after": self.passages[at + 1 : at + 2],
+            }  # fmt: skip
+
+        @app.get("/api/v1/library/contents")
+        async def contents(source: str) -> Any:
+            sections = [
+                {"section": one["section"], "first": one["position"], "last": one["position"]} for one in self.passages
+            ]
+            work = {**self.passages[0], "record_id": None, "passages": len(self.passages), "sections": sections}
+            return {"source": source, "works": [work]}
+
+        @app.get("/api/v1/library/passages")
+        async def stretch(first: int, last: int) -> Any:
+            return {"passages": [one for one in self.passages if first <= one["position"] <= last], "next": None}
+
+        @app.get("/api/v1/library/search")
+        async def search(query: str) -> Any:
+            return {"passages": [{**one, "score": 1.0} for one in self.passages], "warnings": []}
+
+        @app.get("/api/v1/conversations")
+        async def conversations() -> Any:
+            return {"conversations": self.conversations}
+
+        @app.get("/api/v1/receipts/{receipt_id}")
+        async def receipt(receipt_id: str) -> Any:
+            if receipt_id not in self.receipts:
+                return error_response(ApiError("not_found", message="There is no such receipt."), "r-5")
+            return {"receipt": {"id": receipt_id, "answer": self.receipts[receipt_id]}, "stale": True}
+
+        @app.post("/api/v1/why")
+        async def why() -> Any:
+            return {
+                "stage": "ranked_out", "label": "ranked out", "reason": "Others were nearer.",
+                "passages": [{"id": "p1", "source": "tang.epub", "section": ["1 War"]}],
+                "ranks": {"bm25": 1, "vectors": None}, "sizes": {"bm25": 9, "vectors": 50},
+            }  # fmt: skip
+
+        @app.get("/favicon.ico")
+        async def favicon() -> Any:
+            return PlainTextResponse("", status_code=404)
+
+        return app
+
+    async def _stream(self) -> Any:
+        for number, (name, data) in enumerate(self.script, start=1):
+            if name == WAIT:
+                await asyncio.to_thread(self.go.wait, 20)
+                self.go.clear()
+            elif name == CUT:
+                raise ConnectionError("the line broke")
+            else:
+                yield f"id: {number}\nevent: {name}\ndata: {json.dumps(data)}\n\n: still at work\n\n"
+        yield "data: [DONE]\n\n"
+
+
+def source(name: str, title: str | None, **more: Any) -> dict[str, Any]:
+    """A source as the list shows it."""
+    return {
+        "source": name, "title": title, "language": "en", "records": 1, "passages": 3, "units": 10, "words": 10,
+        "vectors": 10, "complete": True, **more,
+    }  # fmt: skip
