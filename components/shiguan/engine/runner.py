@@ -260,7 +260,7 @@ class Runner:
         answers = [replace(answers[0], query=query)]  # whatever it was searched with
         answer = answer_object(answers[0], mode=self.mode, times=run.times, tally=run.tally, results=results)
         answer["metadata"]["warnings"] += [*remembered.warnings, *self._unheard(options)]
-        await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options, calls=run.tally.made)
+        await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options)
         if explain:
             answer["metadata"]["explain"] = {
                 name: value_at(results, target) for name, target in self._explained.items()

@@ -101,9 +101,11 @@ def answer_object(
         "metadata": {
             "model": meta.get("model"),
             "llm_calls": tally.calls,
+            "calls": tally.made,
+            "switches": tally.switches,
             "timings_ms": {stage: round(value, 2) for stage, value in times.items()},
             "usage": tally.usage or meta.get("usage", {}),
-            "warnings": warnings_of(results),
+            "warnings": [*warnings_of(results), *tally.warnings()],
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
             "changes": meta.get("changes", []),
