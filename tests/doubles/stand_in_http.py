@@ -145,6 +145,7 @@ class StandInHandler(BaseHTTPRequestHandler):
             "completion_tokens": len(tokens),
             "total_tokens": prompt_tokens + len(tokens),
         }
+        call.usage = None if fault.malformed or fault.truncate_after is not None else usage
         if call.body.get("stream"):
             self._stream(call, tokens, finish, usage, fault)
         else:

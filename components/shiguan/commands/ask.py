@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import add_mode_options, open_runner, print_json, read_history, say, tenant
+from shiguan.commands.options import (
+    add_budget_option,
+    add_mode_options,
+    open_runner,
+    print_json,
+    read_history,
+    say,
+    tenant,
+)
 from shiguan.conversations import check_conversation_id
 from shiguan.errors import AnswerError, RefusedError
 
@@ -31,9 +39,11 @@ def register(add: AddCommand) -> None:
     )
     parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
     add_mode_options(parser)
+    add_budget_option(parser)
     parser = add("chat", _chat, "ask one question after the other in one conversation")
     parser.add_argument("--conversation", metavar="ID", help="one that is to go on (default: a new one)")
     add_mode_options(parser)
+    add_budget_option(parser)
     parser = add("search", _search, "find passages without answering")
     parser.add_argument("question", nargs="?")
     parser.add_argument(
@@ -56,6 +66,7 @@ def _ask(options: argparse.Namespace) -> int:
             history=history,
             conversation_id=options.conversation,
             explain=options.explain,
+            budget=options.budget,
         )
         # Before the runner is closed, which waits for a summary of the conversation.
         if options.json:
@@ -78,7 +89,7 @@ def _chat(options: argparse.Namespace) -> int:
                 continue
             asked = {"tenant_id": tenant(options), "top_k": options.top_k, "conversation_id": conversation}
             try:
-                answer = runner.ask(question, **asked)
+                answer = runner.ask(question, **asked, budget=options.budget)
             except (RefusedError, AnswerError) as error:
                 if options.json:
                     print_json({"error": str(error)})

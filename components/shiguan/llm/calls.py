@@ -9,7 +9,7 @@ from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.errors import AnswerError
+from shiguan.errors import AnswerError, BudgetError
 from shiguan.llm.run_watch import counting_replies, current_watch, waiting_for_llm
 
 logger = logging.getLogger(__name__)
@@ -124,5 +124,7 @@ def _read(replies: Sequence[ChatMessage]) -> LlmReply:
 def _failed(error: Exception, raise_on_failure: bool) -> LlmReply:
     if raise_on_failure:
         raise error
+    if isinstance(error, BudgetError):
+        return LlmReply(failure="the question's budget leaves no call for it")
     logger.debug("A call of the LLM failed: {kind}", kind=type(error).__name__)
     return LlmReply(failure=" ".join(str(error).split())[:400].rstrip(".") or type(error).__name__)

@@ -9,7 +9,7 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
 
 from shiguan.errors import AnswerError
-from shiguan.llm.budget import estimate_tokens
+from shiguan.llm.budget_meter import estimate_tokens
 from shiguan.llm.endpoint import OpenAIEndpoint
 from shiguan.llm.failover import Failover
 from shiguan.llm.model_roles import Role, read_model_roles

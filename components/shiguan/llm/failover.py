@@ -8,7 +8,7 @@ from haystack import logging
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError, BudgetError
-from shiguan.llm.budget import current_meter
+from shiguan.llm.budget_meter import current_meter
 from shiguan.llm.run_watch import counting_replies, current_tally
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ class ModelCall:
 
     def begin_attempt(self, reply_tokens: int) -> None:
         """Hold one request against the budget before it is sent; a `BudgetError` if there is none left."""
-        meter, tally = current_meter(), current_tally()
-        if meter is not None:
-            meter.begin(self, tokens=self._prompt_tokens, reply=reply_tokens, prices=self.endpoint.named.prices)
-        if tally is not None:
+        self._size = (self._prompt_tokens, reply_tokens, self.endpoint.named.prices)
+        if (meter := current_meter()) is not None:
+            meter.begin(self, *self._size)
+        elif (tally := current_tally()) is not None:
             tally.requests += 1
         self.attempts += 1
 
@@ -132,7 +132,7 @@ class ModelCall:
         """Tell whether a failed attempt may be followed by another one of the same model."""
         if (meter := current_meter()) is not None:
             meter.end(self)
-            if not meter.allows(tokens=self._prompt_tokens, price=self.endpoint.named.prices[0]):
+            if not meter.allows(*self._size):
                 return False
         return not (self.endpoint.circuit.is_open and self._turn.has_another)
 
