@@ -11,6 +11,7 @@ from tests.doubles.stand_in_llm import Fault
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.llm import budget_meter, circuits
+from shiguan.llm.failover import ModelCall
 
 TEXTS = {
     "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",
@@ -241,7 +242,9 @@ def random_budget(chance):
 
 
 @pytest.mark.parametrize("times", [30, pytest.param(1000, marks=pytest.mark.slow)], ids=["a few", "a thousand"])
-async def test_no_budget_is_exceeded_by_more_than_the_call_in_flight_whatever_fails(llm, runner_of, now, times):
+async def test_no_budget_is_exceeded_by_more_than_the_call_in_flight_whatever_fails(
+    llm, runner_of, now, times, monkeypatch
+):
     """Every request takes some seconds of a clock that only requests move."""
     runners = [await asyncio.to_thread(runner_of, mode) for mode in ("simple", "advanced", "precise")]
     for runner in runners:
@@ -250,23 +253,27 @@ async def test_no_budget_is_exceeded_by_more_than_the_call_in_flight_whatever_fa
     begun = []
 
     def reply(call):
-        now.seconds += chance.uniform(0, 4)
+        if "what the person is after" not in call.prompt:  # runs beside the others: its time is limited by itself
+            now.seconds += chance.uniform(0, 4)
         if "JSON" in call.prompt or "json" in call.prompt:
             return {"query": "Who proposed the two-tax reform of 780?", "queries": ["two-tax reform", "Yang Yan"],
                     "goal": "Who proposed the two-tax reform?"}  # fmt: skip
         return "Yang Yan proposed the two-tax reform in 780. [1]" + chance.choice(["", " Guo Ziyi paid in 931. [1]"])
 
-    def noted(call):
-        begun.append(now.seconds)
-        return True
+    begin = ModelCall.begin_attempt
 
+    def noted(call, reply_tokens):
+        begin(call, reply_tokens)
+        begun.append(now.seconds)
+
+    monkeypatch.setattr(ModelCall, "begin_attempt", noted)
     rungs = set()
     for number in range(times):
         chance = random.Random(number)
         circuits._circuits.clear()
         llm.reset()
         begun.clear()
-        llm.rules = [(noted, reply)]
+        llm.rules = [(lambda call: True, reply)]
         for _ in range(chance.choice([0, 0, 0, 1, 2, 5])):
             llm.next(**(chance.choice(FAULTS) if chance.random() < 0.8 else {}))
         budget = random_budget(chance)

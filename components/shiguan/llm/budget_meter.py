@@ -67,6 +67,12 @@ class BudgetMeter:
             self.tally.requests += 1
             self._under_way[call] = {"tokens": tokens + reply, "cost": tokens * prices[0] + reply * prices[1]}
 
+    def seconds_left(self) -> float | None:
+        """Say how long the stage at work may wait before it touches the share of what comes after it."""
+        limit, place = self.limits.seconds, self._rung_of(current_stage())
+        share = 0.0 if place is None else self.ladder[place].share
+        return None if limit is None else max(0.0, limit * (1 - share) - self.spent()["seconds"])
+
     def end(self, call: object) -> None:
         """Note that a call is over; what it took is in the tally by now."""
         with self._lock:

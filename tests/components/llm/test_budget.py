@@ -97,6 +97,21 @@ def test_seconds_and_cost_count_as_well(question, now):
     assert not asked.allows("retriever", 1000, 501, (2e-6, 6e-6))
 
 
+def test_a_helper_may_wait_until_it_touches_the_share_of_what_comes_after(question, now):
+    asked = question(seconds=10)
+    now.seconds += 2
+    with asked.watch.stage("rewriter"):
+        assert asked.meter.seconds_left() == 5.5  # 10 without a quarter, and 2 are over
+    with asked.watch.stage("retriever"):
+        assert asked.meter.seconds_left() == 3
+    now.seconds += 6
+    with asked.watch.stage("retriever"):
+        assert asked.meter.seconds_left() == 0
+    with asked.watch.stage("generator"):
+        assert asked.meter.seconds_left() == 2
+    assert question(calls=1).meter.seconds_left() is None
+
+
 @pytest.mark.parametrize("limits", [{"calls": 0}, {"tokens": 0}, {"seconds": 0}, {"cost": 0}])
 def test_a_budget_of_zero_allows_nothing(question, limits):
     asked = question(**limits)

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from shiguan.llm.budget import Budget
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.error_replies import invalid_fields
@@ -40,6 +41,12 @@ def nested(depth):
         ("profile", "alchemy"),
         ("profile", "../history"),
         ("language", "fr"),
+        ("budget", 3),
+        ("budget", {"calls": -1}),
+        ("budget", {"calls": 1.5}),
+        ("budget", {"seconds": "soon"}),
+        ("budget", {"cost": float("nan")}),
+        ("budget", {"dollars": 1}),
         ("include_sources", "perhaps"),
         ("surprise", 1),
     ],
@@ -65,6 +72,7 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
             "task": "compare",
             "profile": "history",
             "language": "zh",
+            "budget": {"calls": 0, "seconds": 2},
         }
     )
     limits = TimeLimits(request=1)
@@ -79,6 +87,7 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
         "profile": "history",
         "language": "zh",
         "limits": limits,
+        "budget": Budget(calls=0, seconds=2.0),
     }
 
 
