@@ -8,7 +8,7 @@ from haystack import logging
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError, BudgetError
-from shiguan.llm.budget_meter import current_meter
+from shiguan.llm.budget_meter import current_meter, estimate_tokens
 from shiguan.llm.run_watch import counting_replies, current_tally
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ class ModelCall:
 
     def replied(self, replies: list[ChatMessage]) -> None:
         """Count what came of the call; it is the last one."""
-        self._counter.count(replies, self.endpoint.named.cost, **self._about())
+        wrote = sum(estimate_tokens(reply.text or "") for reply in replies)
+        estimate = {"prompt_tokens": self._prompt_tokens, "completion_tokens": wrote}
+        self._counter.count(replies, self.endpoint.named.cost, estimate, **self._about())
         self._turn.replies = replies
 
     def begin_attempt(self, reply_tokens: int) -> None:

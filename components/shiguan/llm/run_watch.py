@@ -231,12 +231,17 @@ class ReplyCounter:
         self._began = time.perf_counter()
 
     def count(
-        self, replies: Sequence[Any], price: Callable[[dict[str, int]], float | None] | None = None, **call: Any
+        self,
+        replies: Sequence[Any],
+        price: Callable[[dict[str, int]], float | None] | None = None,
+        estimate: dict[str, int] | None = None,
+        **call: Any,
     ) -> None:
         """
         Count one call that gave these replies; none, or replies that used no tokens at all, are no call.
 
-        `price` computes its cost from its tokens; `call` has what else is known of it.
+        `price` computes its cost from its tokens, `estimate` stands in where nobody counted them, and `call` has what
+        else is known of it.
         """
         meta = getattr(replies[0], "meta", None) if replies else None
         told: dict[str, Any] = meta if isinstance(meta, dict) else {}
@@ -249,6 +254,8 @@ class ReplyCounter:
             place._counted = True
             place = place._outer
         tokens = {name: many for name, many in usage.items() if name.endswith("_tokens") and isinstance(many, int)}
+        if not tokens and estimate:
+            tokens, call = estimate, {**call, "estimated": True}
         tally = _tally.get()
         if tally is not None:
             tally.calls += 1

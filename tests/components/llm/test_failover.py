@@ -222,3 +222,15 @@ def test_the_key_of_a_named_model_is_its_own_and_stands_in_no_error(llm, monkeyp
     with pytest.raises(EndpointError, match="Check CHEAP_API_KEY") as caught:
         ask(ConfiguredChatGenerator(models=models))
     assert "of-cheap" not in str(caught.value)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_what_an_endpoint_does_not_count_is_estimated(llm, streams):
+    llm.reports_usage = False
+    more = {"streaming_callback": lambda _: None} if streams else {}
+    with tallied_llm_calls() as tally:
+        ask(generator(llm), **more)
+    (call,) = tally.made
+    # 17 characters of ASCII and 24 for the message, four to a token; ten of the reply.
+    assert (call["tokens"], call["estimated"]) == ({"prompt_tokens": 11, "completion_tokens": 3}, True)
+    assert tally.tokens == 14

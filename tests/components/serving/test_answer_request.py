@@ -5,6 +5,7 @@ from shiguan.llm.budget import Budget
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.error_replies import invalid_fields
+from shiguan.serving.openai_routes import ChatRequest
 
 
 def nested(depth):
@@ -89,6 +90,11 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
         "limits": limits,
         "budget": Budget(calls=0, seconds=2.0),
     }
+
+
+def test_a_chat_request_may_have_a_budget_too():
+    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}], "budget": {"tokens": 900}}
+    assert ChatRequest.model_validate(body).as_request().budget == Budget(tokens=900)
 
 
 def test_what_is_left_out_is_as_the_yaml_says():
