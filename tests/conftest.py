@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def clean_environment(monkeypatch, tmp_path):
         if name.startswith(_CLEARED):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "shiguan-data"))
+
+
+@pytest.fixture(autouse=True)
+def models_at_their_best():
+    """Forget which models failed in the tests before: ports come again."""
+    circuits = sys.modules.get("shiguan.llm.circuits")
+    if circuits is not None:
+        circuits._circuits.clear()
 
 
 @pytest.fixture(scope="session")

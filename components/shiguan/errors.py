@@ -13,6 +13,7 @@ Everything Shiguan raises on purpose.
     │   └── StoreFormatError      the data folder was written in another format
     ├── RefusedError              a request outside the limits: empty, too long, an unknown tenant
     └── AnswerError               a pipeline that ended without an answer
+        ├── BudgetError           a question's budget leaves no call of a language model
         ├── EndpointError         the endpoint of a language model that gave no usable answer
         └── TimeLimitError        a question, or one of its stages, that took longer than its limit
 
@@ -83,11 +84,17 @@ class AnswerError(ShiguanError):
 
     :param message: what happened, what was expected and what to do next.
     :param stage: the name of the stage in the pipeline's file; empty where it is not one stage's doing.
+    :param reason: how a language model failed where another may not, such as `timeout`; empty for everything else.
     """
 
-    def __init__(self, message: str, *, stage: str = "") -> None:
+    def __init__(self, message: str, *, stage: str = "", reason: str = "") -> None:
         self.stage = stage
+        self.reason = reason
         super().__init__(message)
+
+
+class BudgetError(AnswerError):
+    """A language model was to be called, and the question's budget does not allow it."""
 
 
 class EndpointError(AnswerError):
@@ -96,12 +103,13 @@ class EndpointError(AnswerError):
 
     :param message: what happened, what was expected and what to do next; it may quote what the endpoint said.
     :param stage: the name of the stage in the pipeline's file.
+    :param reason: how it failed where another endpoint may not; empty for everything else.
     :param summary: the same without a quotation, for a log.
     """
 
-    def __init__(self, message: str, *, stage: str = "", summary: str = "") -> None:
+    def __init__(self, message: str, *, stage: str = "", reason: str = "", summary: str = "") -> None:
         self.summary = summary
-        super().__init__(message, stage=stage)
+        super().__init__(message, stage=stage, reason=reason)
 
 
 class TimeLimitError(AnswerError, TimeoutError):

@@ -97,6 +97,27 @@ def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
+@pytest.mark.parametrize("budget", ["calls", "calls=two", "calls=1.5", "="])
+def test_a_budget_that_cannot_be_read_is_a_wrong_argument(shiguan, capsys, budget):
+    with pytest.raises(SystemExit) as ended:
+        shiguan("ask", "How long is the Yellow River?", "--budget", budget)
+    assert ended.value.code == 2
+    assert "expected UNIT=NUMBER" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("budget", ["calls=-1", "hours=2", "seconds=nan"])
+def test_a_budget_that_is_none_is_refused_in_a_sentence(shiguan, budget):
+    code, _, errors = shiguan("ask", "How long is the Yellow River?", "--budget", budget)
+    assert code == 2
+    assert "The budget cannot be used" in errors
+
+
+def test_a_budget_reaches_the_answer(shiguan):
+    code, out, _ = shiguan("ask", "How long is the Yellow River?", "--json", "--budget", "calls=2, seconds=60")
+    record = json.loads(out)["metadata"]["budget"]
+    assert (code, record["limits"], record["spent"]["calls"]) == (0, {"calls": 2, "seconds": 60.0}, 0)
+
+
 def test_an_english_question_gets_quotations(shiguan):
     code, out, _ = shiguan("ask", "How long is the Yellow River?", "--json")
     answer = json.loads(out)

@@ -145,6 +145,7 @@ class StandInHandler(BaseHTTPRequestHandler):
             "completion_tokens": len(tokens),
             "total_tokens": prompt_tokens + len(tokens),
         }
+        call.usage = None if fault.malformed or fault.truncate_after is not None else usage
         if call.body.get("stream"):
             self._stream(call, tokens, finish, usage, fault)
         else:
@@ -158,7 +159,7 @@ class StandInHandler(BaseHTTPRequestHandler):
             {"index": index, "message": message, "finish_reason": finish, "logprobs": None}
             for index in range(call.body.get("n") or 1)
         ]
-        payload = _envelope(call, "chat.completion", choices) | {"usage": usage}
+        payload = _envelope(call, "chat.completion", choices) | ({"usage": usage} if llm.reports_usage else {})
         if fault.malformed:
             self._send(200, json.dumps(payload)[: -len(json.dumps(usage)) // 2].encode())
         elif fault.truncate_after is not None:
@@ -189,7 +190,7 @@ class StandInHandler(BaseHTTPRequestHandler):
             self._event(_chunk(call, delta, None))
         else:
             self._event(_chunk(call, {}, finish))
-            if (call.body.get("stream_options") or {}).get("include_usage"):
+            if self.server.llm.reports_usage and (call.body.get("stream_options") or {}).get("include_usage"):
                 self._event(_envelope(call, "chat.completion.chunk", []) | {"usage": usage})
             self._event("[DONE]")
         self.wfile.write(b"0\r\n\r\n")

@@ -21,6 +21,7 @@ class Call:
     status: int | None = None
     reply: str | None = None
     disconnected: bool = False
+    usage: dict[str, int] | None = None
 
 
 @dataclass(frozen=True)

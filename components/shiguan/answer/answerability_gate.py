@@ -7,7 +7,8 @@ from haystack import Document, GeneratedAnswer, component, logging
 from shiguan.answer.answerability import probability
 from shiguan.answer.near_names import near_names
 from shiguan.answer.quotations import quotations, write_quotations, write_recalled
-from shiguan.llm.endpoint import is_endpoint_configured
+from shiguan.llm.budget_meter import estimate_tokens, reserve_answer
+from shiguan.llm.model_roles import read_model_roles
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 from shiguan.text.terms import passage_text
@@ -28,10 +29,10 @@ class AnswerabilityGate:
       said is no source, so no model is asked to tell it anew and nothing is cited;
     - nothing was found, or the risk is above `max_risk`: the answer is the mode's not-found sentence, status
       `not_found`;
-    - no language model is configured: the answer is up to three quotations, status `quoted`. Each is a window of whole
-      sentences around what is closest to the question, word for word, in the order of the retrieval; a passage that
-      introduces whom the question asks about comes first. They are citations with the verdict `quoted`, the closest
-      `sentence` and the question's `words` in it as places in the stored parent;
+    - no language model can be called, or the question's budget leaves no call for an answer: up to three quotations,
+      status `quoted`. Each is a window of whole sentences around what is closest to the question, word for word, in the
+      order of the retrieval; a passage that introduces whom the question asks about comes first. They are citations
+      with the verdict `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent;
     - otherwise the context goes on to the prompt.
 
     Example:
@@ -43,15 +44,23 @@ class AnswerabilityGate:
     ```
     """
 
-    def __init__(self, mode: str = "simple", *, max_risk: float = 0.85, quote: bool | None = None) -> None:
+    def __init__(
+        self,
+        mode: str = "simple",
+        *,
+        max_risk: float = 0.85,
+        quote: bool | None = None,
+        models: dict[str, Any] | None = None,
+    ) -> None:
         """
         Set when to refuse and when to quote.
 
         :param mode: Whose not-found sentence to say: `simple`, `advanced` or `precise`.
         :param max_risk: The risk, 0 to 1, that the passages do not answer, above which nothing is answered: 1 minus
             the probability. 1 refuses only where nothing was found.
-        :param quote: Whether to quote instead of asking a model; None for where no endpoint is configured
-            (`OPENAI_API_KEY`, `OPENAI_BASE_URL`).
+        :param quote: Whether to quote instead of asking a model; None for where no model can be called.
+        :param models: The models that the generator has (docs/models.md); None for the endpoint that the environment
+            names (`OPENAI_API_KEY`, `OPENAI_BASE_URL`).
         :raises ValueError: If `max_risk` is not between 0 and 1.
         """
         if not 0 <= max_risk <= 1:
@@ -60,6 +69,8 @@ class AnswerabilityGate:
         self.mode = mode
         self.max_risk = max_risk
         self.quote = quote
+        self.models = models
+        self._roles = read_model_roles(models)
 
     @component.output_types(context=str, answers=list[GeneratedAnswer], confidence=float, warnings=list[str])
     def run(
@@ -92,8 +103,8 @@ class AnswerabilityGate:
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
         language = language or detect_language(query)
         refused = not documents or (attempt == 1 and 1 - confidence > self.max_risk)
-        quote = not is_endpoint_configured() if self.quote is None else self.quote
-        if not refused and not quote and not recalled:
+        quote = not self._roles.usable if self.quote is None else self.quote
+        if not refused and not quote and not recalled and reserve_answer(estimate_tokens(context)):
             return {"context": context, "confidence": confidence, "warnings": warnings}
         quoted = [] if refused or recalled else quotations(documents, query)
         meta: dict[str, Any] = {"language": language, "format": "markdown", "claims": [], "model": "", "usage": {}}

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import add_mode_options, open_runner, print_json, read_history, say, tenant
+from shiguan.commands.options import (
+    add_budget_option,
+    add_mode_options,
+    open_runner,
+    print_json,
+    read_history,
+    say,
+    tenant,
+)
 from shiguan.conversations import check_conversation_id
 from shiguan.errors import AnswerError, RefusedError
 
@@ -35,9 +43,11 @@ def register(add: AddCommand) -> None:
     )
     parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
     add_mode_options(parser)
+    add_budget_option(parser)
     parser = add("chat", _chat, "ask one question after the other in one conversation")
     parser.add_argument("--conversation", metavar="ID", help="one that is to go on (default: a new one)")
     add_mode_options(parser)
+    add_budget_option(parser)
     parser = add("search", _search, "find passages without answering")
     parser.add_argument("question", nargs="?")
     parser.add_argument(
@@ -56,6 +66,7 @@ def _ask(options: argparse.Namespace) -> int:
         "top_k": options.top_k,
         "history": read_history(options.history) if options.history else None,
         "conversation_id": options.conversation,
+        "budget": options.budget,
     }
     with open_runner(options, keep_receipt=_writing(options.receipt)) as runner:
         # Before the runner is closed, which waits for a summary of the conversation.
@@ -84,6 +95,7 @@ def _chat(options: argparse.Namespace) -> int:
     if not options.json:
         say(f"Conversation {conversation}. /quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it.")
     asked = {"tenant_id": tenant(options), "top_k": options.top_k, "conversation_id": conversation}
+    asked["budget"] = options.budget
     with open_runner(options) as runner, asyncio.Runner() as loop:
         while (question := _next_question(prompt=not options.json)) is not None:
             if not question:

@@ -30,6 +30,27 @@ def add_mode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
 
 
+def add_budget_option(parser: argparse.ArgumentParser) -> None:
+    """Let a command limit what a question may spend."""
+    parser.add_argument(
+        "--budget",
+        type=_budget,
+        metavar="UNIT=N,...",
+        help="what a question may spend, such as calls=2,tokens=8000,seconds=20,cost=0.01; steps are left out for it",
+    )
+
+
+def _budget(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        unit, _, value = part.strip().partition("=")
+        try:
+            found[unit] = int(value) if unit in ("calls", "tokens") else float(value)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected UNIT=NUMBER, got {part.strip()!r}") from None
+    return found
+
+
 def passage_count(text: str) -> int:
     """Read a number of passages."""
     value = int(text) if text.lstrip("-").isdigit() else 0

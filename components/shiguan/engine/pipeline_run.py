@@ -14,6 +14,8 @@ from haystack.errors import FilterError
 
 from shiguan.engine.turn import Results
 from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError
+from shiguan.llm.budget import Budget, BudgetPlan
+from shiguan.llm.budget_meter import BudgetMeter, metered
 from shiguan.llm.run_watch import LlmTally, RunWatch, TimeLimits, tallied_llm_calls, watched_stages
 
 
@@ -89,8 +91,13 @@ class PipelineRun:
         limited: Collection[str] = (),
         on_begin: Callable[[str], None] | None = None,
         on_outputs: Callable[[str, dict[str, Any]], None] | None = None,
+        plan: BudgetPlan | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.tally = LlmTally()
+        self.meter: BudgetMeter | None = None
+        self._plan = plan or BudgetPlan()
+        self._budget = budget or Budget()
         self.times: dict[str, float] = {}
         self._pipeline = pipeline
         self._data = data
@@ -112,7 +119,11 @@ class PipelineRun:
             on_overrun=lambda: timer.reschedule(loop.time()),
         )
         try:
-            with watched_stages(watch), tallied_llm_calls() as self.tally:
+            with (
+                watched_stages(watch),
+                tallied_llm_calls() as self.tally,
+                metered(self._plan, self._budget, self.tally) as self.meter,
+            ):
                 try:
                     async with timer:
                         final = await self._outputs(watch)

@@ -53,8 +53,8 @@ class Receipt(BaseModel, extra="forbid"):
     """
     How one answer came about; `id` is the SHA-256 of everything else.
 
-    `prompt` has the marks of `PromptFileBuilder`, empty if none was sent; `calls` are the calls of language models that
-    gave a reply, `role` the stage that asked; `grading` is what a mode that grades itself tried, took out and chose.
+    `prompt` has the marks of `PromptFileBuilder`, empty if none was sent; `calls` are those of language models, as in
+    the answer's metadata; `grading` is what a mode that grades itself tried, took out and chose.
     """
 
     version: Literal[1]
@@ -98,6 +98,7 @@ def receipt_of(answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> Rec
             }
             for place, document in enumerate(answer.documents, start=1)
         ],
+        "calls": told["metadata"]["calls"],
         "grading": meta.get("grounding") or {},
         "answer": deepcopy(told),
         **run,

@@ -29,6 +29,7 @@ from shiguan.engine.turn import (
     warnings_of,
 )
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError, StoreFullError
+from shiguan.llm.budget import BudgetPlan, read_budget
 from shiguan.memory.memory_retriever import MemoryRetriever
 from shiguan.tenants import check_filters
 
@@ -96,6 +97,7 @@ class Runner:
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
         self._explained: dict[str, str] = self.pipeline.metadata["explain"]
+        self._plan = BudgetPlan.model_validate(self.pipeline.metadata["budget"])
         self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
         self._loop = asyncio.Runner()
         self._turn = threading.Lock()
@@ -261,9 +263,9 @@ class Runner:
                 "out; run `shiguan check` on its file."
             )
         answers = [replace(answers[0], query=query)]  # whatever it was searched with
-        answer = answer_object(answers[0], mode=self.mode, times=run.times, tally=run.tally, results=results)
+        answer = answer_object(answers[0], run, mode=self.mode, results=results)
         answer["metadata"]["warnings"] += [*remembered.warnings, *self._unheard(options)]
-        await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options, calls=run.tally.made)
+        await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options)
         if explain:
             answer["metadata"]["explain"] = {
                 name: value_at(results, target) for name, target in self._explained.items()
@@ -368,6 +370,8 @@ class Runner:
             limited=self._map.reading,
             on_begin=telling.on_begin if telling else None,
             on_outputs=telling.on_outputs if telling else on_outputs,
+            plan=self._plan,
+            budget=read_budget(options.get("budget")),
         )
 
     def _unheard(self, options: AskOptions) -> list[str]:

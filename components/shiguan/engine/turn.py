@@ -1,12 +1,16 @@
 """What may be asked, and the plain object in which every answer leaves the engine."""
 
 from collections.abc import Iterable
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from haystack import Document, GeneratedAnswer
 
 from shiguan.errors import RefusedError
-from shiguan.llm.run_watch import LlmTally, TimeLimits
+from shiguan.llm.budget import Budget
+from shiguan.llm.run_watch import TimeLimits
+
+if TYPE_CHECKING:
+    from shiguan.engine.pipeline_run import PipelineRun
 
 MAX_QUESTION = 2000
 """The longest question that is answered, in characters."""
@@ -27,6 +31,7 @@ class AskOptions(TypedDict, total=False):
     - `profile`: a field's demands on every answer, a file of `prompts/profiles/` such as `history`
     - `language`: the language of the prompt and of the not-found sentence, `en` or `zh`
     - `limits`: how long the parts of the run may take
+    - `budget`: what the question may spend, a `Budget` or its fields: `calls`, `tokens`, `seconds`, `cost`
     """
 
     top_k: int | None
@@ -38,6 +43,7 @@ class AskOptions(TypedDict, total=False):
     profile: str | None
     language: str | None
     limits: TimeLimits | None
+    budget: Budget | dict[str, Any] | None
 
 
 def checked_question(query: str) -> str:
@@ -86,11 +92,10 @@ def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
     ]
 
 
-def answer_object(
-    answer: GeneratedAnswer, *, mode: str, times: dict[str, float], tally: LlmTally, results: Results
-) -> dict[str, Any]:
+def answer_object(answer: GeneratedAnswer, run: "PipelineRun", *, mode: str, results: Results) -> dict[str, Any]:
     """Write an answer as the command line and the server print it."""
-    meta = answer.meta
+    meta, tally, meter = answer.meta, run.tally, run.meter
+    warnings = [*warnings_of(results), *tally.warnings(), *(meter.warnings() if meter else ())]
     return {
         "answer": answer.data,
         "query": answer.query,
@@ -101,9 +106,12 @@ def answer_object(
         "metadata": {
             "model": meta.get("model"),
             "llm_calls": tally.calls,
-            "timings_ms": {stage: round(value, 2) for stage, value in times.items()},
+            "calls": tally.made,
+            "switches": tally.switches,
+            "budget": meter.record() if meter else None,
+            "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
             "usage": tally.usage or meta.get("usage", {}),
-            "warnings": warnings_of(results),
+            "warnings": warnings,
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
             "changes": meta.get("changes", []),

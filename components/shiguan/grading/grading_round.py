@@ -20,6 +20,7 @@ from shiguan.grading.attempts import (
 )
 from shiguan.grading.claim_removal import without_claims
 from shiguan.grading.retry_request import feedback_text, retry_queries
+from shiguan.llm.budget_meter import budget_allows
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 
@@ -75,7 +76,7 @@ def settle(this: GradingRound, *, max_attempts: int, on_unsupported: OnUnsupport
     }
     # Another attempt is one more call, and one more to grade it.
     needed = attempt + beside["llm_calls"] + (2 if this.grade else 1)
-    if not this.is_accepted and attempt < max_attempts and needed <= MOST_CALLS:
+    if not this.is_accepted and attempt < max_attempts and needed <= MOST_CALLS and budget_allows():
         return {"retry": {**state, **beside, **_next(this, history, best)}, **beside}
     return _finished(best, history, beside, on_unsupported=on_unsupported, mode=mode)
 

@@ -9,7 +9,8 @@ from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.errors import AnswerError
+from shiguan.errors import AnswerError, BudgetError
+from shiguan.llm.budget_meter import budget_allows, current_meter
 from shiguan.llm.run_watch import counting_replies, current_watch, waiting_for_llm
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,9 @@ class LlmReply:
     def text(self) -> str:
         """The first text; empty if there is none."""
         return self.texts[0] if self.texts else ""
+
+
+_BEYOND_BUDGET = LlmReply(failure="The question's budget leaves no call for it")
 
 
 def is_available(chat_generator: ChatGenerator | None) -> bool:
@@ -62,6 +66,8 @@ def ask_llm(
     raise_on_failure: bool = False,
 ) -> LlmReply:
     """Call an available generator once; errors are put into words unless they are to be raised."""
+    if not budget_allows():
+        return _BEYOND_BUDGET
     warm_up_generator(chat_generator)
     try:
         with counting_replies() as came_out:
@@ -83,11 +89,15 @@ async def ask_llm_async(
     """
     Call a generator once without blocking the event loop.
 
-    In a watched run the call has the run's `helper` limit: what takes longer is cancelled and counts as no reply.
+    In a watched run the call has the run's `helper` limit, and no more than the question's budget leaves it: what takes
+    longer is cancelled and counts as no reply.
     """
+    if not budget_allows():
+        return _BEYOND_BUDGET
     warm_up_generator(chat_generator)
-    watch = current_watch()
-    limit = watch.limits.helper if watch else None
+    watch, meter = current_watch(), current_meter()
+    limits = [watch.limits.helper if watch else None, meter.seconds_left() if meter else None]
+    limit = min((seconds for seconds in limits if seconds is not None), default=None)
     try:
         async with asyncio.timeout(limit) as timer:
             with waiting_for_llm(), counting_replies() as came_out:
@@ -124,5 +134,7 @@ def _read(replies: Sequence[ChatMessage]) -> LlmReply:
 def _failed(error: Exception, raise_on_failure: bool) -> LlmReply:
     if raise_on_failure:
         raise error
+    if isinstance(error, BudgetError):
+        return _BEYOND_BUDGET
     logger.debug("A call of the LLM failed: {kind}", kind=type(error).__name__)
     return LlmReply(failure=" ".join(str(error).split())[:400].rstrip(".") or type(error).__name__)

@@ -1,16 +1,18 @@
-"""The language model that the environment names, if it names one: the one generator of all stages."""
+"""The language models that the environment or a file names, if any: the one generator of all stages."""
 
 from dataclasses import replace
 from threading import Lock
-from typing import Any
+from typing import Any, get_args
 
 from haystack import component, default_to_dict
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
 
 from shiguan.errors import AnswerError
-from shiguan.llm.endpoint import OpenAIEndpoint, is_endpoint_configured
-from shiguan.llm.run_watch import counting_replies
+from shiguan.llm.budget_meter import estimate_tokens
+from shiguan.llm.endpoint import OpenAIEndpoint
+from shiguan.llm.failover import Failover
+from shiguan.llm.model_roles import Role, read_model_roles
 
 _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered")
 
@@ -18,23 +20,31 @@ _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered")
 @component
 class ConfiguredChatGenerator:
     """
-    Calls an OpenAI-compatible endpoint where one is configured.
+    Calls the models that have a role, at OpenAI-compatible endpoints.
 
-    At warm-up it reads `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a
-    dummy key. Where neither is set the model is absent: a component that can do without asks `available()` first, and
-    `AnswerabilityGate` quotes the sources, so that the same YAML runs with and without a model. Who answered stands in
-    the reply's meta as `model`; `prompt` and `prompt_hash` say with which prompt.
+    Without a `models` section every role is that of the endpoint in the environment: at warm-up it reads
+    `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a dummy key. Where no
+    model can be called, a component that can do without asks `available()` first, and `AnswerabilityGate` quotes the
+    sources, so that the same YAML runs with and without a model. Who answered stands in the reply's meta as `model`;
+    `prompt` and `prompt_hash` say with which prompt.
 
     A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is no valid JSON) is tried again
-    after 1, 2 and 4 seconds, or when the endpoint says, but never once parts of the answer have been streamed, and not
-    when it timed out: a slow server would still be busy with the first. What still fails is an `EndpointError`; it
-    never falls back silently. Whoever wants that puts it into Haystack's `FallbackChatGenerator`.
+    after 1, 2 and 4 seconds, or when the endpoint says, but not when it timed out: a slow server would still be busy
+    with the first. Then the next model of the role is asked, and the answer warns of it. Neither happens once parts of
+    the answer have been streamed, nor where the endpoint refused the prompt itself. A model that failed three times in
+    a row is left alone for 30 seconds while there is another one. What still fails is an `EndpointError`.
 
     Example in YAML:
     ```yaml
     generator:
       type: shiguan.llm.configured_chat_generator.ConfiguredChatGenerator
       init_parameters:
+        models:
+          models:
+            - {name: default}
+            - {name: strong, base_url: "https://llm.example.org/v1", key_variable: STRONG_API_KEY}
+          roles: {answer: [default], answer_strong: [strong, default]}
+          rules: [{role: answer_strong, complexity: 7}]
         generation_kwargs: {temperature: 0.2}
     ```
     """
@@ -43,29 +53,41 @@ class ConfiguredChatGenerator:
         self,
         model: str | None = None,
         *,
+        role: Role = "answer",
+        models: dict[str, Any] | None = None,
         timeout: float = 30.0,
         max_retries: int = 3,
         generation_kwargs: dict[str, Any] | None = None,
     ) -> None:
         """
-        Set how to call the endpoint; nothing is looked up yet.
+        Set who is called, and how; nothing is looked up yet.
 
-        :param model: The model; None for `$OPENAI_MODEL`, or `gpt-4.1-mini` where that is not set.
+        :param model: A model at the environment's endpoint, where there is no section; None for `$OPENAI_MODEL`, or
+            `gpt-4.1-mini` where that is not set.
+        :param role: Who calls: `answer`, `answer_strong`, `helper` or `judge`.
+        :param models: The models, their roles, and the rules by which an answer gets another role (docs/models.md).
         :param timeout: Seconds to wait for the next token, per attempt; `$OPENAI_TIMEOUT` goes before it.
         :param max_retries: Further attempts after the first.
         :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 where neither
             it nor `max_completion_tokens` is given; null leaves it out.
-        :raises ValueError: If a number is out of its range.
+        :raises ValueError: If a number is out of its range, the role is unknown, or the section cannot be used.
         """
+        if role not in get_args(Role):
+            raise ValueError(f"`role` must be one of {', '.join(get_args(Role))}, got {role!r}.")
+        if model is not None and models is not None:
+            raise ValueError("`model` and `models` cannot both be given: name the model in the section.")
         if timeout <= 0:
             raise ValueError(f"`timeout` must be positive, got {timeout}.")
         if max_retries < 0:
             raise ValueError(f"`max_retries` must not be negative, got {max_retries}.")
         self.model = model
+        self.role = role
+        self.models = models
         self.timeout = timeout
         self.max_retries = max_retries
         self.generation_kwargs = generation_kwargs
-        self._endpoint: OpenAIEndpoint | None = None
+        self._roles = read_model_roles(models if model is None else {"models": [{"name": "default", "model": model}]})
+        self._endpoints: dict[str, OpenAIEndpoint] = {}
         self._lock = Lock()
         self._warm = False
 
@@ -76,32 +98,27 @@ class ConfiguredChatGenerator:
 
         :returns: The dictionary.
         """
-        names = ("model", "timeout", "max_retries", "generation_kwargs")
+        names = ("model", "role", "models", "timeout", "max_retries", "generation_kwargs")
         return default_to_dict(self, **{name: getattr(self, name) for name in names})
 
     def warm_up(self) -> None:
-        """Look for an endpoint in the environment; a second call does nothing."""
+        """Look up keys and addresses in the environment; a second call does nothing."""
         with self._lock:
-            if self._warm:
-                return
-            if is_endpoint_configured():
-                self._endpoint = OpenAIEndpoint(
-                    self.model,
-                    timeout=self.timeout,
-                    max_retries=self.max_retries,
-                    generation_kwargs=self.generation_kwargs,
-                    stage="generator",
-                )
+            if not self._warm:
+                settings: dict[str, Any] = {"timeout": self.timeout, "max_retries": self.max_retries}
+                settings |= {"generation_kwargs": self.generation_kwargs, "stage": "generator"}
+                usable = [named for named in self._roles.models if named.is_usable]
+                self._endpoints = {named.name: OpenAIEndpoint(named, **settings) for named in usable}
             self._warm = True
 
     def available(self) -> bool:
         """
         Tell whether there is anyone to call.
 
-        :returns: True if an endpoint was configured at warm-up.
+        :returns: True if a model of the role, or of `answer`, could be called at warm-up.
         """
         self.warm_up()
-        return self._endpoint is not None
+        return bool(self._groups(self.role))
 
     @component.output_types(replies=list[ChatMessage])
     def run(
@@ -111,6 +128,8 @@ class ConfiguredChatGenerator:
         generation_kwargs: dict[str, Any] | None = None,
         *,
         tools: ToolsType | None = None,
+        analysis: dict[str, Any] | None = None,
+        attempt: int | None = None,
     ) -> dict[str, list[ChatMessage]]:
         """
         Answer a prompt.
@@ -119,13 +138,17 @@ class ConfiguredChatGenerator:
         :param streaming_callback: Called with each part of the answer as it comes.
         :param generation_kwargs: For this call, over those of the component.
         :param tools: The tools that the model may ask for.
+        :param analysis: What `QueryAnalyzer` found, for the rules.
+        :param attempt: Which attempt at an answer this is, from 1, for the rules.
         :returns: `replies`, as many as were asked for; none for an empty prompt.
         :raises AnswerError: If the endpoint fails for good, or there is none.
         """
-        with counting_replies() as came_out:
-            replies = self._configured().reply(messages, streaming_callback, generation_kwargs, tools)
-            came_out.count(replies)
-        return {"replies": _marked(replies, messages)}
+        turn = self._turn(messages, generation_kwargs, analysis, attempt)
+        for call in turn:
+            with call:
+                how = (streaming_callback, generation_kwargs, tools, call)
+                call.replied(call.endpoint.reply(messages, *how))
+        return {"replies": _marked(turn.replies or [], messages)}
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(
@@ -135,6 +158,8 @@ class ConfiguredChatGenerator:
         generation_kwargs: dict[str, Any] | None = None,
         *,
         tools: ToolsType | None = None,
+        analysis: dict[str, Any] | None = None,
+        attempt: int | None = None,
     ) -> dict[str, list[ChatMessage]]:
         """
         Answer a prompt without blocking the event loop.
@@ -143,22 +168,48 @@ class ConfiguredChatGenerator:
         :param streaming_callback: Awaited with each part of the answer as it comes.
         :param generation_kwargs: For this call, over those of the component.
         :param tools: The tools that the model may ask for.
+        :param analysis: What `QueryAnalyzer` found, for the rules.
+        :param attempt: Which attempt at an answer this is, from 1, for the rules.
         :returns: `replies`, as many as were asked for; none for an empty prompt.
         :raises AnswerError: If the endpoint fails for good, or there is none.
         """
-        with counting_replies() as came_out:
-            replies = await self._configured().reply_async(messages, streaming_callback, generation_kwargs, tools)
-            came_out.count(replies)
-        return {"replies": _marked(replies, messages)}
+        turn = self._turn(messages, generation_kwargs, analysis, attempt)
+        for call in turn:
+            with call:
+                how = (streaming_callback, generation_kwargs, tools, call)
+                call.replied(await call.endpoint.reply_async(messages, *how))
+        return {"replies": _marked(turn.replies or [], messages)}
 
-    def _configured(self) -> OpenAIEndpoint:
+    def _turn(
+        self,
+        messages: list[ChatMessage] | str,
+        generation_kwargs: dict[str, Any] | None,
+        analysis: dict[str, Any] | None,
+        attempt: int | None,
+    ) -> Failover:
         self.warm_up()
-        if self._endpoint is None:
+        role = self._roles.role_for(self.role, analysis, attempt or 1)
+        groups, tokens = self._groups(role), estimate_tokens(messages)
+        if not groups:
             raise AnswerError(
                 "No LLM is configured, but one was called. Set OPENAI_API_KEY or OPENAI_BASE_URL, or ask `available()` "
                 "before calling; the modes' `AnswerabilityGate` quotes instead."
             )
-        return self._endpoint
+        fitting, passed = self._fitting(groups, tokens, generation_kwargs)
+        return Failover(fitting, tokens, passed, role=role)
+
+    def _fitting(
+        self, groups: list[list[OpenAIEndpoint]], tokens: int, generation_kwargs: dict[str, Any] | None
+    ) -> tuple[list[list[OpenAIEndpoint]], list[tuple[str, str]]]:
+        """Leave out models whose window is too small for a prompt; if all of a role's are, take any that is not."""
+        held = {name for name, one in self._endpoints.items() if one.holds(tokens, generation_kwargs)}
+        fitting = [found for group in groups if (found := [one for one in group if one.named.name in held])]
+        fitting = fitting or [[self._endpoints[name]] for name in self._endpoints if name in held] or groups
+        first = groups[0][0].named.name
+        return fitting, [(first, "window")] if held and first not in held else []
+
+    def _groups(self, role: Role) -> list[list[OpenAIEndpoint]]:
+        return [[self._endpoints[name] for name in group] for group in self._roles.groups(role, self._endpoints)]
 
 
 def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:

@@ -2,15 +2,12 @@
 
 import asyncio
 import os
-import re
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from math import isfinite
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from haystack import logging
@@ -20,126 +17,28 @@ from haystack.tools import ToolsType
 from haystack.utils import Secret
 from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
-from shiguan.errors import ConfigurationError, EndpointError, TimeLimitError
+from shiguan.errors import BudgetError, ConfigurationError, EndpointError, TimeLimitError
+from shiguan.llm.circuits import circuit_of
+from shiguan.llm.endpoint_errors import asked_to_wait, describe_failure, is_worth_retrying, reason_of
+from shiguan.llm.model_roles import NamedModel
 from shiguan.llm.run_watch import current_watch
 
 if TYPE_CHECKING:
     from haystack.components.generators.chat import OpenAIChatGenerator
 
-_RETRIED_STATUS = {408, 409, 425, 429}
-_SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
-_LONGEST = 200
-# Seconds; who wants to be left alone for longer is not asked again.
-_LONGEST_WAIT = 60.0
-
-
-def is_worth_retrying(error: BaseException) -> bool:
-    """
-    Tell whether the same call may succeed a little later.
-
-    Not what the endpoint refused on its merits (a wrong key, an unknown model, a too long prompt) or does not want to
-    hear of for long, not mistakes in the call, and not a call that timed out: a slow server is still busy with it.
-    """
-    import httpx  # noqa: PLC0415
-    import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
-
-    if isinstance(error, openai.APITimeoutError):
-        return isinstance(error.__cause__, httpx.ConnectTimeout)
-    if asked_to_wait(error) > _LONGEST_WAIT:
-        return False
-    if isinstance(error, openai.APIStatusError):
-        return error.status_code in _RETRIED_STATUS or error.status_code >= 500
-    return isinstance(error, Exception) and not isinstance(error, TypeError | NotImplementedError)
-
-
-def asked_to_wait(error: BaseException | None) -> float:
-    """Give the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
-    import openai  # noqa: PLC0415
-
-    if not isinstance(error, openai.APIStatusError):
-        return 0.0
-    value = error.response.headers.get("retry-after", "")
-    try:
-        return max(0.0, float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return 0.0
-
-
-def describe_failure(error: Exception, model: str, *, streamed: bool) -> tuple[str, str]:
-    """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
-    import openai  # noqa: PLC0415
-
-    place = _endpoint()
-    if isinstance(error, openai.APIStatusError):
-        cause = f"{place} answered {error.status_code} for model `{model}` ({_detail(error)})"
-        return cause, _step_for_status(error.status_code)
-    if streamed:
-        return f"{place} broke off in the middle of the answer ({type(error).__name__})", "Ask again"
-    if isinstance(error, openai.APITimeoutError):
-        return (
-            f"{place} did not answer in time",
-            "Ask again later, or give a slow model more seconds between two tokens with OPENAI_TIMEOUT",
-        )
-    if isinstance(error, openai.APIConnectionError):
-        return f"{place} could not be reached", "Check OPENAI_BASE_URL and that the server is running"
-    return (
-        f"{place} sent a reply that could not be read ({type(error).__name__}: {_detail(error)})",
-        "Check that OPENAI_BASE_URL points to an OpenAI-compatible chat API",
-    )
-
-
-def _step_for_status(status: int) -> str:
-    if status in (401, 403):
-        return "Check OPENAI_API_KEY"
-    if status == 404:
-        return "Check OPENAI_BASE_URL and the name of the model (OPENAI_MODEL)"
-    if status == 429:
-        return "Wait for the rate limit to pass, or check the account's quota"
-    if status >= 500 or status in _RETRIED_STATUS:
-        return "Ask again later"
-    return "Check the model's limits and the generator's `generation_kwargs`"
-
-
-def _endpoint() -> str:
-    base = os.environ.get("OPENAI_BASE_URL")
-    if not base:
-        return "the OpenAI API"
-    try:
-        parts = urlsplit(base)
-        host = parts.hostname or "the endpoint"
-        return f"{host}:{parts.port}" if parts.port else host
-    except ValueError:
-        return "the endpoint"
-
-
-def _detail(error: Exception) -> str:
-    text = " ".join(str(getattr(error, "message", "") or error).split())
-    key = os.environ.get("OPENAI_API_KEY")
-    if key:
-        text = text.replace(key, "…")
-    return _SECRET.sub("…", text)[:_LONGEST] or type(error).__name__
-
+    from shiguan.llm.failover import ModelCall
 
 logger = logging.getLogger(__name__)
 
-# Takes a temperature, which the reasoning models refuse.
-DEFAULT_MODEL = "gpt-4.1-mini"
 MAX_TOKENS = 2048
 """The longest reply that a model is asked for, in tokens, where the generator's `generation_kwargs` do not say."""
 FIRST_WAIT = 1.0
 """Seconds before the first retry; doubled for each further one."""
-# Local servers (Ollama, vLLM, llama.cpp) check no key, but the client insists on one.
-_NO_KEY = "not-needed"
-
-
-def is_endpoint_configured() -> bool:
-    """Tell whether the environment names an endpoint, by a key or an address."""
-    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
 
 
 class OpenAIEndpoint:
     """
-    One endpoint with its settings, read from the environment when it is made.
+    One model with its settings; its key is read from the environment when this is made.
 
     A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is no valid JSON) is tried
     again after 1, 2, 4... seconds, or when the endpoint says, but never once parts of the answer have been streamed.
@@ -150,17 +49,19 @@ class OpenAIEndpoint:
 
     def __init__(
         self,
-        model: str | None,
+        named: NamedModel,
         *,
         timeout: float,
         max_retries: int,
         generation_kwargs: dict[str, Any] | None,
         stage: str,
     ) -> None:
-        self.model = model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
-        self.timeout = _patience(timeout)
+        self.named = named
+        self.model = named.model_name
+        self.circuit = circuit_of(named)
+        self.timeout = named.timeout or _patience(timeout)
         self.max_retries = max_retries
-        self.generation_kwargs = _with_limit(generation_kwargs)
+        self.generation_kwargs = _with_limit(generation_kwargs, named.max_tokens)
         self.stage = stage
         self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
         self.loop_clients = WeakKeyDictionary()
@@ -173,6 +74,7 @@ class OpenAIEndpoint:
         streaming_callback: StreamingCallbackT | None,
         generation_kwargs: dict[str, Any] | None,
         tools: ToolsType | None,
+        call: "ModelCall",
     ) -> list[ChatMessage]:
         """Answer a prompt; no replies for an empty one, an `EndpointError` if the endpoint fails for good."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=False)
@@ -185,10 +87,11 @@ class OpenAIEndpoint:
                     callback(stream.mended(chunk))
 
         def attempt() -> list[ChatMessage]:
-            result = self._client.run(messages, forward if streams else None, settings, tools=tools)
-            return _mended_replies(_finished(result["replies"]))
+            with self._attempt(call, stream, generation_kwargs):
+                result = self._client.run(messages, forward if streams else None, settings, tools=tools)
+                return _mended_replies(_finished(result["replies"]))
 
-        retrying = Retrying(**self._policy(stream))
+        retrying = Retrying(**self._policy(stream, call))
         try:
             return retrying(attempt)
         except Exception as error:
@@ -200,6 +103,7 @@ class OpenAIEndpoint:
         streaming_callback: StreamingCallbackT | None,
         generation_kwargs: dict[str, Any] | None,
         tools: ToolsType | None,
+        call: "ModelCall",
     ) -> list[ChatMessage]:
         """Answer as `reply` does; a `TimeLimitError` if the model gives no sign of life within the run's limit."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
@@ -217,10 +121,11 @@ class OpenAIEndpoint:
                 timer.reschedule(asyncio.get_running_loop().time() + limit)
 
         async def attempt() -> list[ChatMessage]:
-            result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
-            return _mended_replies(_finished(result["replies"]))
+            with self._attempt(call, stream, generation_kwargs):
+                result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
+                return _mended_replies(_finished(result["replies"]))
 
-        retrying = AsyncRetrying(sleep=asyncio.sleep, **self._policy(stream))
+        retrying = AsyncRetrying(sleep=asyncio.sleep, **self._policy(stream, call))
         try:
             async with asyncio.timeout(limit) as timer:
                 try:
@@ -230,10 +135,12 @@ class OpenAIEndpoint:
         except TimeoutError:
             if not timer.expired():
                 raise
+            self.circuit.failed()
             raise TimeLimitError(
                 f"The stage `{self.stage}` failed: the model `{self.model}` gave no sign of life for {limit:g} s, "
                 "which is the limit. Ask again later, or raise the limit.",
                 stage=self.stage,
+                reason="" if stream.started else "timeout",
             ) from None
 
     def _streaming(
@@ -246,9 +153,34 @@ class OpenAIEndpoint:
         # A stream tells what it used only where it is asked to.
         return True, {"stream_options": {"include_usage": True}, **(generation_kwargs or {})}
 
-    def _policy(self, stream: "_Stream") -> dict[str, Any]:
+    def longest_reply(self, generation_kwargs: dict[str, Any] | None = None) -> int:
+        """Say how many tokens a reply may have."""
+        settings = {**self.generation_kwargs, **(generation_kwargs or {})}
+        return int(settings.get("max_completion_tokens") or settings.get("max_tokens") or MAX_TOKENS)
+
+    def holds(self, prompt_tokens: int, generation_kwargs: dict[str, Any] | None) -> bool:
+        """Tell whether a prompt and the longest reply to it are within the model's window."""
+        window = self.named.window
+        return window is None or prompt_tokens + self.longest_reply(generation_kwargs) <= window
+
+    @contextmanager
+    def _attempt(self, call: "ModelCall", stream: "_Stream", settings: dict[str, Any] | None) -> Iterator[None]:
+        """Hold one request against the budget, and tell the circuit how it went."""
+        call.begin_attempt(self.longest_reply(settings))
+        try:
+            yield
+        except Exception as error:
+            if stream.failure is None:  # else the receiver of the stream failed
+                (self.circuit.failed if reason_of(error) else self.circuit.worked)()
+            raise
+        self.circuit.worked()
+
+    def _policy(self, stream: "_Stream", call: "ModelCall") -> dict[str, Any]:
+        def retries(error: BaseException) -> bool:
+            return not stream.started and is_worth_retrying(error) and call.may_retry()
+
         return {
-            "retry": retry_if_exception(lambda error: not stream.started and is_worth_retrying(error)),
+            "retry": retry_if_exception(retries),
             "stop": stop_after_attempt(self.max_retries + 1),
             "wait": _seconds_to_wait,
             "before_sleep": _log_retry,
@@ -259,12 +191,15 @@ class OpenAIEndpoint:
         if stream.failure is not None:
             # The receiver of the stream failed, not the endpoint.
             return stream.failure
-        cause, next_step = describe_failure(error, self.model, streamed=stream.started)
+        if isinstance(error, BudgetError):
+            return error
+        cause, next_step = describe_failure(error, self.named, streamed=stream.started)
         tries = f" after {attempts} attempts" if attempts > 1 else ""
         # The original error may quote the request with its key, so it is not chained.
         return EndpointError(
             f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.",
             stage=self.stage,
+            reason="" if stream.started else reason_of(error),
             summary=f"{cause.partition(' (')[0]}. {next_step}.",  # what stands in brackets may quote the question
         )
 
@@ -273,9 +208,9 @@ class OpenAIEndpoint:
         from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
 
         return OpenAIChatGenerator(
-            api_key=Secret.from_token(os.environ.get("OPENAI_API_KEY") or _NO_KEY),
+            api_key=Secret.from_token(self.named.key),
             model=self.model,
-            api_base_url=os.environ.get("OPENAI_BASE_URL") or None,
+            api_base_url=self.named.address,
             generation_kwargs=self.generation_kwargs,
             timeout=self.timeout,
             # The client's own retries wait half a second and are invisible; ours are logged.
@@ -347,10 +282,10 @@ def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
     return replies
 
 
-def _with_limit(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
+def _with_limit(generation_kwargs: dict[str, Any] | None, most: int | None) -> dict[str, Any]:
     # Without a limit some models write until their context is full; null leaves it out, for models that refuse it.
     given = generation_kwargs or {}
-    limited = given if "max_completion_tokens" in given else {"max_tokens": MAX_TOKENS, **given}
+    limited = given if "max_completion_tokens" in given else {"max_tokens": most or MAX_TOKENS, **given}
     return {name: value for name, value in limited.items() if name != "max_tokens" or value is not None}
 
 

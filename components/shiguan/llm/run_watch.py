@@ -184,13 +184,42 @@ def _this_task() -> asyncio.Task[object] | None:
         return None
 
 
+def current_stage() -> str:
+    """Name the stage at work; empty outside a watched run."""
+    stage = _stage.get()
+    return stage.name if stage else ""
+
+
 @dataclass
 class LlmTally:
-    """How many calls were answered, their tokens by kind (`prompt_tokens`, `total_tokens`...), and each of them."""
+    """
+    How many calls were answered, their tokens by kind (`prompt_tokens`, `total_tokens`...), and each of them.
+
+    `made` has the calls that failed as well, with `failed`; `requests` counts the attempts of all of them; `switches`
+    has every time that another model stood in, and why.
+    """
 
     calls: int = 0
     usage: dict[str, int] = field(default_factory=dict)
     made: list[dict[str, Any]] = field(default_factory=list, compare=False)
+    requests: int = field(default=0, compare=False)
+    switches: list[dict[str, str]] = field(default_factory=list, compare=False)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        total = self.usage.get("prompt_tokens", 0) + self.usage.get("completion_tokens", 0)
+        return max(total, self.usage.get("total_tokens", 0))
+
+    @property
+    def cost(self) -> float:
+        """What the calls cost whose price is known."""
+        return sum(call["cost"] or 0.0 for call in self.made)
+
+    def warnings(self) -> list[str]:
+        """Say which models stood in for which."""
+        said = (f"The model `{one['to']}` stood in for `{one['from']}` ({one['reason']})." for one in self.switches)
+        return list(dict.fromkeys(said))
 
 
 class ReplyCounter:
@@ -201,10 +230,22 @@ class ReplyCounter:
         self._counted = False
         self._began = time.perf_counter()
 
-    def count(self, replies: Sequence[Any]) -> None:
-        """Count one call that gave these replies; none, or replies that used no tokens at all, are no call."""
+    def count(
+        self,
+        replies: Sequence[Any],
+        price: Callable[[dict[str, int]], float | None] | None = None,
+        estimate: dict[str, int] | None = None,
+        **call: Any,
+    ) -> None:
+        """
+        Count one call that gave these replies; none, or replies that used no tokens at all, are no call.
+
+        `price` computes its cost from its tokens, `estimate` stands in where nobody counted them, and `call` has what
+        else is known of it.
+        """
         meta = getattr(replies[0], "meta", None) if replies else None
-        usage = meta.get("usage") if isinstance(meta, dict) else None
+        told: dict[str, Any] = meta if isinstance(meta, dict) else {}
+        usage = told.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         if self._counted or not replies or usage.get("total_tokens") == 0:
             return
@@ -212,15 +253,29 @@ class ReplyCounter:
         while place is not None:
             place._counted = True
             place = place._outer
+        tokens = {name: many for name, many in usage.items() if name.endswith("_tokens") and isinstance(many, int)}
+        if not tokens and estimate:
+            tokens, call = estimate, {**call, "estimated": True}
         tally = _tally.get()
         if tally is not None:
             tally.calls += 1
-            tokens = {name: many for name, many in usage.items() if name.endswith("_tokens") and isinstance(many, int)}
+            tally.requests += "attempts" not in call  # those of our own door are counted as they are sent
             for name, many in tokens.items():
                 tally.usage[name] = tally.usage.get(name, 0) + many
-            stage, told = _stage.get(), meta if isinstance(meta, dict) else {}
-            call = {"role": stage.name if stage else "", "model": told.get("model"), "prompt": told.get("prompt")}
-            tally.made.append({**call, "tokens": tokens, "ms": round((time.perf_counter() - self._began) * 1000, 2)})
+            cost = price(tokens) if price else None
+            self.note({"role": "", "model": told.get("model"), "prompt": told.get("prompt"), **call}, tokens, cost)
+
+    def note(self, call: dict[str, Any], tokens: dict[str, int], cost: float | None) -> None:
+        """Write a call down, whatever came of it."""
+        tally = _tally.get()
+        if tally is not None:
+            ms = round((time.perf_counter() - self._began) * 1000, 2)
+            tally.made.append({"stage": current_stage(), **call, "tokens": tokens, "cost": cost, "ms": ms})
+
+
+def current_tally() -> LlmTally | None:
+    """Give the tally of the run that this code is part of; None where nobody counts."""
+    return _tally.get()
 
 
 _tally: ContextVar[LlmTally | None] = ContextVar("shiguan_llm_tally", default=None)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from shiguan.conversations import CONVERSATION_ID
 from shiguan.engine.turn import MAX_QUESTION, AskOptions, checked_question
 from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.llm.budget import Budget
 from shiguan.llm.prompts import list_layers, load_prompt_data
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.tenants import check_filters
@@ -58,6 +59,7 @@ class AnswerRequest(BaseModel):
     history: Annotated[
         list[Turn] | None, Field(max_length=_MOST_TURNS, description="The turns before, instead of what is kept.")
     ] = None
+    budget: Annotated[Budget | None, Field(description="What the question may spend; a mode's own limits hold.")] = None
     include_sources: Annotated[bool, Field(description="Whether `documents` lists the passages that were read.")] = True
     task: Annotated[str | None, Field(max_length=40, description="A layer of prompts/layers/task.")] = None
     profile: Annotated[str | None, Field(max_length=40, description="A file of prompts/profiles.")] = None
@@ -116,6 +118,7 @@ class AnswerRequest(BaseModel):
             profile=self.profile,
             language=self.language,
             limits=limits,
+            budget=self.budget,
         )
 
 

@@ -227,6 +227,7 @@ class WrappedMode:
         sections: list[str] | None = None,
         conversation_id: str | None = None,
         history: list[dict[str, Any]] | None = None,
+        budget: dict[str, Any] | None = None,
         include_sources: bool = True,
         task: str | None = None,
         profile: str | None = None,

@@ -39,6 +39,10 @@ FIRST_TOKEN_SECONDS = Histogram(
 )
 TOKENS = Counter("shiguan_tokens", "Tokens that the LLM read and wrote.", ["mode", "kind"], registry=REGISTRY)
 LLM_CALLS = Counter("shiguan_llm_calls", "Calls of the LLM.", ["mode"], registry=REGISTRY)
+SWITCHES = Counter(
+    "shiguan_model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"],
+    registry=REGISTRY,
+)  # fmt: skip
 FALLBACKS = Counter("shiguan_fallbacks", "Answers that came with a warning.", ["mode"], registry=REGISTRY)
 VERDICTS = Counter("shiguan_verdicts", "Sentences of answers by verdict.", ["mode", "verdict"], registry=REGISTRY)
 FAILURES = Counter("shiguan_failures", "Errors that callers were told of, by type.", ["type"], registry=REGISTRY)
@@ -72,6 +76,8 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         if isinstance(usage.get(kind), int):
             TOKENS.labels(mode, kind.removesuffix("_tokens")).inc(usage[kind])
     LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
+    for switch in metadata.get("switches", []):
+        SWITCHES.labels(switch["from"], switch["reason"]).inc()  # names of a pipeline file, and words of the engine
     if metadata.get("warnings"):
         FALLBACKS.labels(mode).inc()
     for claim in metadata.get("claims", []):

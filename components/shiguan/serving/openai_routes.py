@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import GENERATION_COMPLETE, TOKEN, AnswerEvent
 from shiguan.engine.turn import MAX_QUESTION
+from shiguan.llm.budget import Budget
 from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
@@ -72,6 +73,7 @@ class ChatRequest(BaseModel):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     conversation_id: str | None = None
+    budget: Budget | None = None
 
     def unsupported(self) -> str:
         """Find a parameter that cannot be honoured."""
@@ -120,6 +122,7 @@ class ChatRequest(BaseModel):
             temperature=self.temperature,
             history=turns[-_MOST_TURNS:] or None,
             conversation_id=self.conversation_id,
+            budget=self.budget,
         )
 
 

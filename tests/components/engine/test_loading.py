@@ -62,6 +62,7 @@ def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
         "mode": "tiny",
         "inputs": {"query": ["retriever.query", "router.query"], "tenant_id": ["tenant_filter.tenant_id"]},
         "outputs": {"documents": "retriever.documents", "prompt": "prompt_builder.prompt"},
+        "budget": {},
         "explain": {"language": "router.language"},
         "comment": "tiny: for tests.\nLLM calls per question: 0.",
     }

@@ -107,7 +107,7 @@ def test_a_receipt_holds_every_call_the_prompt_and_the_attempts(kept, stand_in_l
     tokens = [call["tokens"]["total_tokens"] for call in receipt.calls]
     assert sum(tokens) == answer["metadata"]["usage"]["total_tokens"]
     assert all(call["ms"] > 0 and call["model"] for call in receipt.calls)
-    assert "generator" in {call["role"] for call in receipt.calls}
+    assert "generator" in {call["stage"] for call in receipt.calls}
     assert receipt.prompt["prompt"] == "precise"
     assert "persona/shiguan" in receipt.prompt["prompt_layers"]
     assert receipt.parameters["temperature"] == 0.5

@@ -10,7 +10,8 @@ from haystack.tools import Tool
 
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.endpoint import DEFAULT_MODEL, _mended_replies, _Stream
+from shiguan.llm.endpoint import _mended_replies, _Stream
+from shiguan.llm.model_roles import DEFAULT_MODEL
 
 PROMPT = [
     ChatMessage.from_system("Cite."),
@@ -224,7 +225,7 @@ def test_run_async_works_in_one_event_loop_after_the_other(endpoint):
     for _ in range(3):
         (reply,) = asyncio.run(component.run_async(messages=PROMPT))["replies"]
         assert reply.text == "Li Su took it [1]."
-    assert len(component._endpoint.loop_clients) <= 1
+    assert len(component._endpoints["default"].loop_clients) <= 1
 
 
 def test_run_async_shares_one_client_within_a_loop(endpoint):

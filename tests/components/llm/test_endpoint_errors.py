@@ -2,8 +2,8 @@ import httpx
 import openai
 import pytest
 
-from shiguan.llm import endpoint
-from shiguan.llm.endpoint import asked_to_wait, is_worth_retrying
+from shiguan.llm import endpoint_errors
+from shiguan.llm.endpoint_errors import asked_to_wait, is_worth_retrying
 
 
 def failure(status=429, **headers):
@@ -25,7 +25,7 @@ def failure(status=429, **headers):
     ],
 )
 def test_retry_after_is_seconds_or_a_date(monkeypatch, value, seconds):
-    monkeypatch.setattr(endpoint.time, "time", lambda: 100.0)
+    monkeypatch.setattr(endpoint_errors.time, "time", lambda: 100.0)
     assert asked_to_wait(failure(**{"Retry-After": value})) == seconds
 
 

@@ -1,9 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
+from shiguan.llm.budget import Budget
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.error_replies import invalid_fields
+from shiguan.serving.openai_routes import ChatRequest
 
 
 def nested(depth):
@@ -40,6 +42,12 @@ def nested(depth):
         ("profile", "alchemy"),
         ("profile", "../history"),
         ("language", "fr"),
+        ("budget", 3),
+        ("budget", {"calls": -1}),
+        ("budget", {"calls": 1.5}),
+        ("budget", {"seconds": "soon"}),
+        ("budget", {"cost": float("nan")}),
+        ("budget", {"dollars": 1}),
         ("include_sources", "perhaps"),
         ("surprise", 1),
     ],
@@ -65,6 +73,7 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
             "task": "compare",
             "profile": "history",
             "language": "zh",
+            "budget": {"calls": 0, "seconds": 2},
         }
     )
     limits = TimeLimits(request=1)
@@ -79,7 +88,13 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
         "profile": "history",
         "language": "zh",
         "limits": limits,
+        "budget": Budget(calls=0, seconds=2.0),
     }
+
+
+def test_a_chat_request_may_have_a_budget_too():
+    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}], "budget": {"tokens": 900}}
+    assert ChatRequest.model_validate(body).as_request().budget == Budget(tokens=900)
 
 
 def test_what_is_left_out_is_as_the_yaml_says():

@@ -1,0 +1,146 @@
+"""Calls the models that may answer a prompt, one after the other, until one has: with circuits, budget and counting."""
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from haystack import logging
+from haystack.dataclasses import ChatMessage
+
+from shiguan.errors import AnswerError, BudgetError
+from shiguan.llm.budget_meter import current_meter, estimate_tokens
+from shiguan.llm.run_watch import counting_replies, current_tally
+
+if TYPE_CHECKING:
+    from shiguan.llm.endpoint import OpenAIEndpoint
+
+logger = logging.getLogger(__name__)
+
+_RESTING = "resting"
+"""Why a model was passed over whose circuit is open."""
+
+
+class Failover:
+    """
+    The calls of one prompt: the next one is made only where the one before it failed before its first token.
+
+        for call in Failover(groups, ...):
+            with call:
+                call.replied(call.endpoint.reply(...))
+
+    What is wrong with the prompt itself, and what began to answer, goes to no other model. A model whose circuit is
+    open is passed over; where all are, the one that has rested longest is asked, so that no question fails for a rest.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Sequence["OpenAIEndpoint"]],
+        prompt_tokens: int,
+        passed: Sequence[tuple[str, str]] = (),
+        **about: Any,
+    ) -> None:
+        # Of equals, the one with the fewest open calls; of these, the one that has had the fewest.
+        self._waiting = [
+            endpoint
+            for group in groups
+            for endpoint in sorted(group, key=lambda one: (one.circuit.calls, one.circuit.begun))
+        ]
+        self._prompt_tokens = prompt_tokens
+        self.passed = list(passed)
+        self.about = about
+        self.failure: AnswerError | None = None
+        self.replies: list[ChatMessage] | None = None
+
+    def __iter__(self) -> Iterator["ModelCall"]:
+        resting = []
+        while self._waiting and self.replies is None:
+            endpoint = self._waiting.pop(0)
+            if endpoint.circuit.enter():
+                yield ModelCall(endpoint, self, self._prompt_tokens)
+            else:
+                resting.append(endpoint)
+                self.passed.append((endpoint.named.name, _RESTING))
+        if self.failure is None and self.replies is None and resting:
+            endpoint = min(resting, key=lambda one: one.circuit.opened)
+            self.passed.remove((endpoint.named.name, _RESTING))
+            endpoint.circuit.enter(whatever=True)
+            yield ModelCall(endpoint, self, self._prompt_tokens)
+        if self.failure is not None and self.replies is None:
+            raise self.failure
+
+    @property
+    def has_another(self) -> bool:
+        """Whether somebody else could be asked now."""
+        return any(not endpoint.circuit.is_open for endpoint in self._waiting)
+
+
+class ModelCall:
+    """One call of one model: its attempts, and what became of it."""
+
+    def __init__(self, endpoint: "OpenAIEndpoint", turn: Failover, prompt_tokens: int) -> None:
+        self.endpoint = endpoint
+        self.attempts = 0
+        self._turn = turn
+        self._prompt_tokens = prompt_tokens
+        self._counting = counting_replies()
+
+    def __enter__(self) -> Self:
+        self._counter = self._counting.__enter__()
+        tally = current_tally()
+        for name, reason in self._turn.passed:
+            logger.warning("{stands_in} stands in for {model} ({why})", stands_in=self._name, model=name, why=reason)
+            if tally is not None:
+                tally.switches.append({"from": name, "to": self._name, "reason": reason})
+        self._turn.passed = []
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._counting.__exit__(None, None, None)
+        self.endpoint.circuit.leave()
+        if (meter := current_meter()) is not None:
+            meter.end(self)
+        if error is None:
+            return False
+        reason = getattr(error, "reason", "") or ("refused" if isinstance(error, AnswerError) else "stopped")
+        if self.attempts:
+            self._counter.note({**self._about(), "model": self.endpoint.named.model_name, "failed": reason}, {}, 0.0)
+        if isinstance(error, BudgetError) and self._turn.failure is not None:
+            raise self._turn.failure from None
+        if isinstance(error, AnswerError) and error.reason:
+            self._turn.failure = error
+            self._turn.passed.append((self._name, error.reason))
+            return True
+        return False
+
+    def replied(self, replies: list[ChatMessage]) -> None:
+        """Count what came of the call; it is the last one."""
+        wrote = sum(estimate_tokens(reply.text or "") for reply in replies)
+        estimate = {"prompt_tokens": self._prompt_tokens, "completion_tokens": wrote}
+        self._counter.count(replies, self.endpoint.named.cost, estimate, **self._about())
+        self._turn.replies = replies
+
+    def begin_attempt(self, reply_tokens: int) -> None:
+        """Hold one request against the budget before it is sent; a `BudgetError` if there is none left."""
+        self._size = (self._prompt_tokens, reply_tokens, self.endpoint.named.prices)
+        if (meter := current_meter()) is not None:
+            meter.begin(self, *self._size)
+        elif (tally := current_tally()) is not None:
+            tally.requests += 1
+        self.attempts += 1
+
+    def may_retry(self) -> bool:
+        """Tell whether a failed attempt may be followed by another one of the same model."""
+        if (meter := current_meter()) is not None:
+            meter.end(self)
+            if not meter.allows(*self._size):
+                return False
+        return not (self.endpoint.circuit.is_open and self._turn.has_another)
+
+    @property
+    def _name(self) -> str:
+        return self.endpoint.named.name
+
+    def _about(self) -> dict[str, Any]:
+        return {**self._turn.about, "name": self._name, "attempts": self.attempts}

@@ -1,0 +1,188 @@
+"""Which models there are and who calls which: the `models` section of a pipeline file."""
+
+import os
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, field_validator, model_validator
+
+Role = Literal["answer", "answer_strong", "helper", "judge"]
+"""Who calls: what writes answers, what writes hard ones, what helps on the way there, what judges an answer."""
+
+# Takes a temperature, which the reasoning models refuse.
+DEFAULT_MODEL = "gpt-4.1-mini"
+# Local servers (Ollama, vLLM, llama.cpp) check no key, but the client insists on one.
+_NO_KEY = "not-needed"
+
+
+def is_endpoint_configured() -> bool:
+    """Tell whether the environment names an endpoint, by a key or an address."""
+    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
+
+
+def _is_address(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    return url
+
+
+_Price = Annotated[float | None, Field(ge=0, allow_inf_nan=False)]
+
+
+class NamedModel(BaseModel, extra="forbid", frozen=True):
+    """
+    One model; without an address and a key variable of its own it is at the endpoint that the environment names.
+
+    Prices are for a million tokens, in the currency in which budgets are given; `window` is what prompt and reply may
+    have together, `max_tokens` the longest reply, in tokens; `timeout` is in seconds for one attempt.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[\w.:/-]{1,80}$")]
+    base_url: Annotated[str, AfterValidator(_is_address)] | None = None
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    key_variable: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*_KEY$")] | None = None
+    price_in: _Price = None
+    price_out: _Price = None
+    window: Annotated[int, Field(ge=256)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its key is there, where it needs one, and its address, where it has none of its own."""
+        if self.key_variable is not None:
+            return bool(os.environ.get(self.key_variable))
+        return self.base_url is not None or is_endpoint_configured()
+
+    @property
+    def address(self) -> str | None:
+        """Where it is; None for OpenAI itself."""
+        return self.base_url or os.environ.get("OPENAI_BASE_URL") or None
+
+    @property
+    def key(self) -> str:
+        """Its key. That of the environment's endpoint is never sent to another address."""
+        variable = self.key_variable or ("OPENAI_API_KEY" if self.base_url is None else "")
+        return os.environ.get(variable) or _NO_KEY
+
+    @property
+    def model_name(self) -> str:
+        """What its endpoint calls it."""
+        return self.model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
+
+    @property
+    def prices(self) -> tuple[float, float]:
+        """What a token costs that is read, and one that is written; 0 where it is not known."""
+        return (self.price_in or 0.0) / 1_000_000, (self.price_out or 0.0) / 1_000_000
+
+    def cost(self, tokens: dict[str, int]) -> float | None:
+        """Compute what a call cost; None where no price is known."""
+        if self.price_in is None and self.price_out is None:
+            return None
+        read, wrote = self.prices
+        return tokens.get("prompt_tokens", 0) * read + tokens.get("completion_tokens", 0) * wrote
+
+
+class RoleRule(BaseModel, extra="forbid", frozen=True):
+    """Says who answers instead of `answer`: from this complexity on, for these types, from this attempt on."""
+
+    role: Role
+    complexity: Annotated[int, Field(ge=0, le=10)] | None = None
+    types: list[str] | None = None
+    attempt: Annotated[int, Field(ge=1)] | None = None
+
+    def fits(self, analysis: dict[str, Any], attempt: int) -> bool:
+        """Tell whether a question meets all that the rule asks for."""
+        return (
+            (self.complexity is None or (analysis.get("complexity") or 0) >= self.complexity)
+            and (self.types is None or analysis.get("type") in self.types)
+            and (self.attempt is None or attempt >= self.attempt)
+        )
+
+
+class ModelRoles(BaseModel, extra="forbid", frozen=True):
+    """
+    The `models` section.
+
+    A role lists models in the order in which they are asked; a list inside of it holds equals. A role that is not
+    named is that of `answer`. The first rule that fits says which role writes the answer.
+    """
+
+    models: Annotated[list[NamedModel], Field(min_length=1, max_length=50)] = [NamedModel(name="default")]
+    roles: dict[Role, Annotated[list[str | list[str]], Field(min_length=1)]] = {"answer": ["default"]}
+    rules: Annotated[list[RoleRule], Field(max_length=50)] = []
+
+    @field_validator("models")
+    @classmethod
+    def _names_differ(cls, models: list[NamedModel]) -> list[NamedModel]:
+        names = [model.name for model in models]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"the name `{twice[0]}` stands twice")
+        return models
+
+    @model_validator(mode="after")
+    def _roles_are_known(self) -> Self:
+        if "answer" not in self.roles:
+            raise ValueError("no model has the role `answer`")
+        known = {model.name for model in self.models}
+        for role, entries in self.roles.items():
+            names = [name for entry in entries for name in _equals(entry)]
+            unknown = [name for name in names if name not in known]
+            if unknown or not all(_equals(entry) for entry in entries) or len(set(names)) < len(names):
+                wrong = f"names `{unknown[0]}`, which is no model" if unknown else "names nobody, or somebody twice"
+                raise ValueError(f"the role `{role}` {wrong}")
+        return self
+
+    def role_for(self, role: Role, analysis: dict[str, Any] | None, attempt: int) -> Role:
+        """Say which role writes an answer; other roles stay what they are."""
+        if role != "answer":
+            return role
+        return next((rule.role for rule in self.rules if rule.fits(analysis or {}, attempt)), role)
+
+    @property
+    def usable(self) -> list[str]:
+        """The names of the models that can be called as the environment is now."""
+        return [model.name for model in self.models if model.is_usable]
+
+    def groups(self, role: Role, usable: Collection[str]) -> list[list[str]]:
+        """Name the usable models of a role in their order, equals side by side; those of `answer` if it has none."""
+        groups = [[name for name in _equals(entry) if name in usable] for entry in self.roles.get(role, [])]
+        found = [group for group in groups if group]
+        return found or (self.groups("answer", usable) if role != "answer" else [])
+
+
+def _equals(entry: str | list[str]) -> list[str]:
+    return [entry] if isinstance(entry, str) else entry
+
+
+def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
+    """Read a `models` section; None stands for the environment's endpoint in every role."""
+    try:
+        return ModelRoles.model_validate(section or {})
+    except ValidationError as error:
+        (place, problem), *_ = model_faults(section) or [((), str(error))]
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+        raise ValueError(f"`models{where}`: {problem}. docs/models.md shows the section.") from None
+
+
+def model_faults(section: Any) -> list[tuple[tuple[str | int, ...], str]]:
+    """Find what is wrong in a `models` section: each place below it, and the problem, a clause."""
+    try:
+        ModelRoles.model_validate(section)
+    except ValidationError as error:
+        return list(_faults(error, section))
+    return []
+
+
+def _faults(error: ValidationError, section: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    for fault in error.errors(include_url=False, include_input=False, include_context=False):
+        place: list[str | int] = []
+        node: Any = section
+        for step in fault["loc"]:  # behind the place of the value pydantic names the type that was tried
+            known = step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)
+            if not known:
+                break
+            node = node[step]
+            place.append(step)
+        yield tuple(place), fault["msg"].removeprefix("Value error, ").rstrip(".")

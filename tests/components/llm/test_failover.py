@@ -1,0 +1,236 @@
+"""Several models at one stand-in over real HTTP: who is asked, after whom, and what is written down."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from haystack.dataclasses import ChatMessage
+from tests.doubles.model_sections import named
+from tests.doubles.stand_in_llm import Fault
+
+from shiguan.errors import AnswerError, EndpointError
+from shiguan.llm import circuits
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.run_watch import tallied_llm_calls
+
+PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """A clock that stands still, and waits that take no time."""
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(circuits, "clock", lambda: now.seconds)
+    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda _: None))
+    return now
+
+
+@pytest.fixture
+def llm(stand_in_llm, now):
+    stand_in_llm.default = "Li Su [1]."
+    return stand_in_llm
+
+
+def generator(llm, *, roles=None, **more):
+    models = {"models": named(llm, "strong", "cheap"), "roles": roles or {"answer": ["strong", "cheap"]}}
+    return ConfiguredChatGenerator(models=models, **more)
+
+
+def fails(llm, name, **fault):
+    rule = llm.rule(lambda call: call.body["model"] == name, "Li Su took it [1].", fault=Fault(**fault))
+    return lambda: llm.rules.remove(rule)
+
+
+def asked(llm):
+    return [call.body["model"] for call in llm.requests]
+
+
+def ask(component, **more):
+    (reply,) = component.run(messages=PROMPT, **more)["replies"]
+    return reply.meta["model"]
+
+
+def test_a_strong_model_that_is_down_is_late_once_and_then_left_alone(llm, now):
+    mend = fails(llm, "strong", status=500)
+    component = generator(llm)
+    with tallied_llm_calls() as tally:
+        assert ask(component) == "cheap"
+    assert asked(llm) == ["strong"] * 3 + ["cheap"]
+    assert tally.switches == [{"from": "strong", "to": "cheap", "reason": "server_error"}]
+    assert tally.warnings() == ["The model `cheap` stood in for `strong` (server_error)."]
+    with tallied_llm_calls() as tally:
+        assert ask(component) == "cheap"
+    assert asked(llm)[4:] == ["cheap"]
+    assert tally.switches == [{"from": "strong", "to": "cheap", "reason": "resting"}]
+    now.seconds += 29.9
+    ask(generator(llm))  # another generator of the same models knows
+    assert asked(llm)[5:] == ["cheap"]
+    now.seconds += 0.2
+    assert ask(component) == "cheap"
+    assert asked(llm)[6:] == ["strong", "cheap"]  # one request tries, and opens the circuit anew
+    now.seconds += 29
+    ask(component)
+    assert asked(llm)[8:] == ["cheap"]
+    mend()
+    now.seconds += 1
+    assert [ask(component), ask(component)] == ["strong", "strong"]
+
+
+async def test_the_async_twin_does_the_same(llm, monkeypatch):
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _: sleep(0))
+    fails(llm, "strong", status=503)
+    component = generator(llm)
+    replies = [(await component.run_async(messages=PROMPT))["replies"][0].meta["model"] for _ in range(2)]
+    assert (replies, asked(llm)) == (["cheap", "cheap"], ["strong"] * 3 + ["cheap"] * 2)
+
+
+async def test_while_one_call_tries_a_model_again_the_others_go_elsewhere(llm, now):
+    component = generator(llm, max_retries=2)
+    mend = fails(llm, "strong", status=500)
+    ask(component)
+    mend()
+    now.seconds += 31
+    llm.time_to_first_token = 0.05
+    replies = await asyncio.gather(*(component.run_async(messages=PROMPT) for _ in range(4)))
+    models = sorted(reply["replies"][0].meta["model"] for reply in replies)
+    assert models == ["cheap", "cheap", "cheap", "strong"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"status": 429}, "rate_limit"),
+        ({"status": 429, "retry_after": 3600}, "rate_limit"),
+        ({"status": 502}, "server_error"),
+        ({"reset": True}, "unreachable"),
+        ({"hang": True}, "timeout"),
+        ({"malformed": True}, "unreadable"),
+        ({"truncate_after": 1}, "unreachable"),
+    ],
+)
+def test_every_failure_of_a_models_own_goes_to_the_next(llm, fault, reason):
+    fails(llm, "strong", **fault)
+    with tallied_llm_calls() as tally:
+        assert ask(generator(llm, timeout=0.3, max_retries=0)) == "cheap"
+    assert [switch["reason"] for switch in tally.switches] == [reason]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_what_is_refused_on_its_merits_goes_to_nobody_else(llm, status):
+    fails(llm, "strong", status=status)
+    component = generator(llm)
+    for _ in range(4):
+        with pytest.raises(EndpointError, match=f"answered {status} for model `strong`"):
+            ask(component)
+    assert asked(llm) == ["strong"] * 4  # and no circuit opened
+
+
+def test_a_stream_that_broke_off_goes_to_nobody_else(llm):
+    fails(llm, "strong", truncate_after=2)
+    pieces = []
+    with pytest.raises(EndpointError, match="broke off in the middle"):
+        ask(generator(llm), streaming_callback=lambda chunk: pieces.append(chunk.content))
+    assert (asked(llm), bool("".join(pieces))) == (["strong"], True)
+
+
+def test_a_stream_that_did_not_begin_does(llm):
+    fails(llm, "strong", status=500)
+    pieces = []
+    assert ask(generator(llm), streaming_callback=lambda chunk: pieces.append(chunk.content)) == "cheap"
+    assert "".join(pieces) == "Li Su [1]."
+
+
+def test_a_receiver_that_fails_is_not_the_models_fault(llm):
+    def receiver(_chunk):
+        raise RuntimeError("gone")
+
+    component = generator(llm)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="gone"):
+            ask(component, streaming_callback=receiver)
+    assert ask(component) == "strong"
+
+
+def test_when_all_fail_the_last_ones_failure_is_told_and_a_lone_model_keeps_its_retries(llm):
+    fails(llm, "strong", status=500)
+    fails(llm, "cheap", status=503)
+    with pytest.raises(AnswerError, match="answered 503 for model `cheap`"):
+        ask(generator(llm))
+    assert asked(llm) == ["strong"] * 3 + ["cheap"] * 4
+    llm.reset()
+    with pytest.raises(AnswerError, match=r"after 4 attempts.*answered 500 for model `strong`"):
+        ask(generator(llm))  # both rest: the one that has rested longest is asked all the same
+    assert asked(llm) == ["strong"] * 4
+
+
+def test_of_equals_the_one_with_the_fewest_open_calls_is_asked(llm):
+    component = generator(llm, roles={"answer": [["strong", "cheap"]]})
+    assert [ask(component) for _ in range(4)] == ["strong", "cheap", "strong", "cheap"]
+    llm.rule(lambda call: call.body["model"] == "strong", "slow", fault=Fault(hang=True), times=1)
+
+    async def four():
+        held = asyncio.create_task(component.run_async(messages=PROMPT))
+        assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.calls == 5)
+        models = [(await component.run_async(messages=PROMPT))["replies"][0].meta["model"] for _ in range(3)]
+        held.cancel()
+        await asyncio.gather(held, return_exceptions=True)
+        return models
+
+    assert asyncio.run(four()) == ["cheap"] * 3
+
+
+def test_a_prompt_goes_to_a_model_whose_window_holds_it(llm):
+    small, large = named(llm, "small", window=1000), named(llm, "large", window=9000)
+    models = {"models": [*small, *large], "roles": {"answer": ["small"]}}
+    component = ConfiguredChatGenerator(models=models, generation_kwargs={"max_tokens": 500})
+    assert ask(component) == "small"
+    with tallied_llm_calls() as tally:
+        (reply,) = component.run(messages=[ChatMessage.from_user("史" * 600)])["replies"]
+    assert reply.meta["model"] == "large"
+    assert tally.switches == [{"from": "small", "to": "large", "reason": "window"}]
+    (reply,) = component.run(messages=[ChatMessage.from_user("史" * 9000)])["replies"]
+    assert reply.meta["model"] == "small"  # nobody holds it: the endpoint has the word
+
+
+def test_calls_are_written_down_with_what_they_cost_and_add_up(llm):
+    llm.rule(lambda call: call.body["model"] == "strong", fault=Fault(status=500), times=2)
+    models = {
+        "models": named(llm, "strong", "cheap", price_in=1.0, price_out=4.0, max_tokens=50),
+        "roles": {"answer": ["strong", "cheap"]},
+    }
+    component = ConfiguredChatGenerator(models=models, max_retries=1)
+    with tallied_llm_calls() as tally:
+        assert ask(component) == "cheap"
+    failed, made = tally.made
+    assert (failed["name"], failed["failed"], failed["attempts"], failed["tokens"], failed["cost"]) == (
+        "strong", "server_error", 2, {}, 0.0,
+    )  # fmt: skip
+    assert (made["role"], made["name"], made["model"], made["attempts"]) == ("answer", "cheap", "cheap", 1)
+    used = made["tokens"]
+    assert made["cost"] == pytest.approx((used["prompt_tokens"] + 4 * used["completion_tokens"]) / 1e6)
+    assert (tally.calls, tally.requests, llm.calls) == (1, 3, 3)
+    assert all(call.body["max_tokens"] == 50 for call in llm.requests)
+
+
+def test_the_key_of_a_named_model_is_its_own_and_stands_in_no_error(llm, monkeypatch):
+    monkeypatch.setenv("CHEAP_API_KEY", "of-cheap-0123456789")
+    llm.api_key = "of-cheap-0123456789"
+    models = {"models": named(llm, "cheap", key_variable="CHEAP_API_KEY"), "roles": {"answer": ["cheap"]}}
+    assert ask(ConfiguredChatGenerator(models=models)) == "cheap"
+    llm.api_key = "another"
+    with pytest.raises(EndpointError, match="Check CHEAP_API_KEY") as caught:
+        ask(ConfiguredChatGenerator(models=models))
+    assert "of-cheap" not in str(caught.value)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_what_an_endpoint_does_not_count_is_estimated(llm, streams):
+    llm.reports_usage = False
+    more = {"streaming_callback": lambda _: None} if streams else {}
+    with tallied_llm_calls() as tally:
+        ask(generator(llm), **more)
+    (call,) = tally.made
+    # 17 characters of ASCII and 24 for the message, four to a token; ten of the reply.
+    assert (call["tokens"], call["estimated"]) == ({"prompt_tokens": 11, "completion_tokens": 3}, True)
+    assert tally.tokens == 14

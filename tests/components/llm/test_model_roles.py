@@ -1,0 +1,104 @@
+import pytest
+
+from shiguan.llm.model_roles import model_faults, read_model_roles
+
+TWO = {
+    "models": [{"name": "cheap", "base_url": "http://127.0.0.1:1/v1"}, {"name": "strong", "key_variable": "STRONG_API_KEY"}],
+    "roles": {"answer": ["cheap"], "answer_strong": ["strong", "cheap"]},
+    "rules": [
+        {"role": "answer_strong", "complexity": 7},
+        {"role": "answer_strong", "types": ["compare"], "attempt": 2},
+    ],
+}  # fmt: skip
+
+
+def groups(section, role):
+    roles = read_model_roles(section)
+    return roles.groups(role, roles.usable)
+
+
+def test_without_a_section_the_environments_endpoint_has_every_role(monkeypatch):
+    assert groups(None, "answer") == groups(None, "helper") == []
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    assert groups(None, "answer") == groups(None, "answer_strong") == groups(None, "judge") == [["default"]]
+
+
+def test_a_model_whose_key_is_not_there_is_left_out_and_a_role_without_models_is_that_of_answer(monkeypatch):
+    assert groups(TWO, "answer_strong") == [["cheap"]]
+    monkeypatch.setenv("STRONG_API_KEY", "k")
+    assert groups(TWO, "answer_strong") == [["strong"], ["cheap"]]
+    assert groups(TWO, "helper") == [["cheap"]]
+
+
+def test_equals_stand_side_by_side(monkeypatch):
+    monkeypatch.setenv("STRONG_API_KEY", "k")
+    assert groups({**TWO, "roles": {"answer": [["cheap", "strong"]]}}, "answer") == [["cheap", "strong"]]
+
+
+@pytest.mark.parametrize(
+    ("analysis", "attempt", "role"),
+    [
+        ({"complexity": 6, "type": "fact"}, 1, "answer"),
+        ({"complexity": 7, "type": "fact"}, 1, "answer_strong"),
+        ({"complexity": 2, "type": "compare"}, 1, "answer"),
+        ({"complexity": 2, "type": "compare"}, 2, "answer_strong"),
+        ({"complexity": 2, "type": "fact"}, 3, "answer"),
+        ({}, 1, "answer"),
+        (None, 1, "answer"),
+    ],
+)
+def test_the_first_rule_that_fits_says_who_answers(analysis, attempt, role):
+    roles = read_model_roles(TWO)
+    assert roles.role_for("answer", analysis, attempt) == role
+    assert roles.role_for("helper", {"complexity": 9}, 3) == "helper"
+
+
+def test_the_environments_key_goes_to_no_other_address(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "of-the-environment")
+    monkeypatch.setenv("STRONG_API_KEY", "of-strong")
+    cheap, strong = read_model_roles(TWO).models
+    assert (cheap.key, strong.key) == ("not-needed", "of-strong")
+    (default,) = read_model_roles(None).models
+    assert default.key == "of-the-environment"
+
+
+def test_a_price_is_for_a_million_tokens():
+    (model,) = read_model_roles({"models": [{"name": "default", "price_in": 2, "price_out": 10}]}).models
+    assert model.cost({"prompt_tokens": 1_000, "completion_tokens": 300, "total_tokens": 1_300}) == 0.005
+    (model,) = read_model_roles(None).models
+    assert model.cost({"prompt_tokens": 1_000}) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "problem"),
+    [
+        ({"models": []}, ("models",), "at least 1"),
+        ({"models": [{"name": "a", "url": "x"}], "roles": {"answer": ["a"]}}, ("models", 0, "url"), "not permitted"),
+        ({"models": [{"name": "a", "base_url": "file:///etc"}], "roles": {"answer": ["a"]}}, ("models", 0, "base_url"), "http://"),
+        ({"models": [{"name": "a", "key_variable": "HOME"}], "roles": {"answer": ["a"]}}, ("models", 0, "key_variable"), "match"),
+        ({"models": [{"name": "a", "price_in": -1}], "roles": {"answer": ["a"]}}, ("models", 0, "price_in"), "greater"),
+        ({"models": [{"name": "a", "timeout": 0}], "roles": {"answer": ["a"]}}, ("models", 0, "timeout"), "greater"),
+        ({"models": [{"name": "cheap"}, {"name": "cheap"}]}, ("models",), "`cheap` stands twice"),
+        ({"roles": {"helper": ["cheap"]}}, (), "no model has the role `answer`"),
+        ({"roles": {"answer": ["cheep"]}}, (), "the role `answer` names `cheep`, which is no model"),
+        ({"roles": {"answer": [["cheap"], "cheap"]}}, (), "somebody twice"),
+        ({"roles": {"answer": ["cheap"], "writer": ["cheap"]}}, ("roles", "writer"), "answer_strong"),
+        ({"rules": [{"role": "best"}]}, ("rules", 0, "role"), "answer_strong"),
+        ({"rules": [{"role": "answer", "complexity": "high"}]}, ("rules", 0, "complexity"), "integer"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_place(change, place, problem):
+    section = {**TWO, **change}
+    (found, said), *_ = model_faults(section)
+    assert found == place
+    assert problem in said
+    with pytest.raises(ValueError, match=r"`models.*docs/models.md"):
+        read_model_roles(section)
+
+
+@pytest.mark.parametrize("section", ["all", 3, [], ["a"], {"models": "a"}, {"models": [["name"]]}, {"roles": [1]}])
+def test_no_shape_ends_in_anything_but_a_sentence(section):
+    assert model_faults(section)
+    if section:
+        with pytest.raises(ValueError, match=r"docs/models\.md shows the section"):
+            read_model_roles(section)

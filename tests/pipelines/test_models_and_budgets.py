@@ -1,0 +1,300 @@
+"""Models by role, failover and budgets in whole modes, over real HTTP."""
+
+import asyncio
+import random
+from types import SimpleNamespace
+
+import pytest
+from tests.doubles.model_sections import mode_with, named
+from tests.doubles.stand_in_llm import Fault
+
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
+from shiguan.llm import budget_meter, circuits
+from shiguan.llm.failover import ModelCall
+
+TEXTS = {
+    "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",
+    "tax.txt": "Yang Yan proposed the two-tax reform in 780. It was collected in summer and autumn.",
+    "wall.txt": "The wall of the capital was eight metres high. It was pulled down in 904.",
+    "tang.txt": "天宝十四载十一月，安禄山在范阳起兵。次年六月潼关失守，玄宗奔蜀。",
+}
+QUESTION = "Who proposed the two-tax reform?"
+HARD = "Compare the salt monopoly with the two-tax reform, and say why both were set up and what they paid by 780."
+ROLES = {"answer": ["normal"], "answer_strong": ["strong", "normal"], "helper": ["cheap"], "judge": ["judge"]}
+LADDER = ["full", "no_goal", "no_hyde", "one_query", "no_further_attempt", "quotations"]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    texts = tmp_path_factory.mktemp("texts")
+    for name, text in TEXTS.items():
+        (texts / name).write_text(text, encoding="utf-8")
+    folder = tmp_path_factory.mktemp("library")
+    for result in Library(data_dir=folder).ingest(sorted(texts.iterdir()), tenant_id="a"):
+        assert result.parents == 1
+    return folder
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """Clocks that stand still until a test moves them, and retries that do not wait."""
+    now = SimpleNamespace(seconds=100.0)
+    for module in (circuits, budget_meter):
+        monkeypatch.setattr(module, "clock", lambda: now.seconds)
+    monkeypatch.setattr("shiguan.llm.endpoint.FIRST_WAIT", 0.0)
+    return now
+
+
+@pytest.fixture
+def llm(stand_in_llm, now):
+    stand_in_llm.default = "Yang Yan proposed the two-tax reform in 780. [1]"
+    return stand_in_llm
+
+
+@pytest.fixture
+def runner_of(llm, library, tmp_path):
+    runners = []
+
+    def load(mode, **sections):
+        models = {
+            "models": named(llm, "normal", "strong", "cheap", "judge", price_in=1.0, price_out=3.0),
+            "roles": ROLES,
+        }
+        path = mode_with(tmp_path, mode, models=models, **sections)
+        runners.append(Runner("embedded", path, data_dir=library))
+        return runners[-1]
+
+    yield load
+    for runner in runners:
+        runner.close()
+
+
+def by_stage(answer):
+    return {call["stage"]: call["name"] for call in answer["metadata"]["calls"]}
+
+
+def adds_up(answer, llm):
+    """What the answer says of its calls is what the stand-in saw."""
+    metadata, calls = answer["metadata"], answer["metadata"]["calls"]
+    assert sum(call["attempts"] for call in calls) == llm.calls
+    made = [call for call in calls if "failed" not in call]
+    assert len(made) == metadata["llm_calls"]
+    answered = [call for call in llm.requests if call.usage is not None and call.status == 200]
+    for kind in ("prompt_tokens", "completion_tokens"):
+        seen = sum(call.usage[kind] for call in answered)
+        assert seen == sum(call["tokens"][kind] for call in made) == metadata["usage"].get(kind, 0)
+    assert sorted(call["model"] for call in made) == sorted(call.body["model"] for call in answered)
+    assert all(call["ms"] >= 0 and call["role"] and call["cost"] is not None for call in calls)
+
+
+def test_helpers_take_the_cheap_one_answers_the_normal_one(llm, runner_of):
+    answer = runner_of("advanced").ask("Why was the two-tax reform of 780 proposed by Yang Yan?", tenant_id="a")
+    assert answer["metadata"]["model"] == "normal"
+    found = by_stage(answer)
+    assert found.pop("generator") == "normal"
+    assert set(found.values()) == {"cheap"}
+    adds_up(answer, llm)
+
+
+def test_a_hard_question_takes_the_strong_one(llm, runner_of):
+    runner = runner_of("advanced")
+    answer = runner.ask(HARD, tenant_id="a", explain=True)
+    assert answer["metadata"]["explain"]["analysis"]["complexity"] >= 7
+    assert by_stage(answer)["generator"] == "strong"
+    assert [call["role"] for call in answer["metadata"]["calls"] if call["stage"] == "generator"] == ["answer_strong"]
+    adds_up(answer, llm)
+
+
+def test_a_second_attempt_takes_the_strong_one_and_the_grader_its_own(llm, runner_of):
+    llm.default = "Yang Yan proposed the two-tax reform in 780. [1] Guo Ziyi proposed it in 931. [1]"
+    answer = runner_of("precise").ask(QUESTION, tenant_id="a")
+    writers = [call["name"] for call in answer["metadata"]["calls"] if call["stage"] == "generator"]
+    assert writers[:2] == ["normal", "strong"]
+    assert {call["name"] for call in answer["metadata"]["calls"] if call["stage"] == "grader"} <= {"judge"}
+    adds_up(answer, llm)
+
+
+def test_one_endpoint_in_the_environment_stays_enough(llm, library, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", llm.url)
+    monkeypatch.setenv("OPENAI_MODEL", "mine")
+    for mode in ("simple", "advanced", "precise"):
+        llm.reset()
+        with Runner("embedded", mode, data_dir=library) as runner:
+            answer = runner.ask(QUESTION, tenant_id="a")
+        assert {call["model"] for call in answer["metadata"]["calls"]} == {"mine"}
+        assert all(call["cost"] is None for call in answer["metadata"]["calls"])
+        assert llm.calls == answer["metadata"]["llm_calls"] >= 1
+
+
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
+def test_named_models_answer_where_the_environment_names_none(llm, runner_of, mode):
+    answer = runner_of(mode).ask(QUESTION, tenant_id="a")
+    assert (answer["status"], answer["metadata"]["model"]) == ("answered", "normal")
+
+
+def test_where_no_named_model_has_its_key_the_sources_are_quoted(llm, library, tmp_path):
+    models = {"models": named(llm, "normal", key_variable="MISSING_API_KEY"), "roles": {"answer": ["normal"]}}
+    with Runner("embedded", mode_with(tmp_path, "simple", models=models), data_dir=library) as runner:
+        assert runner.ask(QUESTION, tenant_id="a")["status"] == "quoted"
+    assert llm.calls == 0
+
+
+def test_a_strong_model_that_is_down_costs_a_warning_once_and_no_time_afterwards(llm, runner_of, now):
+    runner = runner_of("advanced")
+    llm.rule(lambda call: call.body["model"] == "strong", fault=Fault(status=500))
+    asked = []
+    for _ in range(3):
+        llm.reset()
+        answer = runner.ask(HARD, tenant_id="a")
+        adds_up(answer, llm)
+        asked.append([call.body["model"] for call in llm.requests if call.body["model"] != "cheap"])
+    assert asked == [["strong"] * 3 + ["normal"], ["normal"], ["normal"]]
+    assert answer["metadata"]["switches"] == [{"from": "strong", "to": "normal", "reason": "resting"}]
+    assert "The model `normal` stood in for `strong` (resting)." in answer["metadata"]["warnings"]
+    now.seconds += 31
+    llm.reset()
+    runner.ask(HARD, tenant_id="a")
+    assert [call.body["model"] for call in llm.requests if call.body["model"] != "cheap"] == ["strong", "normal"]
+
+
+async def test_a_stream_broken_after_its_first_token_ends_in_one_error_and_no_second_model(llm, runner_of):
+    runner = await asyncio.to_thread(runner_of, "advanced")
+    llm.rule(lambda call: call.body["model"] == "strong", "Yang Yan proposed it [1].", fault=Fault(truncate_after=2))
+    events = [event async for event in runner.stream(HARD, tenant_id="a")]
+    assert [event.name for event in events if event.is_terminal] == [events[-1].name] == ["error"]
+    assert any(event.name == "token" for event in events)
+    assert "normal" not in {call.body["model"] for call in llm.requests}
+
+
+def test_switches_are_metered_by_model_and_reason(llm, runner_of):
+    pytest.importorskip("prometheus_client")
+    from shiguan.serving import metrics
+
+    llm.rule(lambda call: call.body["model"] == "strong", fault=Fault(status=429))
+    labels = {"model": "strong", "reason": "rate_limit"}
+    before = metrics.REGISTRY.get_sample_value("shiguan_model_switches_total", labels) or 0
+    metrics.record_answer(runner_of("advanced").ask(HARD, tenant_id="a"))
+    assert metrics.REGISTRY.get_sample_value("shiguan_model_switches_total", labels) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "calls", "rung", "status"),
+    [
+        ("simple", 0, "quotations", "quoted"),
+        ("simple", 1, "full", "answered"),
+        ("advanced", 0, "quotations", "quoted"),
+        ("advanced", 1, "one_query", "answered"),
+        ("advanced", 2, "no_hyde", "answered"),
+        ("advanced", 3, "full", "answered"),
+        ("precise", 0, "quotations", "quoted"),
+        ("precise", 1, "no_further_attempt", "answered"),
+        ("precise", 2, "no_further_attempt", "answered"),
+    ],
+)
+def test_fewer_calls_step_down_the_ladder(llm, runner_of, mode, calls, rung, status):
+    llm.rule(r"(?s)queries", {"query": HARD, "queries": ["Who set up the salt monopoly in 758?"]})
+    llm.default = "Yang Yan proposed the two-tax reform in 780. [1] Guo Ziyi paid for it in 931. [1]"
+    question = "Why was the two-tax reform of 780 proposed by Yang Yan?" if mode == "advanced" else QUESTION
+    answer = runner_of(mode).ask(question, tenant_id="a", budget={"calls": calls})
+    metadata = answer["metadata"]
+    assert (metadata["budget"]["rung"], answer["status"]) == (rung, status)
+    assert llm.calls == metadata["budget"]["spent"]["calls"] <= calls
+    assert any("the answer stands on the rung" in warning for warning in metadata["warnings"]) is (rung != "full")
+
+
+def test_without_a_budget_nothing_is_said_of_one(llm, runner_of):
+    answer = runner_of("simple").ask(QUESTION, tenant_id="a")
+    assert answer["metadata"]["budget"] is None
+
+
+def test_the_files_own_limits_hold_for_every_question(llm, runner_of):
+    runner = runner_of("simple", budget={"calls": 0, "ladder": [{"rung": "quotations", "stages": ["gate"]}]})
+    answer = runner.ask(QUESTION, tenant_id="a", budget={"calls": 5})
+    assert (answer["status"], answer["metadata"]["budget"]["limits"]) == ("quoted", {"calls": 0})
+
+
+def test_a_budget_of_cost_says_which_model_has_no_price(llm, library, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", llm.url)
+    with Runner("embedded", "simple", data_dir=library) as runner:
+        answer = runner.ask(QUESTION, tenant_id="a", budget={"cost": 0.01})
+    assert any("No price is known for gpt-4.1-mini" in warning for warning in answer["metadata"]["warnings"])
+
+
+FAULTS = [
+    {"status": 500},
+    {"status": 429},
+    {"status": 400},
+    {"reset": True},
+    {"malformed": True},
+    {"truncate_after": 3},
+]
+
+
+def random_budget(chance):
+    limits = {
+        "calls": chance.randint(0, 6),
+        "tokens": chance.choice([0, 50, 400, 1_500, 3_000, 6_000, 12_000]),
+        "seconds": round(chance.uniform(0, 12), 2),
+        "cost": chance.choice([0.0, 0.0003, 0.002, 0.006, 0.02]),
+    }
+    return {unit: limits[unit] for unit in chance.sample(sorted(limits), chance.randint(1, 4))}
+
+
+@pytest.mark.parametrize("times", [30, pytest.param(1000, marks=pytest.mark.slow)], ids=["a few", "a thousand"])
+async def test_no_budget_is_exceeded_by_more_than_the_call_in_flight_whatever_fails(
+    llm, runner_of, now, times, monkeypatch
+):
+    """Every request takes some seconds of a clock that only requests move."""
+    runners = [await asyncio.to_thread(runner_of, mode) for mode in ("simple", "advanced", "precise")]
+    for runner in runners:
+        await asyncio.to_thread(runner.warm_up)
+    history = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": "Yang Yan did, in 780."}]
+    begun = []
+
+    def reply(call):
+        if "what the person is after" not in call.prompt:  # runs beside the others: its time is limited by itself
+            now.seconds += chance.uniform(0, 4)
+        if "JSON" in call.prompt or "json" in call.prompt:
+            return {"query": "Who proposed the two-tax reform of 780?", "queries": ["two-tax reform", "Yang Yan"],
+                    "goal": "Who proposed the two-tax reform?"}  # fmt: skip
+        return "Yang Yan proposed the two-tax reform in 780. [1]" + chance.choice(["", " Guo Ziyi paid in 931. [1]"])
+
+    begin = ModelCall.begin_attempt
+
+    def noted(call, reply_tokens):
+        begin(call, reply_tokens)
+        begun.append(now.seconds)
+
+    monkeypatch.setattr(ModelCall, "begin_attempt", noted)
+    rungs = set()
+    for number in range(times):
+        chance = random.Random(number)
+        circuits._circuits.clear()
+        llm.reset()
+        begun.clear()
+        llm.rules = [(lambda call: True, reply)]
+        for _ in range(chance.choice([0, 0, 0, 1, 2, 5])):
+            llm.next(**(chance.choice(FAULTS) if chance.random() < 0.8 else {}))
+        budget = random_budget(chance)
+        runner, started = chance.choice(runners), now.seconds
+        question = chance.choice([QUESTION, HARD, "Why was the two-tax reform proposed, and by whom?", "When was it?"])
+        told = history if chance.random() < 0.5 or question == "When was it?" else None
+        events = [event async for event in runner.stream(question, tenant_id="a", budget=budget, history=told)]
+        assert [event.name for event in events if event.is_terminal] == [events[-1].name], number
+        assert llm.calls <= budget.get("calls", 99), number
+        assert all(moment - started < budget.get("seconds", 1e9) for moment in begun), number
+        used = [call.usage for call in llm.requests if call.usage is not None and call.status == 200]
+        sizes = {"tokens": [use["total_tokens"] for use in used]}
+        sizes["cost"] = [(use["prompt_tokens"] + 3 * use["completion_tokens"]) / 1e6 for use in used]
+        for unit, taken in sizes.items():
+            if unit in budget:
+                assert sum(taken) - max(taken, default=0) <= budget[unit] + 1e-12, (number, unit)
+        if events[-1].name == "generation_complete":
+            adds_up(events[-1].data, llm)
+            record = events[-1].data["metadata"]["budget"]
+            assert record["spent"]["calls"] == llm.calls
+            assert record["spent"]["tokens"] == sum(sizes["tokens"])
+            assert record["rung"] in LADDER
+            rungs.add(record["rung"])
+    assert rungs >= ({"full", "quotations"} if times < 1000 else set(LADDER))
