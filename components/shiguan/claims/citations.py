@@ -44,10 +44,11 @@ class Citation:
     quote: str
     confidence: float
     verdict: Verdict
+    origin: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the citation as the answer object has it."""
-        return asdict(self)
+        """Write the citation as the answer object has it; `origin` where the passage is not of the library."""
+        return {name: value for name, value in asdict(self).items() if name != "origin" or value is not None}
 
 
 UNSUPPORTED_MARK = "⚠"
@@ -200,6 +201,7 @@ def citations_of(
                     quote=(document.content or "")[support.start : support.end],
                     confidence=round(confidence, 4),
                     verdict=support.verdict,
+                    origin="tool" if is_of_tool(document) else None,
                 )
             )
     return citations
@@ -243,6 +245,11 @@ def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim], form: Format) -
 
 def _before_stop(sentence: str) -> int:
     return len(sentence) - len(_STOP.search(sentence)[0])  # type: ignore[index]
+
+
+def is_of_tool(document: Document) -> bool:
+    """Tell whether a passage comes from outside the library."""
+    return document.meta.get("origin") == "tool"
 
 
 def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from typing import Any
 from haystack import Document
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
-from shiguan.context.passage_spans import with_gaps
+from shiguan.text.passage_spans import with_gaps
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.receipts import CitedSpan, ReadPassage, Receipt, text_sha256
 from shiguan.errors import ConfigurationError
