@@ -123,6 +123,10 @@ class StandInHandler(BaseHTTPRequestHandler):
             call.status = 400
             self._error(400, problem)
             return
+        if call.body.get("tools") and self.server.llm.refuses_tools:
+            call.status = 400
+            self._error(400, f"{call.body['model']} does not support tools.")
+            return
         reply, fault = self.server.llm.answer(call)
         if fault.hang:
             self._wait(None)

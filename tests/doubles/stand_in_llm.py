@@ -49,6 +49,7 @@ class StandInLlm:
     :param time_per_token: seconds for each further token.
     :param port: 0 takes a free one.
     :param api_key: the key to insist on; None takes any.
+    :param refuses_tools: refuse a request that offers tools, as servers of models do that cannot call any.
     """
 
     rules: Iterable[Rule | tuple[Any, Any]] = ()
@@ -58,6 +59,7 @@ class StandInLlm:
     port: int = 0
     api_key: str | None = None
     models: tuple[str, ...] = (MODEL,)
+    refuses_tools: bool = False
     requests: list[Call] = field(default_factory=list, init=False)
     in_flight: int = field(default=0, init=False)
     max_in_flight: int = field(default=0, init=False)

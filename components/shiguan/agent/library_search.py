@@ -4,14 +4,13 @@ from typing import Any, Self
 
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.core.serialization import component_to_dict
-from haystack.tools import Tool
 
-from shiguan.agent.tools import define_tool
+from shiguan.agent.tools import AgentTool
 from shiguan.llm.calls import warm_up_generator
 
 
 @component
-class LibrarySearch:
+class LibrarySearch(AgentTool):
     """
     Finds passages of the library for a question, or for whatever else the model wants to know.
 
@@ -51,10 +50,6 @@ class LibrarySearch:
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""
         warm_up_generator(self.retriever)
-
-    def definition(self, language: str) -> Tool:
-        """Tell a model what the tool does and takes."""
-        return define_tool(self.tool_name, language)
 
     @component.output_types(documents=list[Document], nearest=list[Document], warnings=list[str])
     def run(self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None) -> dict[str, Any]:

@@ -4,14 +4,13 @@ from typing import Any
 
 from haystack import Document, component
 from haystack.document_stores.types import DocumentStore
-from haystack.tools import Tool
 
-from shiguan.agent.tools import WrongArgumentsError, define_tool
+from shiguan.agent.tools import AgentTool, WrongArgumentsError
 from shiguan.tenants import require_filters
 
 
 @component
-class PassageReader:
+class PassageReader(AgentTool):
     """
     Gives the model what stands before and behind a passage, when an answer runs over its edge.
 
@@ -28,10 +27,6 @@ class PassageReader:
         :param document_store: Where the parents are.
         """
         self.document_store = document_store
-
-    def definition(self, language: str) -> Tool:
-        """Tell a model what the tool does and takes."""
-        return define_tool(self.tool_name, language)
 
     @component.output_types(documents=list[Document])
     def run(

@@ -227,7 +227,11 @@ class _Research:
         """Answer with a sentence of our own."""
         found = why == "not_found"
         text = not_found_sentence("agent", self._language) if found else sentence(why, self._language)
-        meta = {"status": "not_found" if found else "refused", "language": self._language, "format": "markdown"}
+        meta: dict[str, Any] = {
+            "status": "not_found" if found else "refused",
+            "language": self._language,
+            "format": "markdown",
+        }
         meta |= {name: value for name, value in self._prompt.meta.items() if name.startswith("prompt")}
         meta |= {"citations": [], "claims": [], "changes": [], "model": "", "usage": {}}
         answer = GeneratedAnswer(data=text, query=query, documents=self._passages, meta=meta)
@@ -342,12 +346,13 @@ class _Research:
 
     async def _attempts(self, tool: AgentTool, arguments: dict[str, Any]) -> list[Document]:
         ours = {"filters": self._filters, "passages": self._passages, "language": self._language}
-        takes = inspect.signature(tool.run).parameters
+        run: Any = tool.run  # type: ignore[attr-defined]
+        takes = inspect.signature(run).parameters
         given = {**arguments, **{name: value for name, value in ours.items() if name in takes}}
 
         async def attempt() -> list[Document]:
             async with asyncio.timeout(_ATTEMPT_SECONDS):
-                found: list[Document] = (await asyncio.to_thread(tool.run, **given))["documents"]
+                found: list[Document] = (await asyncio.to_thread(run, **given))["documents"]
                 return found
 
         retrying = AsyncRetrying(
@@ -362,7 +367,7 @@ class _Research:
 
     def _note_failure(self, name: str, error: BaseException) -> None:
         self._offered.pop(name, None)
-        logger.warning("The tool {name} failed for good ({kind})", name=name, kind=type(error).__name__)
+        logger.warning("The tool {tool} failed for good ({kind})", tool=name, kind=type(error).__name__)
         self.warnings.append(f"The tool `{name}` failed and was not offered again: {_reason(error)}.")
 
     async def _tell(self, chunk: StreamingChunk) -> None:
@@ -381,8 +386,8 @@ def _log_retry(name: str) -> Any:
     def log(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         delay = state.next_action.sleep if state.next_action else 0
-        message = "The tool {name} failed ({kind}); trying again in {delay} s"
-        logger.warning(message, name=name, kind=type(error).__name__, delay=delay)
+        message = "The tool {tool} failed ({kind}); trying again in {delay} s"
+        logger.warning(message, tool=name, kind=type(error).__name__, delay=delay)
 
     return log
 

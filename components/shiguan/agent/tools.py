@@ -1,7 +1,7 @@
 """What a tool of the agent is, how a model is told of it, and how it says that it failed."""
 
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import yaml
 from haystack import Document
@@ -23,26 +23,24 @@ class WrongArgumentsError(Exception):
     """A call's arguments fit the schema and still make no sense to the tool."""
 
 
-class AgentTool(Protocol):
+class AgentTool:
     """
-    A component whose `run` takes what a model says, and gives documents.
+    A component whose `run` takes what a model says, and gives `documents`.
 
-    `filters` and `passages` (the numbered ones so far) of its `run` come from the agent, never from the model: they are
-    no part of the definition, and an argument that is none is refused.
+    `filters`, `passages` (the numbered ones so far) and `language` of its `run` come from the agent, never from the
+    model: they are no part of the definition, and an argument that is none is refused.
     """
 
-    tool_name: str
-
-    def run(self, *arguments: Any, **named: Any) -> dict[str, Any]:
-        """Find `documents`."""
+    tool_name = ""
 
     def definition(self, language: str) -> Tool:
-        """Tell a model what the tool does and takes."""
+        """Tell a model what the tool does and takes: one of our own, from `prompts/agent.yml`."""
+        return define_tool(self.tool_name, language)
 
 
 def define_tool(name: str, language: str) -> Tool:
     """Write the definition of one of our own tools from `prompts/agent.yml`; the same bytes each time."""
-    told = _texts()["tools"][name]
+    told = agent_texts()["tools"][name]
     properties = {
         parameter: {
             "description": schema[_language(language)],
@@ -76,7 +74,7 @@ def argument_problem(tool: Tool, arguments: dict[str, Any]) -> str | None:
 
 def sentence(name: str, language: str, **values: str) -> str:
     """Give one of the agent's sentences."""
-    text: str = _texts()["sentences"][name][_language(language)]
+    text: str = agent_texts()["sentences"][name][_language(language)]
     return text.format(**values)
 
 
@@ -91,6 +89,7 @@ def _language(language: str) -> str:
 
 
 @cache
-def _texts() -> dict[str, Any]:
+def agent_texts() -> dict[str, Any]:
+    """Read what the agent says beside its prompt."""
     texts: dict[str, Any] = yaml.safe_load((resource_folder("prompts") / "agent.yml").read_text(encoding="utf-8"))
     return texts

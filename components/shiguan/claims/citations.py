@@ -150,9 +150,24 @@ def cite_claim(
             likely = checker.numbers[support.passage]
         if likely is not None and (best := says(likely)).verdict in ("supported", "partial"):
             said[likely], true = best, [likely]
+    support = _below_the_library(support, stated, true, checker, numbered)
     reasons = {number: said[number].reason if number in said else "there is no such source" for number in claim.numbers}
     dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)
     return CitedClaim(claim, support, tuple((number, said[number]) for number in true), dropped)
+
+
+def _below_the_library(
+    support: Support, stated: str, true: Sequence[int], checker: ClaimChecker, numbered: Mapping[int, Document]
+) -> Support:
+    """Lower what tools alone support where a passage of the library seems to say otherwise: it goes before them."""
+    if support.verdict != "supported" or not true or not all(is_of_tool(numbered[number]) for number in true):
+        return support
+    library = (number for number, document in numbered.items() if not is_of_tool(document))
+    against = next((number for number in library if checker.relation(stated, number).verdict == "contradicted"), None)
+    if against is None:
+        return support
+    reason = f"only a tool says so, and the library, which goes before it, may say otherwise in [{against}]"
+    return replace(support, verdict="partial", reason=reason)
 
 
 def _true_marks(stated: str, support: Support, said: Mapping[int, Support], checker: ClaimChecker) -> list[int]:

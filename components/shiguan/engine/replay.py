@@ -5,13 +5,13 @@ from typing import Any
 from haystack import Document
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
-from shiguan.text.passage_spans import with_gaps
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.receipts import CitedSpan, ReadPassage, Receipt, text_sha256
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.source_blocks import SourceBlock, render_sources, source_block
 from shiguan.tenants import TENANT_FIELD
+from shiguan.text.passage_spans import with_gaps
 
 _LOST = "not in the library as it was read"
 
