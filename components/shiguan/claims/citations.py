@@ -289,7 +289,7 @@ def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
         if score is None or isnan(score):
             return _UNKNOWN
         if low < 0:
-            value = (score - low) / (high - low) if high > low else _UNKNOWN
+            value = (score / 2 - low / 2) / (high / 2 - low / 2) if high > low else _UNKNOWN
         else:
             value = score / high if high > 1 else score
         return min(max(value, 0.0), 1.0)
