@@ -55,12 +55,13 @@ class MCPLookup(AgentTool):
         :raises ToolError: If the server or its tool fails.
         """
         try:
-            result = json.loads(self._connected().invoke(**arguments))
+            result = json.loads(self._connected().function(**arguments))
             texts = [part["text"] for part in result["content"] if part.get("type") == "text"]
-        except (TimeoutError, ConnectionError):
-            raise
         except Exception as error:  # the client's own kinds, and whatever a server sends that is no result
-            raise ToolError(f"`{self.tool_name}` failed at the MCP server ({type(error).__name__})") from error
+            self._tool = None  # a session that broke is not used again
+            lost = isinstance(error, TimeoutError | ConnectionError)
+            reason = f"`{self.tool_name}` failed at the MCP server ({type(error).__name__})"
+            raise ToolError(reason, passing=lost) from error
         text = "\n".join(texts).strip()
         return {"documents": [found_outside(self.tool_name, text, title="", address=self.url)] if text else []}
 
@@ -68,6 +69,12 @@ class MCPLookup(AgentTool):
         if self._tool is None:
             mcp_import.check()
             server = StreamableHttpServerInfo(url=self.url, token=self.token, timeout=_SECONDS, max_retries=0)
-            self._tool = MCPTool(self.tool_name, server, connection_timeout=_SECONDS, invocation_timeout=_SECONDS)
-        self._tool.warm_up()
+            # Connected later it would not have the server's description.
+            self._tool = MCPTool(
+                self.tool_name,
+                server,
+                connection_timeout=_SECONDS,
+                invocation_timeout=_SECONDS,
+                eager_connect=True,
+            )
         return self._tool
