@@ -199,7 +199,7 @@ def test_a_record_of_a_tool_is_cited_as_what_it_is(llm, services, ask):
     address = f"{services.url}/person.php?id=1762"
     assert answer["answer"] == f"王安石生于1021年。[{number}]"
     assert (citation["origin"], citation["source"]) == ("tool", f"query_cbdb {address}")
-    assert (citation["title"], citation["anchor"], citation["verdict"]) == ("王安石", {"href": address}, "supported")
+    assert (citation["title"], citation["anchor"], citation["verdict"]) == ("王安石", {"url": address}, "supported")
     assert citation["quote"] == "王安石生于1021年。"
     assert services.requests == [("/person.php", {"o": "json", "name": "王安石"})]
     assert f'file="query_cbdb {address}" title="王安石"' in messages(llm, 1)[-1]["content"]

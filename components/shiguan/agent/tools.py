@@ -80,7 +80,7 @@ def sentence(name: str, language: str, **values: str) -> str:
 
 def found_outside(tool: str, text: str, *, title: str, address: str) -> Document:
     """Make a passage of what a tool found outside the library: shown as the tool's, with the record's address."""
-    meta = {"source": f"{tool} {address}", "title": title, "origin": "tool", "anchor": {"href": address}}
+    meta = {"source": f"{tool} {address}", "title": title, "origin": "tool", "anchor": {"url": address}}
     return Document(content=text, meta=meta)
 
 

@@ -50,7 +50,7 @@ def test_a_person_is_told_in_sentences_of_the_questions_language(cbdb, services)
         "source": f"query_cbdb {address}",
         "title": "王安石",
         "origin": "tool",
-        "anchor": {"href": address},
+        "anchor": {"url": address},
     }
     assert services.requests[1] == ("/person.php", {"o": "json", "name": "Wang Anshi"})
 
@@ -96,7 +96,7 @@ def test_the_encyclopedia_of_the_questions_language_is_asked(monkeypatch):
 def test_an_address_that_is_none_is_not_shown(wikipedia, services):
     services.articles = [{"title": "T", "extract": "E.", "fullurl": "javascript:alert(1)"}, {"title": "no text"}, 7]
     (found,) = wikipedia.run("x")["documents"]
-    assert found.meta["anchor"] == {"href": f"{services.url}/w/api.php"}
+    assert found.meta["anchor"] == {"url": f"{services.url}/w/api.php"}
 
 
 def test_an_error_in_the_body_is_an_error(wikipedia, services):
