@@ -9,6 +9,8 @@ from tests.doubles.agent_file import agent_file, outside_tools
 from tests.doubles.small_library import TEXTS, ingest_small_library
 from tests.doubles.stand_in_services import StandInServices
 
+from shiguan.engine.loading import load_stores
+from shiguan.engine.replay import Replay
 from shiguan.engine.runner import Runner
 
 SORRY = "抱歉，我在查询外部资料库时遇到了一个技术问题，暂时无法获取该信息。我们可以先聊聊其他话题吗？"
@@ -203,6 +205,21 @@ def test_a_record_of_a_tool_is_cited_as_what_it_is(llm, services, ask):
     assert citation["quote"] == "王安石生于1021年。"
     assert services.requests == [("/person.php", {"o": "json", "name": "王安石"})]
     assert f'file="query_cbdb {address}" title="王安石"' in messages(llm, 1)[-1]["content"]
+
+
+def test_a_receipt_knows_the_prompt_and_that_a_tools_record_cannot_be_read_again(llm, services, library, tmp_path):
+    kept = []
+    script(llm, cbdb(), "王安石生于1021年。")
+    path = agent_file(tmp_path, outside_tools(services.url))
+    with Runner("embedded", path, data_dir=library, keep_receipt=kept.append) as runner:
+        runner.ask(BORN, tenant_id="a")
+    replay = Replay(kept[0], load_stores("embedded", data_dir=library)["parents"], tenant_id="a")
+    assert [(entry["state"], entry["now"]) for entry in replay.citations()] == [("outside", None)]
+    assert not replay.is_stale
+    # The shipped file has the same prompt.
+    messages, differences = replay.prompt()
+    assert differences == []
+    assert "王安石生于哪一年？" in messages[-1]["text"]
 
 
 def test_an_error_that_passes_is_tried_again(llm, services, ask, waits, caplog):

@@ -140,17 +140,9 @@ class ToolAgent:
         :raises RefusedError: If a tool was to read documents without a tenant.
         """
         # An event loop may be running here, and none can be run inside of it.
+        given = {name: value for name, value in locals().items() if name != "self"}
         with ThreadPoolExecutor(1) as pool:
-            asked = self.run_async(
-                messages,
-                documents,
-                filters,
-                query,
-                language=language,
-                generation_kwargs=generation_kwargs,
-                streaming_callback=streaming_callback,
-            )
-            return pool.submit(copy_context().run, asyncio.run, asked).result()
+            return pool.submit(copy_context().run, asyncio.run, self.run_async(**given)).result()
 
     @component.output_types(
         replies=list[ChatMessage],
