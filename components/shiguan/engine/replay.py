@@ -82,18 +82,20 @@ class Replay:
         # Whether gaps are marked is the context's choice, for all passages alike; an agent finds more behind those that
         # its prompt had.
         many = len(self.receipt.passages)
+        closest: list[dict[str, str]] = []
         for gaps, first in product((True, False), range(many, min(many, 1) - 1, -1)):
             variables = {**sent["prompt_rendered"]["variables"], "context": self._context(first, gaps=gaps)}
             messages = builder.run(**variables)["prompt"]
             shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
             if messages_sha256(messages) == sent["prompt_rendered"]["sha256"]:
                 return shown, []
+            closest = shown if first == many else closest
         path, meta, layers = pipeline_path(deployment, mode), messages[-1].meta, sent.get("prompt_layers", {})
         changed = [name for name, sha256 in meta.get("prompt_layers", {}).items() if layers.get(name) != sha256]
         changed += ["the prompt's file"] * (meta["prompt_hash"] != sent["prompt_hash"])
         changed += [path.name] * (text_sha256(path.read_text(encoding="utf-8")) != self.receipt.mode_sha256)
         reasons = [f"passage [{number}] is {_LOST}" for number in self.lost] + [f"{name} changed" for name in changed]
-        return shown, reasons or ["something changed of which the receipt holds no hash"]
+        return closest, reasons or ["something changed of which the receipt holds no hash"]
 
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:
         condition = {"field": field, "operator": operator, "value": value}
