@@ -31,6 +31,9 @@ def snake_case(name):
         ("BM25", "Bm25"),
         ("OpenAI", "Openai"),
         ("HyDE", "Hyde"),
+        ("CBDB", "Cbdb"),
+        ("MCP", "Mcp"),
+        ("OpenAPI", "OpenApi"),
     ):
         name = name.replace(acronym, word)
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")

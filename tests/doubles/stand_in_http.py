@@ -123,6 +123,10 @@ class StandInHandler(BaseHTTPRequestHandler):
             call.status = 400
             self._error(400, problem)
             return
+        if call.body.get("tools") and self.server.llm.refuses_tools:
+            call.status = 400
+            self._error(400, f"{call.body['model']} does not support tools.")
+            return
         reply, fault = self.server.llm.answer(call)
         if fault.hang:
             self._wait(None)
@@ -133,6 +137,10 @@ class StandInHandler(BaseHTTPRequestHandler):
         if fault.status:
             extra = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
             self._error(fault.status, f"The stand-in was told to answer {fault.status}.", extra)
+            return
+        calls = reply.get("tool_calls") if isinstance(reply, dict) else None
+        if calls is not None:
+            self._call_tools(call, calls)
             return
         call.reply = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
         tokens = _TOKEN.findall(call.reply)
@@ -168,6 +176,18 @@ class StandInHandler(BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             self._send(200, payload)
+
+    def _call_tools(self, call: Call, calls: list[dict[str, Any]]) -> None:
+        """Ask for tools: a list of `name` and `arguments`, which may be a text that is no JSON."""
+        call.reply = json.dumps(calls, ensure_ascii=False)
+        made = [
+            {"id": f"id-{place}", "type": "function", "function": {"name": one["name"], "arguments": _text(one)}}
+            for place, one in enumerate(calls)
+        ]
+        message = {"role": "assistant", "content": None, "tool_calls": made, "refusal": None}
+        choices = [{"index": 0, "message": message, "finish_reason": "tool_calls", "logprobs": None}]
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        self._send(200, _envelope(call, "chat.completion", choices) | {"usage": usage})
 
     def _stream(self, call: Call, tokens: list[str], finish: str, usage: dict[str, int], fault: Fault) -> None:
         llm = self.server.llm
@@ -230,6 +250,11 @@ class StandInHandler(BaseHTTPRequestHandler):
     def _error(self, status: int, message: str, extra: dict[str, str] | None = None) -> None:
         kind = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
         self._send(status, {"error": {"message": message, "type": kind, "param": None, "code": None}}, extra)
+
+
+def _text(call: dict[str, Any]) -> str:
+    arguments = call.get("arguments", {})
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
 def _prompt(body: Any) -> str:

@@ -50,6 +50,7 @@ class StandInLlm:
     :param port: 0 takes a free one.
     :param api_key: the key to insist on; None takes any.
     :param reports_usage: whether replies tell the tokens that they took.
+    :param refuses_tools: refuse a request that offers tools, as servers of models do that cannot call any.
     """
 
     rules: Iterable[Rule | tuple[Any, Any]] = ()
@@ -60,6 +61,7 @@ class StandInLlm:
     api_key: str | None = None
     models: tuple[str, ...] = (MODEL,)
     reports_usage: bool = True
+    refuses_tools: bool = False
     requests: list[Call] = field(default_factory=list, init=False)
     in_flight: int = field(default=0, init=False)
     max_in_flight: int = field(default=0, init=False)

@@ -5,9 +5,9 @@ import pytest
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 
-MODES = ["simple", "advanced", "precise"]
+MODES = ["simple", "advanced", "precise", "agent"]
 # How many calls a question may take at most, and how many of them one after the other.
-CALLS = {"simple": (1, 1), "advanced": (4, 3), "precise": (6, 6)}
+CALLS = {"simple": (1, 1), "advanced": (4, 3), "precise": (6, 6), "agent": (7, 7)}
 
 CHAPTERS = {
     "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",
@@ -129,8 +129,9 @@ def test_another_tenants_documents_reach_no_prompt(llm, library, mode):
 
 def test_the_explanation_tells_what_each_stage_did(runner, mode):
     explained = runner.ask("Why was the salt monopoly set up?", tenant_id="a", explain=True)["metadata"]["explain"]
-    if mode == "simple":
+    if mode in ("simple", "agent"):
         question = "Why was the salt monopoly set up?"
+        assert explained.pop("steps", None) is None  # without a model nobody asks for tools
         assert explained == {"source": "database", "searched": question, "memory": ""}
     else:
         assert {"analysis", "queries", "searches", "ranking"} <= set(explained)

@@ -48,22 +48,23 @@ class AnswerabilityGate:
         self,
         mode: str = "simple",
         *,
-        max_risk: float = 0.85,
+        max_risk: float | None = 0.85,
         quote: bool | None = None,
         models: dict[str, Any] | None = None,
     ) -> None:
         """
         Set when to refuse and when to quote.
 
-        :param mode: Whose not-found sentence to say: `simple`, `advanced` or `precise`.
+        :param mode: Whose not-found sentence to say: a mode of `prompts/not_found.yml`.
         :param max_risk: The risk, 0 to 1, that the passages do not answer, above which nothing is answered: 1 minus
-            the probability. 1 refuses only where nothing was found.
+            the probability. 1 refuses only where nothing was found, None not even there: for a mode that can ask
+            elsewhere.
         :param quote: Whether to quote instead of asking a model; None for where no model can be called.
         :param models: The models that the generator has (docs/models.md); None for the endpoint that the environment
             names (`OPENAI_API_KEY`, `OPENAI_BASE_URL`).
         :raises ValueError: If `max_risk` is not between 0 and 1.
         """
-        if not 0 <= max_risk <= 1:
+        if max_risk is not None and not 0 <= max_risk <= 1:
             raise ValueError(f"`max_risk` must be 0 to 1, got {max_risk}.")
         not_found_sentence(mode, "en")
         self.mode = mode
@@ -102,8 +103,10 @@ class AnswerabilityGate:
         warnings = near_names(query, [passage_text(document) for document in documents])
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
         language = language or detect_language(query)
-        refused = not documents or (attempt == 1 and 1 - confidence > self.max_risk)
         quote = not self._roles.usable if self.quote is None else self.quote
+        goes_on = self.max_risk is None and not quote
+        risk = 1.0 if self.max_risk is None else self.max_risk
+        refused = not goes_on and (not documents or (attempt == 1 and 1 - confidence > risk))
         if not refused and not quote and not recalled and reserve_answer(estimate_tokens(context)):
             return {"context": context, "confidence": confidence, "warnings": warnings}
         quoted = [] if refused or recalled else quotations(documents, query)

@@ -50,7 +50,7 @@ class CitationExtractor:
 
         :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
             marks; the citations still have the numbers).
-        :param mode: Whose not-found sentence stands where nobody replied: `simple`, `advanced` or `precise`.
+        :param mode: Whose not-found sentence stands where nobody replied: a mode of `prompts/not_found.yml`.
         :raises ValueError: If the format is unknown.
         """
         if format not in get_args(Format):

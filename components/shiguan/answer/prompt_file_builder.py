@@ -19,6 +19,7 @@ from shiguan.llm.prompts import (
     load_layer,
     load_prompt,
     load_prompt_data,
+    modes_with_sentence,
     not_found_sentence,
     read_examples,
     read_profile,
@@ -29,7 +30,6 @@ from shiguan.text.languages import detect_language
 # No sockets: their words come from files and depend on the mode, the parameters and the language.
 _FILLED = ("not_found", "profile", "examples")
 _SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "goal": str}
-_MODES = ("simple", "advanced", "precise")
 # The layers that a run chooses, each by an input of its name or by the analysis.
 _CHOSEN_BY_RUN = ("task", "scope")
 _DEFAULT_PERSONA = "shiguan"
@@ -83,7 +83,7 @@ class PromptFileBuilder:
 
         :param prompt: A file's stem in `prompts/`, such as `simple`.
         :param template: The text of a template, instead of `prompt`. One without a `message` block is one user message.
-        :param mode: Whose not-found sentence `not_found` is: `simple`, `advanced` or `precise`; None for the mode that
+        :param mode: Whose not-found sentence `not_found` is: a mode of `prompts/not_found.yml`; None for the mode that
             the prompt is named after, else `simple`.
         :param persona: Who answers, a file's stem in `prompts/layers/persona/`; None for the profile's, else `shiguan`.
         :param rules: What holds for every sentence, a file's stem in `prompts/layers/rules/`; None for the mode's.
@@ -107,7 +107,7 @@ class PromptFileBuilder:
         self.scope = scope
         self.profile = profile
         self.examples = examples
-        self._mode = mode or (prompt if prompt in _MODES else _MODES[0])
+        self._mode = mode or (prompt if prompt in modes_with_sentence() else "simple")
         not_found_sentence(self._mode, "en")
         source = load_prompt(prompt) if prompt is not None else str(template)
         self._builder = chat_prompt_builder(source, self._name)

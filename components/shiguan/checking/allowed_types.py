@@ -17,6 +17,7 @@ ALLOWED_TYPES = (
     "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator",
     "shiguan.grading",
     "shiguan.memory",
+    "shiguan.agent",
     "shiguan.stores",
     # What turns text into other text, vectors and order, without tools, agents and the web.
     "haystack.components.builders",

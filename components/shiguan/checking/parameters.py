@@ -60,7 +60,7 @@ def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
             "Expected a file that leaves what is stored as it is.",
             "Remove it; `shiguan stores init` makes what is missing.",
         )
-    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}):
+    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}) and not _lists_components(key, value):
         yield names_code(place, key, value)
     elif key in _SECRETS and isinstance(value, str | list):
         yield _open_secret(place)
@@ -82,6 +82,18 @@ def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
             "Expected `replace`, which is the default.",
             "Remove it.",
         )
+
+
+def _lists_components(key: str, value: Any) -> bool:
+    """Whether `tools` holds components and nothing else: their types are looked up in the list of allowed ones."""
+    return (
+        key == "tools"
+        and isinstance(value, list)
+        and all(
+            isinstance(one, dict) and one.keys() <= {"type", "init_parameters"} and "." in str(one.get("type"))
+            for one in value
+        )
+    )
 
 
 def _names_property(place: Place, value: Any) -> bool:

@@ -44,10 +44,11 @@ class Citation:
     quote: str
     confidence: float
     verdict: Verdict
+    origin: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the citation as the answer object has it."""
-        return asdict(self)
+        """Write the citation as the answer object has it; `origin` where the passage is not of the library."""
+        return {name: value for name, value in asdict(self).items() if name != "origin" or value is not None}
 
 
 UNSUPPORTED_MARK = "⚠"
@@ -149,9 +150,24 @@ def cite_claim(
             likely = checker.numbers[support.passage]
         if likely is not None and (best := says(likely)).verdict in ("supported", "partial"):
             said[likely], true = best, [likely]
+    support = _below_the_library(support, stated, true, checker, numbered)
     reasons = {number: said[number].reason if number in said else "there is no such source" for number in claim.numbers}
     dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)
     return CitedClaim(claim, support, tuple((number, said[number]) for number in true), dropped)
+
+
+def _below_the_library(
+    support: Support, stated: str, true: Sequence[int], checker: ClaimChecker, numbered: Mapping[int, Document]
+) -> Support:
+    """Lower what tools alone support where a passage of the library seems to say otherwise: it goes before them."""
+    if support.verdict != "supported" or not true or not all(is_of_tool(numbered[number]) for number in true):
+        return support
+    library = (number for number, document in numbered.items() if not is_of_tool(document))
+    against = next((number for number in library if checker.relation(stated, number).verdict == "contradicted"), None)
+    if against is None:
+        return support
+    reason = f"only a tool says so, and the library, which goes before it, may say otherwise in [{against}]"
+    return replace(support, verdict="partial", reason=reason)
 
 
 def _true_marks(stated: str, support: Support, said: Mapping[int, Support], checker: ClaimChecker) -> list[int]:
@@ -191,6 +207,7 @@ def citations_of(
                     **cited_place(document, (support.start, support.end)),
                     confidence=round(confidence, 4),
                     verdict=support.verdict,
+                    origin="tool" if is_of_tool(document) else None,
                 )
             )
     return citations
@@ -251,6 +268,11 @@ def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim], form: Format) -
 
 def _before_stop(sentence: str) -> int:
     return len(sentence) - len(_STOP.search(sentence)[0])  # type: ignore[index]
+
+
+def is_of_tool(document: Document) -> bool:
+    """Tell whether a passage comes from outside the library."""
+    return document.meta.get("origin") == "tool"
 
 
 def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:

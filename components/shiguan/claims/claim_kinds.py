@@ -5,7 +5,7 @@ from functools import cache
 from typing import Literal
 
 from shiguan.claims.claims import find_marks
-from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.prompts import modes_with_sentence, not_found_sentence
 from shiguan.text.terms import terms
 
 ClaimKind = Literal["statement", "silence", "talk"]
@@ -54,7 +54,6 @@ _TURN = re.compile(
 )
 # Fewer search terms than these state nothing that could be checked.
 _FEWEST = 3
-_MODES = ("simple", "advanced", "precise")
 _LANGUAGES = ("en", "zh")
 
 
@@ -101,4 +100,5 @@ def is_not_found(text: str) -> bool:
 
 @cache
 def _sentences() -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(terms(not_found_sentence(mode, language))) for mode in _MODES for language in _LANGUAGES)
+    sentences = (not_found_sentence(mode, language) for mode in modes_with_sentence() for language in _LANGUAGES)
+    return frozenset(tuple(terms(sentence)) for sentence in sentences)

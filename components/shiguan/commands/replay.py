@@ -42,7 +42,7 @@ def _replay(options: argparse.Namespace) -> int:
     else:
         for line in "\n".join(_lines(result)).split("\n"):
             say(shortened(line, len(line)))
-    as_it_was = all(entry["state"] in ("stands", "moved") for entry in result["citations"])
+    as_it_was = all(entry["state"] in ("stands", "moved", "outside") for entry in result["citations"])
     return 0 if as_it_was and result.get("prompt", {}).get("exact", True) else 1
 
 

@@ -9,13 +9,13 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.nearness import ChildSearch
-from shiguan.context.passage_spans import cut_span, window_spans, with_gaps
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
+from shiguan.text.passage_spans import cut_span, window_spans, with_gaps
 from shiguan.text.terms import shingles, similarity
 
 logger = logging.getLogger(__name__)

@@ -16,6 +16,8 @@ from shiguan.errors import AnswerError
 QUERY_REWRITTEN: Final = "query_rewritten"
 DOCUMENTS_RETRIEVED: Final = "documents_retrieved"
 GENERATION_START: Final = "generation_start"
+TOOL_CALL: Final = "tool_call"
+TOOL_RESULT: Final = "tool_result"
 TOKEN: Final = "token"  # noqa: S105
 CLAIM: Final = "claim"
 DRAFT_REJECTED: Final = "draft_rejected"
@@ -26,6 +28,9 @@ EVENTS: Final = {
     QUERY_REWRITTEN: "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
     DOCUMENTS_RETRIEVED: "`documents`: the numbered passages that the model reads, as in the answer object; `attempt`.",
     GENERATION_START: "`attempt`: the model begins to write; from 1.",
+    TOOL_CALL: "`tool` and `arguments`: the model of the mode `agent` asks for a tool.",
+    TOOL_RESULT: "`tool`, `arguments`, `outcome` (`found`, `known`, `empty`, `failed`, `unknown_tool`, "
+    "`wrong_arguments`), `numbers` of the passages that it gave, and `reason` where it gave none.",
     TOKEN: "`text`: the next piece of the answer, checked: whole sentences with their marks.",
     CLAIM: "A finished sentence as in `metadata.claims`, with its `index` there and its `citations`, each with the "
     "exact span of the passage.",
@@ -122,12 +127,16 @@ class AnswerStream:
         if stage == source:
             documents = outputs.get(socket) or []
             self._claims = ClaimStream(documents)
-            self._emit(DOCUMENTS_RETRIEVED, {"attempt": self._attempt + 1, "documents": listed(documents)})
+            # An agent has found its passages when it has written.
+            attempt = self._attempt + (source != self._plan.generator)
+            self._emit(DOCUMENTS_RETRIEVED, {"attempt": attempt, "documents": listed(documents)})
         if stage in self._plan.graders:
             self._tell_rejection(outputs)
 
     async def on_chunk(self, chunk: StreamingChunk) -> None:
         """Pass on a piece of the answer."""
+        if chunk.tool_calls or chunk.tool_call_result:
+            self._emit(TOOL_CALL if chunk.tool_calls else TOOL_RESULT, chunk.meta)
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
             self._check(last=False)
 

@@ -1,17 +1,18 @@
 """Holds a receipt against the library of today: what became of its passages, and the prompt that they made."""
 
+from itertools import product
 from typing import Any
 
 from haystack import Document
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
-from shiguan.context.passage_spans import with_gaps
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.receipts import CitedSpan, ReadPassage, Receipt, text_sha256
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.source_blocks import SourceBlock, render_sources, source_block
 from shiguan.tenants import TENANT_FIELD
+from shiguan.text.passage_spans import with_gaps
 
 _LOST = "not in the library as it was read"
 
@@ -30,7 +31,8 @@ class Replay:
     @property
     def is_stale(self) -> bool:
         """Whether a passage that the answer cites is not there any more as it was."""
-        return not all(_stands(self._found.get(one.parent_id), one) for one in self.receipt.answer.citations)
+        cited = (one for one in self.receipt.answer.citations if not _is_outside(one))
+        return not all(_stands(self._found.get(one.parent_id), one) for one in cited)
 
     @property
     def lost(self) -> list[int]:
@@ -42,13 +44,14 @@ class Replay:
         Tell for each citation its `state`, and `now`, where its words stand if that is another place.
 
         The words `stands` where they stood; have `moved` to another passage or span; the source `changed`, and is there
-        without them; or it is `gone`.
+        without them; or it is `gone`. What a tool found `outside` the library cannot be looked at again.
         """
         told = [{**one.model_dump(), "state": "stands", "now": None} for one in self.receipt.answer.citations]
         pairs = zip(told, self.receipt.answer.citations, strict=True)
         lost = [(entry, one) for entry, one in pairs if not _stands(self._found.get(one.parent_id), one)]
-        for entry, _ in lost:
-            entry["state"] = "gone"
+        for entry, one in lost:
+            entry["state"] = "outside" if _is_outside(one) else "gone"
+        lost = [(entry, one) for entry, one in lost if not _is_outside(one)]
         names = {meta.get("source") for meta in self._parents.list_meta(self._tenant, ["source"])} if lost else set()
         own = {one.source for _, one in lost}
         # Source by source, so that a large library is never in memory. In others than the cited ones only a whole
@@ -76,19 +79,23 @@ class Replay:
         builder = next((one for one in builders if (one.prompt or "template") == sent["prompt"]), None)
         if builder is None:
             raise ConfigurationError(f"the mode `{mode}` has no prompt of that name any more")
-        # Whether gaps are marked is the context's choice, for all passages alike.
-        for gaps in (True, False):
-            variables = {**sent["prompt_rendered"]["variables"], "context": self._context(gaps=gaps)}
+        # Whether gaps are marked is the context's choice, for all passages alike; an agent finds more behind those that
+        # its prompt had.
+        many = len(self.receipt.passages)
+        closest: list[dict[str, str]] = []
+        for gaps, first in product((True, False), range(many, min(many, 1) - 1, -1)):
+            variables = {**sent["prompt_rendered"]["variables"], "context": self._context(first, gaps=gaps)}
             messages = builder.run(**variables)["prompt"]
             shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
             if messages_sha256(messages) == sent["prompt_rendered"]["sha256"]:
                 return shown, []
+            closest = shown if first == many else closest
         path, meta, layers = pipeline_path(deployment, mode), messages[-1].meta, sent.get("prompt_layers", {})
         changed = [name for name, sha256 in meta.get("prompt_layers", {}).items() if layers.get(name) != sha256]
         changed += ["the prompt's file"] * (meta["prompt_hash"] != sent["prompt_hash"])
         changed += [path.name] * (text_sha256(path.read_text(encoding="utf-8")) != self.receipt.mode_sha256)
         reasons = [f"passage [{number}] is {_LOST}" for number in self.lost] + [f"{name} changed" for name in changed]
-        return shown, reasons or ["something changed of which the receipt holds no hash"]
+        return closest, reasons or ["something changed of which the receipt holds no hash"]
 
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:
         condition = {"field": field, "operator": operator, "value": value}
@@ -106,9 +113,9 @@ class Replay:
                 return _place(parent, citation, (parent.content or "").index(citation.quote))
         return None
 
-    def _context(self, *, gaps: bool) -> str:
+    def _context(self, first: int, *, gaps: bool) -> str:
         blocks = []
-        for passage in self.receipt.passages:
+        for passage in self.receipt.passages[:first]:
             parent = self._found.get(passage.id)
             text = _as_read(parent, passage)
             if parent is None or text is None:
@@ -119,6 +126,10 @@ class Replay:
             text = text if passage.summary is None else passage.summary
             blocks.append(source_block(Document(content=text, meta={**parent.meta, "number": passage.number})))
         return render_sources(blocks)
+
+
+def _is_outside(citation: CitedSpan) -> bool:
+    return getattr(citation, "origin", None) == "tool"
 
 
 def _stands(parent: Document | None, citation: CitedSpan) -> bool:

@@ -76,6 +76,11 @@ def not_found_sentence(mode: str, language: str) -> str:
     return modes[mode].get(language, modes[mode]["en"])
 
 
+def modes_with_sentence() -> tuple[str, ...]:
+    """Name the modes that have a not-found sentence."""
+    return tuple(_not_found_sentences())
+
+
 KINDS = ("persona", "rules", "task", "scope")
 """The kinds of layer of which one is chosen by name: `{% include persona %}` in a template."""
 

@@ -274,7 +274,7 @@ def test_every_layer_of_a_kind_renders_in_both_languages(kind):
     ("options", "message"),
     [
         ({"persona": "pirate"}, "There is no persona `pirate`. Known: historian, jurist, shiguan, teacher"),
-        ({"rules": "none"}, "There is no rules `none`. Known: advanced, precise, simple"),
+        ({"rules": "none"}, "There is no rules `none`. Known: advanced, agent, precise, simple"),
         ({"task": "guess"}, "There is no task `guess`. Known: code, compare, qa, summarize"),
         ({"scope": "../../not_found"}, "There is no scope"),
         ({"profile": "medicine"}, "There is no `medicine` in prompts/profiles. Known: history, legal"),

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.context.passage_spans import cut_span
+from shiguan.text.passage_spans import cut_span
 
 TEXT = "One two. Three four. Five six. Seven eight. Nine ten."
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.context.passage_spans import window_spans, with_gaps
+from shiguan.text.passage_spans import window_spans, with_gaps
 
 TEXT = "One two. Three four. Five six. Seven eight. Nine ten."
 

@@ -1,0 +1,93 @@
+"""Looks a person up in the China Biographical Database."""
+
+from string import Formatter
+from typing import Any
+
+from haystack import Document, component
+
+from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, agent_texts, found_outside
+from shiguan.agent.web_request import fetch_json
+
+_MOST_PERSONS, _MOST_OF_EACH = 3, 12
+_BETWEEN = " ·・.’'-,"
+_UNKNOWN = ("", "0", "未詳", "[未詳]", "未知")
+
+
+@component
+class CBDBSearch(AgentTool):
+    """
+    Tells the model what the China Biographical Database has of a person: dates, home, names, kin, relations, offices.
+
+    The tool `query_cbdb` of `ToolAgent`. It reaches out to a public service and is off unless a pipeline names it.
+    Each person becomes one passage of plain sentences, with the address of the record. The interface is described at
+    https://input.cbdb.fas.harvard.edu/cbdbapi/index.html and https://projects.iq.harvard.edu/cbdb/cbdb-api: a GET with
+    `name` gives `Package.PersonAuthority.PersonInfo.Person`, one or a list; sections without records are empty texts,
+    those with one record may hold no list; 404 means that there is no such person. The data are under CC BY-NC-SA 4.0.
+    """
+
+    tool_name = "query_cbdb"
+
+    def __init__(self, url: str = "https://cbdb.fas.harvard.edu/cbdbapi/person.php?o=json") -> None:
+        """
+        Name the service.
+
+        :param url: Its address, with what makes it answer in JSON.
+        """
+        self.url = url
+
+    @component.output_types(documents=list[Document])
+    def run(self, person_name: str, language: str = "zh") -> dict[str, list[Document]]:
+        """
+        Look a person up.
+
+        :param person_name: The name, in Chinese characters or Pinyin.
+        :param language: In which the record is told: `en` or `zh`.
+        :returns: `documents`, one for each of at most three persons of that name.
+        :raises WrongArgumentsError: If it is no name: wildcards would ask for everybody.
+        :raises ToolError: If the service gives nothing that can be used.
+        """
+        name = " ".join(person_name.split())
+        if len(name) < 2 or not all(letter.isalpha() or letter in _BETWEEN for letter in name):
+            raise WrongArgumentsError("`person_name` must be a name of letters, without digits, signs and wildcards")
+        persons = _persons(fetch_json(self.url, {"name": name}))
+        return {"documents": [found for person in persons if (found := self._told(person, language))]}
+
+    def _told(self, person: dict[str, Any], language: str) -> Document | None:
+        info = person.get("BasicInfo")
+        basic = info if isinstance(info, dict) else {}
+        lines: list[str] = []
+        for template in agent_texts()["cbdb"]["zh" if language == "zh" else "en"]:
+            if isinstance(template, str):
+                lines += _filled(template, basic)
+                continue
+            section, _, record = template["each"].partition(".")
+            of_section = person.get(section)
+            records = _listed(of_section.get(record)) if isinstance(of_section, dict) else []
+            told = [line for one in records for line in _filled(template["text"], {**basic, **one})]
+            lines += list(dict.fromkeys(told))[:_MOST_OF_EACH]
+        number = str(basic.get("PersonId", ""))
+        address = f"{self.url.partition('?')[0]}?id={number}" if number.isdecimal() else self.url
+        title = str(basic.get("ChName") or basic.get("EngName") or "")
+        return found_outside(self.tool_name, "\n".join(lines), title=title, address=address) if lines else None
+
+
+def _persons(reply: Any) -> list[dict[str, Any]]:
+    if reply is None or (isinstance(reply, dict) and reply.get("error")):
+        return []
+    for key in ("Package", "PersonAuthority", "PersonInfo"):
+        if not isinstance(reply, dict) or key not in reply:
+            raise ToolError(f"the service sent a record without `{key}`")
+        reply = reply[key]
+    return _listed(reply.get("Person"))[:_MOST_PERSONS] if isinstance(reply, dict) else []
+
+
+def _listed(value: Any) -> list[dict[str, Any]]:
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values if isinstance(one, dict)]
+
+
+def _filled(template: str, record: dict[str, Any]) -> list[str]:
+    """Fill a sentence, if everything that it names is known."""
+    names = [name for _, name, _, _ in Formatter().parse(template) if name]
+    values = {name: " ".join(str(record.get(name) or "").split()) for name in names}
+    return [] if any(value in _UNKNOWN for value in values.values()) else [template.format(**values)]

@@ -1,0 +1,95 @@
+"""What a tool of the agent is, how a model is told of it, and how it says that it failed."""
+
+from functools import cache
+from typing import Any
+
+import yaml
+from haystack import Document
+from haystack.tools import Tool
+from jsonschema import Draft202012Validator
+
+from shiguan.resources import resource_folder
+
+
+class ToolError(Exception):
+    """A tool gave nothing that could be used; `passing` if the same call may succeed a little later."""
+
+    def __init__(self, reason: str, *, passing: bool = False) -> None:
+        self.passing = passing
+        super().__init__(reason)
+
+
+class WrongArgumentsError(Exception):
+    """A call's arguments fit the schema and still make no sense to the tool."""
+
+
+class AgentTool:
+    """
+    A component whose `run` takes what a model says, and gives `documents`.
+
+    `filters`, `passages` (the numbered ones so far) and `language` of its `run` come from the agent, never from the
+    model: they are no part of the definition, and an argument that is none is refused.
+    """
+
+    tool_name = ""
+
+    def definition(self, language: str) -> Tool:
+        """Tell a model what the tool does and takes: one of our own, from `prompts/agent.yml`."""
+        return define_tool(self.tool_name, language)
+
+
+def define_tool(name: str, language: str) -> Tool:
+    """Write the definition of one of our own tools from `prompts/agent.yml`; the same bytes each time."""
+    told = agent_texts()["tools"][name]
+    properties = {
+        parameter: {
+            "description": schema[_language(language)],
+            **{key: value for key, value in schema.items() if key not in ("en", "zh")},
+        }
+        for parameter, schema in told["parameters"].items()
+    }
+    return Tool(
+        name=name,
+        description=told["description"][_language(language)],
+        parameters=object_schema(properties, list(properties)),
+        function=defined_only,
+    )
+
+
+def object_schema(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    """Write the schema of arguments that may have these properties and no others."""
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def defined_only(**_: Any) -> Any:
+    """Stand in for the function of a definition: the agent runs the component, with what a model cannot say."""
+    raise NotImplementedError
+
+
+def argument_problem(tool: Tool, arguments: dict[str, Any]) -> str | None:
+    """Say what is wrong with a call's arguments, without repeating all of a long one."""
+    error = next(Draft202012Validator({**tool.parameters, "additionalProperties": False}).iter_errors(arguments), None)
+    return " ".join(error.message.split())[:200] if error is not None else None
+
+
+def sentence(name: str, language: str, **values: str) -> str:
+    """Give one of the agent's sentences."""
+    text: str = agent_texts()["sentences"][name][_language(language)]
+    return text.format(**values)
+
+
+def found_outside(tool: str, text: str, *, title: str, address: str) -> Document:
+    """Make a passage of what a tool found outside the library: shown as the tool's, with the record's address."""
+    meta = {"source": f"{tool} {address}", "title": title, "origin": "tool", "anchor": {"url": address}}
+    return Document(content=text, meta=meta)
+
+
+def _language(language: str) -> str:
+    return "zh" if language == "zh" else "en"
+
+
+@cache
+def agent_texts() -> dict[str, Any]:
+    """Read what the agent says beside its prompt."""
+    texts: dict[str, Any] = yaml.safe_load((resource_folder("prompts") / "agent.yml").read_text(encoding="utf-8"))
+    return texts

@@ -1,0 +1,226 @@
+"""What outside services send, and what becomes of it: records, nothing, and everything that a hostile one could."""
+
+import gzip
+import json
+
+import pytest
+from haystack.utils import Secret
+from tests.doubles.stand_in_services import WANG, StandInServices
+
+from shiguan.agent import web_request
+from shiguan.agent.cbdb_search import CBDBSearch
+from shiguan.agent.open_api_lookup import OpenAPILookup
+from shiguan.agent.tools import ToolError, WrongArgumentsError
+from shiguan.agent.wikipedia_search import WikipediaSearch
+
+
+@pytest.fixture
+def services():
+    with StandInServices() as services:
+        yield services
+
+
+@pytest.fixture
+def cbdb(services):
+    return CBDBSearch(f"{services.url}/person.php?o=json")
+
+
+@pytest.fixture
+def wikipedia(services):
+    return WikipediaSearch(f"{services.url}/w/api.php")
+
+
+def test_a_person_is_told_in_sentences_of_the_questions_language(cbdb, services):
+    (chinese,) = cbdb.run("王安石")["documents"]
+    (english,) = cbdb.run(" Wang  Anshi ", language="en")["documents"]
+    assert chinese.content.splitlines() == [
+        "王安石（Wang Anshi）是宋朝人。",
+        "王安石生于1021年。",
+        "王安石卒于1086年。",
+        "王安石享年66岁。",
+        "王安石籍贯臨川。",
+        "王安石的字：介甫。",
+        "王安石的號：半山。",
+        "王安石的亲属：王益（父）。",
+        "王安石的官职：參知政事。",
+    ]
+    assert english.content.splitlines()[1] == "Wang Anshi (王安石) was born in 1021."
+    address = f"{services.url}/person.php?id=1762"
+    assert chinese.meta == {
+        "source": f"query_cbdb {address}",
+        "title": "王安石",
+        "origin": "tool",
+        "anchor": {"url": address},
+    }
+    assert services.requests[1] == ("/person.php", {"o": "json", "name": "Wang Anshi"})
+
+
+def test_what_a_record_does_not_know_is_not_told(cbdb, services):
+    services.persons["李四"] = {"BasicInfo": {"PersonId": "7", "ChName": "李四", "YearBirth": "0", "YearDeath": None}}
+    services.persons["張三"] = [{"BasicInfo": ""}, "odd", {"BasicInfo": {"ChName": "張三", "YearBirth": "900"}}]
+    assert cbdb.run("李四")["documents"] == []
+    assert [found.content for found in cbdb.run("張三")["documents"]] == ["張三生于900年。"]
+    assert cbdb.run("王五")["documents"] == []  # 404
+    services.next("/person.php", body=b'{"Package": {"PersonAuthority": {"PersonInfo": ""}}}')
+    assert cbdb.run("王五")["documents"] == []
+
+
+@pytest.mark.parametrize("name", ["*", "%", "王%", "李_", "?安石", "a*", "1762", "王", "；DROP", "<b>王安石", "王\n*"])
+def test_a_name_with_wildcards_asks_nobody(cbdb, services, name):
+    with pytest.raises(WrongArgumentsError, match="wildcards"):
+        cbdb.run(name)
+    assert services.requests == []
+
+
+def test_articles_come_best_first_with_their_addresses(wikipedia, services):
+    found = wikipedia.run("Wang Anshi")["documents"]
+    assert [one.meta["title"] for one in found] == ["Wang Anshi", "New Policies"]
+    assert found[0].content == "Wang Anshi was a Song chancellor."
+    assert found[0].meta["source"] == "search_wikipedia https://en.wikipedia.org/wiki/Wang_Anshi"
+    path, asked = services.requests[0]
+    assert (path, asked["gsrsearch"], asked["generator"], asked["formatversion"]) == (
+        "/w/api.php", "Wang Anshi", "search", "2",
+    )  # fmt: skip
+    services.articles = []
+    assert wikipedia.run("x")["documents"] == []
+
+
+def test_the_encyclopedia_of_the_questions_language_is_asked(monkeypatch):
+    asked = []
+    monkeypatch.setattr("shiguan.agent.wikipedia_search.fetch_json", lambda url, _: asked.append(url) or {})
+    WikipediaSearch().run("王安石", language="zh")
+    WikipediaSearch().run("Wang Anshi", language="en")
+    assert asked == ["https://zh.wikipedia.org/w/api.php", "https://en.wikipedia.org/w/api.php"]
+
+
+def test_an_address_that_is_none_is_not_shown(wikipedia, services):
+    services.articles = [{"title": "T", "extract": "E.", "fullurl": "javascript:alert(1)"}, {"title": "no text"}, 7]
+    (found,) = wikipedia.run("x")["documents"]
+    assert found.meta["anchor"] == {"url": f"{services.url}/w/api.php"}
+
+
+def test_an_error_in_the_body_is_an_error(wikipedia, services):
+    services.next("/w/api.php", body=b'{"error": {"code": "badvalue", "info": "Unrecognized"}}')
+    with pytest.raises(ToolError):
+        wikipedia.run("x")
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "passing"),
+    [
+        ({"body": b'{"Package": {'}, "no JSON", False),
+        ({"body": b"<!doctype html>", "type": "text/html"}, "a web page", False),
+        ({"body": b"[" * 100_000}, "no JSON", False),
+        ({"body": b'{"x": 1}'}, "without `Package`", False),
+        ({"body": b"[1, 2]"}, "without `Package`", False),
+        ({"body": b'"' + b"a" * 10_000_000 + b'"'}, "more than 4,000,000 bytes", False),
+        ({"body": gzip.compress(b"{}"), "headers": {"Content-Encoding": "gzip"}}, "compressed", False),
+        ({"status": 403}, "answered 403", False),
+        ({"status": 429}, "answered 429", True),
+        ({"status": 503}, "answered 503", True),
+        ({"status": 302, "headers": {"Location": "http://169.254.1.1/secret"}}, "another host", False),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_cannot_be_used_is_named(cbdb, services, fault, reason, passing):
+    services.next("/person.php", **fault)
+    with pytest.raises(ToolError, match=reason) as caught:
+        cbdb.run("王安石")
+    assert caught.value.passing is passing
+
+
+def test_a_service_that_sends_us_round_in_circles_is_left(cbdb, services):
+    services.next("/person.php", status=302, times=9, headers={"Location": "/person.php"})
+    with pytest.raises(ToolError, match="more than 3 times"):
+        cbdb.run("王安石")
+    assert len(services.requests) == 4
+
+
+def test_a_service_that_hangs_is_left(cbdb, services, monkeypatch):
+    monkeypatch.setattr(web_request, "_SECONDS", 0.05)
+    services.next("/person.php", hang=True)
+    with pytest.raises(ToolError, match="could not be reached") as caught:
+        cbdb.run("王安石")
+    assert caught.value.passing
+
+
+def test_a_service_that_trickles_is_left(cbdb, monkeypatch):
+    moments = iter([0.0, 20.0])
+    monkeypatch.setattr(web_request.time, "monotonic", lambda: next(moments))
+    with pytest.raises(ToolError, match="longer than 9 s") as caught:
+        cbdb.run("王安石")
+    assert caught.value.passing
+
+
+def test_nobody_at_the_address_is_an_error_that_may_pass():
+    with pytest.raises(ToolError, match=r"127\.0\.0\.1:9 could not be reached") as caught:
+        CBDBSearch("http://user:secret@127.0.0.1:9/person.php").run("王安石")
+    assert caught.value.passing
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("charset", ["gb18030", "big5", "utf-16", ""])
+def test_another_character_set_is_read(cbdb, services, charset):
+    body = json.dumps({"Package": {"PersonAuthority": {"PersonInfo": {"Person": WANG}}}}, ensure_ascii=False)
+    kind = f"application/json; charset={charset}" if charset else "application/json"
+    services.next("/person.php", body=body.encode(charset or "utf-8-sig"), type=kind)
+    assert "王安石籍贯臨川。" in cbdb.run("王安石")["documents"][0].content
+
+
+def test_a_character_set_that_is_not_told_or_wrong_is_guessed_or_refused(cbdb, services):
+    record = {"BasicInfo": {**WANG["BasicInfo"], "Notes": "王安石字介甫，號半山，撫州臨川人。" * 20}}
+    body = json.dumps({"Package": {"PersonAuthority": {"PersonInfo": {"Person": record}}}}, ensure_ascii=False)
+    for kind in ("application/json", "application/json; charset=nonsense"):
+        services.next("/person.php", body=body.encode("gb18030"), type=kind)
+        assert "王安石生于1021年。" in cbdb.run("王安石")["documents"][0].content
+
+
+# -- OpenAPI -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def places(services):
+    return OpenAPILookup(services.url, tool_name="find_place", description_url=f"{services.url}/openapi.json")
+
+
+def test_an_operation_is_defined_by_its_description(places):
+    tool = places.definition("en")
+    assert (tool.name, tool.description) == ("find_place", "Finds a place.")
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "year": {"type": "integer"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+def test_an_operation_is_called_at_the_address_of_the_file(places, services):
+    (found,) = places.run(name="臨 川/../x", year=1021)["documents"]
+    assert services.requests[-1] == ("/places/%E8%87%A8%20%E5%B7%9D%2F..%2Fx", {"year": "1021"})
+    assert found.content == "name: 臨 川/../x\ndynasty: Song\nyear: 1021"
+    assert found.meta["origin"] == "tool"
+    assert len([path for path, _ in services.requests if path == "/openapi.json"]) == 1
+
+
+@pytest.mark.parametrize("name", ["forget_place", "nothing"])
+def test_what_is_no_get_operation_is_no_tool(services, name):
+    with pytest.raises(ToolError, match=f"no GET operation `{name}`"):
+        OpenAPILookup(services.url, tool_name=name, description_url=f"{services.url}/openapi.json").definition("en")
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"paths": 7}', b'{"paths": {"/x": {"get": 7}}}', b"{}"])
+def test_a_description_that_is_none_is_an_error(places, services, body):
+    services.next("/openapi.json", body=body)
+    with pytest.raises(ToolError, match="no OpenAPI"):
+        places.definition("en")
+
+
+def test_a_token_is_sent_and_never_written_out(services, monkeypatch):
+    monkeypatch.setenv("PLACES_TOKEN", "very-secret")
+    tool = OpenAPILookup(
+        services.url,
+        tool_name="find_place",
+        description_url=f"{services.url}/openapi.json",
+        token=Secret.from_env_var("PLACES_TOKEN"),
+    )
+    assert tool._headers() == {"Authorization": "Bearer very-secret"}

@@ -1,0 +1,160 @@
+"""
+Public services on this machine: a database of persons, an encyclopedia, and an interface that describes itself.
+
+`/person.php` answers as the China Biographical Database does (https://input.cbdb.fas.harvard.edu/cbdbapi/index.html),
+`/w/api.php` as the MediaWiki API (https://www.mediawiki.org/wiki/API:Search), `/places/{name}` as a service of our own
+whose OpenAPI description is at `/openapi.json`.
+
+    with StandInServices() as services:
+        services.next("/person.php", status=503, times=2)     # then as always
+        services.next("/w/api.php", body=b"<html>", type="text/html")
+"""
+
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+WANG = {
+    "BasicInfo": {
+        "PersonId": "1762",
+        "EngName": "Wang Anshi",
+        "ChName": "王安石",
+        "Gender": "0",
+        "YearBirth": "1021",
+        "YearDeath": "1086",
+        "YearsLived": "66",
+        "Dynasty": "宋",
+        "IndexAddr": "臨川",
+        "Notes": "",
+    },
+    "PersonSources": "",
+    "PersonAliases": {"Alias": [{"AliasType": "字", "AliasName": "介甫"}, {"AliasType": "號", "AliasName": "半山"}]},
+    "PersonKinshipInfo": {"Kinship": {"KinPersonName": "王益", "KinRelName": "父"}},
+    "PersonPostings": {"Posting": [{"OfficeName": "參知政事", "FirstYear": "1069"}]},
+    "PersonSocialAssociation": "",
+}
+ARTICLES = [
+    {"pageid": 2, "ns": 0, "title": "New Policies", "index": 2, "extract": "The New Policies began in 1069.",
+     "fullurl": "https://en.wikipedia.org/wiki/New_Policies"},
+    {"pageid": 1, "ns": 0, "title": "Wang Anshi", "index": 1, "extract": "Wang Anshi was a Song chancellor.",
+     "fullurl": "https://en.wikipedia.org/wiki/Wang_Anshi"},
+]  # fmt: skip
+OPENAPI = {
+    "openapi": "3.1.0",
+    "info": {"title": "Places", "version": "1"},
+    "servers": [{"url": "https://elsewhere.example"}],
+    "paths": {
+        "/places/{name}": {
+            "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
+            "get": {
+                "operationId": "find_place",
+                "summary": "Finds a place.",
+                "parameters": [{"name": "year", "in": "query", "schema": {"type": "integer"}}],
+            },
+            "delete": {"operationId": "forget_place"},
+        }
+    },
+}
+
+
+@dataclass
+class _Fault:
+    status: int = 200
+    body: bytes | None = None
+    type: str = "application/json"
+    hang: bool = False
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class StandInServices:
+    """The server; `requests` has the path and the parameters of each request, in their order."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.persons: dict[str, Any] = {"王安石": WANG, "Wang Anshi": WANG}
+        self.articles: list[dict[str, Any]] = ARTICLES
+        self.stopping = threading.Event()
+        self._faults: dict[str, list[_Fault]] = {}
+        self._lock = threading.Lock()
+
+    def next(self, path: str, *, times: int = 1, **fault: Any) -> None:
+        """Spoil the next requests of a path."""
+        with self._lock:
+            self._faults.setdefault(path, []).extend([_Fault(**fault)] * times)
+
+    def fault(self, path: str) -> _Fault | None:
+        """Take the next fault of a path."""
+        with self._lock:
+            waiting = self._faults.get(path)
+            return waiting.pop(0) if waiting else None
+
+    @property
+    def url(self) -> str:
+        """The address, without a path."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> "StandInServices":
+        handler = type("Handler", (_Handler,), {"services": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    services: StandInServices
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        """Answer."""
+        parts = urlsplit(self.path)
+        given = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        self.services.requests.append((parts.path, given))
+        fault = self.services.fault(parts.path)
+        if fault is not None and fault.hang:
+            self.services.stopping.wait()
+            return
+        if fault is not None:
+            self._send(fault.status, fault.body if fault.body is not None else b"{}", fault.type, fault.headers)
+            return
+        status, reply = self._reply(parts.path, given)
+        self._send(status, json.dumps(reply, ensure_ascii=False).encode(), "application/json; charset=utf-8", {})
+
+    def _reply(self, path: str, given: dict[str, str]) -> tuple[int, Any]:
+        if path == "/person.php":
+            person = self.services.persons.get(given.get("name", ""))
+            if person is None:
+                return 404, {"error": {"code": 404, "message": "Person not found."}}
+            info = {"DataSource": "CBDB", "Version": "20131220", "PersonInfo": {"Person": person}}
+            return 200, {"Package": {"PersonAuthority": info}}
+        if path == "/w/api.php":
+            pages = self.services.articles
+            return 200, {"batchcomplete": True, **({"query": {"pages": pages}} if pages else {})}
+        if path == "/openapi.json":
+            return 200, OPENAPI
+        if path.startswith("/places/"):
+            return 200, {"name": unquote(path.removeprefix("/places/")), "dynasty": "Song", "year": given.get("year")}
+        return 404, {}
+
+    def _send(self, status: int, body: bytes, kind: str, headers: dict[str, str]) -> None:
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):  # who asked has had enough
+            self.close_connection = True

@@ -1,0 +1,75 @@
+"""No change of the mode `agent` that gives a model a tool that it must not have gets past the check."""
+
+import json
+from copy import deepcopy
+
+import pytest
+from tests.doubles.agent_file import PIPELINES, agent_file, outside_tools
+from tests.security.agent_mutants import agent_mutants
+from tests.security.mutant_parts import load
+from tests.security.tenant_mutants import mutants
+
+from shiguan.checking.pipeline_check import check_pipeline
+
+FILES = sorted(PIPELINES.glob("*/agent.yml"))
+
+
+def checked(data, folder):
+    path = folder / "mutant.yml"
+    path.write_text(json.dumps(data), encoding="utf-8")  # JSON is YAML
+    return check_pipeline(path, "mutant.yml").findings
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.parent.name)
+def file(request):
+    return request.param
+
+
+def test_every_mutant_is_refused_as_unsafe(file, tmp_path):
+    data, let_through = load(file), []
+    for name, change in agent_mutants(data):
+        mutant = deepcopy(data)
+        change(mutant)
+        assert mutant != data, name
+        if not any(finding.unsafe for finding in checked(mutant, tmp_path)):
+            let_through.append(name)
+    assert let_through == []
+
+
+def test_there_are_at_least_two_hundred_of_the_mode_with_those_of_the_tenant():
+    names = [(file, mutant.name) for file in FILES for mutant in mutants(file)]
+    names += [(file, name) for file in FILES for name, _ in agent_mutants(load(file))]
+    assert len(set(names)) == len(names) >= 200
+
+
+def test_tools_that_reach_outside_may_be_switched_on(file, tmp_path):
+    more = [
+        {
+            "type": "shiguan.agent.mcp_lookup.MCPLookup",
+            "init_parameters": {
+                "url": "https://example.org/mcp",
+                "tool_name": "maps",
+                "token": {"type": "env_var", "env_vars": ["MAPS_TOKEN"], "strict": True},
+            },
+        },
+        {
+            "type": "shiguan.agent.open_api_lookup.OpenAPILookup",
+            "init_parameters": {
+                "url": "https://example.org",
+                "tool_name": "find_place",
+                "description_url": "https://example.org/openapi.json",
+            },
+        },
+    ]
+    path = agent_file(tmp_path, outside_tools("https://example.org") + more, deployment=file.parent.name)
+    assert check_pipeline(path, "agent.yml", promise=True).findings == []
+
+
+def test_a_tool_that_reads_documents_and_takes_no_filters_is_named(file, tmp_path):
+    data = load(file)
+    tools = data["components"]["agent"]["init_parameters"]["tools"]
+    store = tools[1]["init_parameters"]["document_store"]
+    kind = "haystack.components.retrievers.auto_merging_retriever.AutoMergingRetriever"
+    tools[0]["init_parameters"]["parent_fetcher"] = {"type": kind, "init_parameters": {"document_store": store}}
+    found = [str(finding) for finding in checked(data, tmp_path) if finding.check == "tenant_reads"]
+    assert any("`agent.tools.0.parent_fetcher` reads a store and takes no `filters`" in text for text in found)
