@@ -292,6 +292,16 @@ def test_a_model_that_never_calls_a_tool_that_there_is_has_six_steps(llm, ask_li
     assert answer["status"] == "refused"
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_budget_keeps_the_last_call_for_the_answer(llm, ask_library, most):
+    looking = [calls(("search_library", {"query": f"wall {number}"})) for number in range(most - 1)]
+    script(llm, *looking, "The wall was pulled down in 904. [1]")
+    answer = ask_library("When was the wall of Chang'an pulled down?", budget={"calls": most})
+    assert answer["answer"].startswith("The wall was pulled down in 904.")
+    assert (llm.calls, answer["metadata"]["llm_calls"]) == (most, most)
+    assert [bool(offered(llm, request)) for request in range(most)] == [True] * (most - 1) + [False]
+
+
 def test_the_first_messages_are_the_same_bytes_up_to_the_context(llm, services, ask, ask_library):
     """(f) of the specification."""
     script(llm, cbdb(), "王安石生于1021年。")

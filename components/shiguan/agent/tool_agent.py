@@ -24,6 +24,7 @@ from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, argum
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
+from shiguan.llm.budget_meter import budget_allows
 from shiguan.llm.calls import run_generator_async, warm_up_generator
 from shiguan.llm.endpoint import FIRST_WAIT
 from shiguan.llm.prompts import not_found_sentence
@@ -257,6 +258,8 @@ class _Research:
         asked = made = 0
         while True:
             last = asked == MOST_STEPS or made >= MOST_TOOL_CALLS or not self._offered
+            # Whoever calls a tool needs one more call for the answer. The first is kept free by the gate before.
+            last = last or not budget_allows(calls=2 if asked else 1)
             if last and asked:
                 self._messages.append(ChatMessage.from_user(sentence("answer_now", self._language)))
             reply = await self._ask([] if last else list(self._offered.values()), first=not asked)

@@ -45,10 +45,12 @@ class BudgetMeter:
         used = {"calls": tally.requests, "tokens": tally.tokens, "cost": tally.cost}
         return {**used, "seconds": clock() - self._started}
 
-    def allows(self, tokens: int = 0, reply: int = 0, prices: tuple[float, float] = (0.0, 0.0)) -> bool:
-        """Tell whether the stage at work may send a request of this size; a no is remembered."""
+    def allows(
+        self, tokens: int = 0, reply: int = 0, prices: tuple[float, float] = (0.0, 0.0), *, calls: int = 1
+    ) -> bool:
+        """Tell whether the stage at work may send a request of this size, or so many; a no is remembered."""
         with self._lock:
-            return self._allows(tokens, reply, prices)
+            return self._allows(tokens, reply, prices, calls)
 
     def reserve(self, tokens: int) -> bool:
         """Do as `allows`, and keep from now on a call and such a prompt for whatever writes the answer."""
@@ -105,11 +107,11 @@ class BudgetMeter:
     def _rung_of(self, stage: str) -> int | None:
         return next((place for place, step in enumerate(self.ladder) if stage in step.stages), None)
 
-    def _allows(self, tokens: int, reply: int, prices: tuple[float, float]) -> bool:
+    def _allows(self, tokens: int, reply: int, prices: tuple[float, float], calls: int = 1) -> bool:
         place = self._rung_of(current_stage())
         step = self.ladder[place] if place is not None else Rung(rung=FULL, stages=[""])
         longest = reply if place is not None else 0
-        own = {"calls": step.calls, "tokens": tokens + longest, "cost": tokens * prices[0] + longest * prices[1]}
+        own = {"calls": max(step.calls, calls), "tokens": tokens + longest, "cost": tokens * prices[0] + longest * prices[1]}
         spent = self.spent()
         for unit, limit in self.limits.limits.items():
             left = limit - spent[unit] - sum(worst.get(unit, 0) for worst in self._under_way.values())
@@ -139,10 +141,10 @@ def metered(plan: BudgetPlan, asked: Budget, tally: LlmTally) -> Iterator[Budget
         _meter.reset(token)
 
 
-def budget_allows() -> bool:
-    """Tell whether the stage at work may go on to call a model, as far as the question's budget goes."""
+def budget_allows(calls: int = 1) -> bool:
+    """Tell whether the stage at work may go on to call a model so often, as far as the question's budget goes."""
     meter = current_meter()
-    return meter is None or meter.allows()
+    return meter is None or meter.allows(calls=calls)
 
 
 def reserve_answer(prompt_tokens: int) -> bool:
