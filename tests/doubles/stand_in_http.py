@@ -6,7 +6,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -155,7 +155,7 @@ class StandInHandler(BaseHTTPRequestHandler):
         }
         call.usage = None if fault.malformed or fault.truncate_after is not None else usage
         if call.body.get("stream"):
-            self._stream(call, tokens, finish, usage, fault)
+            self._stream(call, _deltas(tokens), finish, usage, fault)
         else:
             self._whole(call, tokens, finish, usage, fault)
 
@@ -187,16 +187,24 @@ class StandInHandler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": None, "tool_calls": made, "refusal": None}
         choices = [{"index": 0, "message": message, "finish_reason": "tool_calls", "logprobs": None}]
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        call.usage = usage
+        if call.body.get("stream"):
+            asked = [{"index": place, **one} for place, one in enumerate(made)]
+            deltas = [{"role": "assistant", "content": None}, {"tool_calls": asked}]
+            self._stream(call, deltas, "tool_calls", usage, Fault())
+            return
         self._send(200, _envelope(call, "chat.completion", choices) | {"usage": usage})
 
-    def _stream(self, call: Call, tokens: list[str], finish: str, usage: dict[str, int], fault: Fault) -> None:
+    def _stream(
+        self, call: Call, deltas: Iterable[dict[str, Any]], finish: str, usage: dict[str, int], fault: Fault
+    ) -> None:
         llm = self.server.llm
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-cache")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for position, delta in enumerate(_deltas(tokens)):
+        for position, delta in enumerate(deltas):
             if fault.truncate_after is not None and position > fault.truncate_after:
                 self.close_connection = True
                 return

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from haystack.dataclasses import ChatMessage
@@ -37,7 +37,7 @@ class BudgetMeter:
         self.place = -1
         self._started = clock()
         self._under_way: dict[object, dict[str, float]] = {}
-        self._lock = Lock()
+        self._lock = RLock()
 
     def spent(self) -> dict[str, float]:
         """Tell what was spent so far, by unit."""
@@ -49,13 +49,24 @@ class BudgetMeter:
         self, tokens: int = 0, reply: int = 0, prices: tuple[float, float] = (0.0, 0.0), *, calls: int = 1
     ) -> bool:
         """Tell whether the stage at work may send a request of this size, or so many; a no is remembered."""
+        place = self._rung_of(current_stage())
+        step = self.ladder[place] if place is not None else Rung(rung=FULL, stages=[""])
+        longest = reply if place is not None else 0
+        cost = tokens * prices[0] + longest * prices[1]
+        own = {"calls": max(step.calls, calls), "tokens": tokens + longest, "cost": cost}
         with self._lock:
-            return self._allows(tokens, reply, prices, calls)
+            spent = self.spent()
+            for unit, limit in self.limits.limits.items():
+                left = limit - spent[unit] - sum(worst.get(unit, 0) for worst in self._under_way.values())
+                if left <= 0 or left < own.get(unit, 0) + (step.share * limit if unit != "calls" else 0):
+                    self.place = max(self.place, len(self.ladder) if place is None else place)
+                    return False
+        return True
 
     def reserve(self, tokens: int) -> bool:
         """Do as `allows`, and keep from now on a call and such a prompt for whatever writes the answer."""
         with self._lock:
-            if allowed := self._allows(tokens, 0, (0.0, 0.0)):
+            if allowed := self.allows(tokens):
                 self._under_way[self] = {"calls": 1, "tokens": tokens}
             return allowed
 
@@ -64,7 +75,7 @@ class BudgetMeter:
         with self._lock:
             # What was reserved is for whoever stands on no rung: what writes the answer.
             own = self._rung_of(current_stage()) is None and self._under_way.pop(self, None) is not None
-            if not own and not self._allows(tokens, reply, prices):
+            if not own and not self.allows(tokens, reply, prices):
                 raise BudgetError("The question's budget leaves no call for this. Allow it more, or ask without one.")
             self.tally.requests += 1
             self._under_way[call] = {"tokens": tokens + reply, "cost": tokens * prices[0] + reply * prices[1]}
@@ -101,24 +112,10 @@ class BudgetMeter:
 
     @property
     def _name(self) -> str:
-        names = [*(step.rung for step in self.ladder), BELOW, FULL]
-        return names[self.place]
+        return [*(step.rung for step in self.ladder), BELOW, FULL][self.place]
 
     def _rung_of(self, stage: str) -> int | None:
         return next((place for place, step in enumerate(self.ladder) if stage in step.stages), None)
-
-    def _allows(self, tokens: int, reply: int, prices: tuple[float, float], calls: int = 1) -> bool:
-        place = self._rung_of(current_stage())
-        step = self.ladder[place] if place is not None else Rung(rung=FULL, stages=[""])
-        longest = reply if place is not None else 0
-        own = {"calls": max(step.calls, calls), "tokens": tokens + longest, "cost": tokens * prices[0] + longest * prices[1]}
-        spent = self.spent()
-        for unit, limit in self.limits.limits.items():
-            left = limit - spent[unit] - sum(worst.get(unit, 0) for worst in self._under_way.values())
-            if left <= 0 or left < own.get(unit, 0) + (step.share * limit if unit != "calls" else 0):
-                self.place = max(self.place, len(self.ladder) if place is None else place)
-                return False
-        return True
 
 
 _meter: ContextVar[BudgetMeter | None] = ContextVar("shiguan_budget", default=None)

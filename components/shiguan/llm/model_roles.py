@@ -1,7 +1,7 @@
 """Which models there are and who calls which: the `models` section of a pipeline file."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, field_validator, model_validator
@@ -158,12 +158,10 @@ def _equals(entry: str | list[str]) -> list[str]:
 
 def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
     """Read a `models` section; None stands for the environment's endpoint in every role."""
-    try:
-        return ModelRoles.model_validate(section or {})
-    except ValidationError as error:
-        (place, problem), *_ = model_faults(section) or [((), str(error))]
+    for place, problem in model_faults(section or {}):
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-        raise ValueError(f"`models{where}`: {problem}. docs/models.md shows the section.") from None
+        raise ValueError(f"`models{where}`: {problem}. docs/models.md shows the section.")
+    return ModelRoles.model_validate(section or {})
 
 
 def model_faults(section: Any) -> list[tuple[tuple[str | int, ...], str]]:
@@ -171,18 +169,17 @@ def model_faults(section: Any) -> list[tuple[tuple[str | int, ...], str]]:
     try:
         ModelRoles.model_validate(section)
     except ValidationError as error:
-        return list(_faults(error, section))
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        return [(_place(fault["loc"], section), fault["msg"].removeprefix("Value error, ")) for fault in faults]
     return []
 
 
-def _faults(error: ValidationError, section: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    for fault in error.errors(include_url=False, include_input=False, include_context=False):
-        place: list[str | int] = []
-        node: Any = section
-        for step in fault["loc"]:  # behind the place of the value pydantic names the type that was tried
-            known = step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)
-            if not known:
-                break
-            node = node[step]
-            place.append(step)
-        yield tuple(place), fault["msg"].removeprefix("Value error, ").rstrip(".")
+def _place(steps: tuple[str | int, ...], node: Any) -> tuple[str | int, ...]:
+    """Take those steps that lead to a value; behind them pydantic names the type that was tried."""
+    place: list[str | int] = []
+    for step in steps:
+        if not (step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)):
+            break
+        node = node[step]
+        place.append(step)
+    return tuple(place)
