@@ -138,6 +138,7 @@ class StandInQdrant(RecordingServer):
                     "vacuum_min_vector_number": 1000,
                     "default_segment_number": 0,
                     "flush_interval_sec": 5,
+                    **(body.get("optimizers_config") or {}),
                 },
                 "wal_config": {"wal_capacity_mb": 32, "wal_segments_ahead": 0},
                 "quantization_config": body.get("quantization_config"),

@@ -73,6 +73,9 @@ class QdrantCollection(Generations):
                 done = [f"collection {current} {'made' if made else 'was there'}"]
                 self._point(client, None, current)
             done += self._index_payload(client, current)
+            if _waits(client.get_collection(current)):
+                self.build_graphs(client, current)
+                done.append(f"graphs of {current} are made now; a large load had been interrupted")
             self.check_vectors(client)
         return [f"{self.server.place}: {clause}" for clause in done]
 
@@ -97,6 +100,10 @@ class QdrantCollection(Generations):
                 problems.append(f"payload indexes are missing: {', '.join(missing)}; `shiguan stores init` makes them")
             if str(info.status.value) == "red":
                 problems.append(f"an optimisation of {current} failed; see the server's log and its disks")
+            if _waits(info):
+                problems.append(
+                    f"{current} makes no graphs: a large load runs, or was interrupted; then run `shiguan stores init`"
+                )
             graphs = _graph_differences(info, self.config)
             return {
                 "version": version,
@@ -261,6 +268,10 @@ def _graph_differences(info: Any, config: dict[str, Any]) -> list[str]:
         for name, wanted in (config.get("hnsw_config") or {}).items()
         if (found := getattr(actual, name, None)) != wanted
     ]
+
+
+def _waits(info: Any) -> bool:
+    return bool(info.config.optimizer_config.indexing_threshold == 0)
 
 
 def _point(record: Any) -> models.PointStruct:

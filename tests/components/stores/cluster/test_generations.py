@@ -121,6 +121,15 @@ def test_much_at_once_is_found_when_it_ends(pair, elasticsearch, qdrant):
     assert thresholds == [0, 10_000]
 
 
+def test_a_load_that_was_interrupted_is_told_and_mended(pair, qdrant):
+    vectors = pair.generations()[1]
+    qdrant.configs["children-000001"]["optimizers_config"] = {"indexing_threshold": 0}
+    assert "children-000001 makes no graphs" in vectors.status()["problems"][0]
+    assert "graphs of children-000001 are made now" in vectors.set_up()[-1]
+    assert vectors.status()["problems"] == []
+    assert len(vectors.set_up()) == 1
+
+
 def test_there_is_nothing_to_switch_to(pair):
     for part in pair.generations():
         with pytest.raises(RefusedError, match="There is no newer index than children-000001"):
