@@ -70,6 +70,7 @@ class AnswerabilityGate:
         language: str | None = None,
         attempt: int = 1,
         recalled: list[Document] | None = None,
+        answered: int = 0,
     ) -> dict[str, Any]:
         """
         Decide.
@@ -81,13 +82,14 @@ class AnswerabilityGate:
         :param language: The question's language; None to tell from the question.
         :param attempt: Which round of a loop this is, from 1: later rounds add to passages that came through once.
         :param recalled: What was said in the conversation, where that is the answer.
+        :param answered: How many parts of the question have answers from the passages; with one, no risk is too high.
         :returns: `confidence`, the probability, 0 to 1, and either `context` or `answers`, one answer with `status`,
             `confidence` and `citations` in its meta.
         """
         confidence = round(probability(query, documents, nearest or []), 4)
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
         language = language or detect_language(query)
-        refused = not documents or (attempt == 1 and 1 - confidence > self.max_risk)
+        refused = not documents or (attempt == 1 and not answered and 1 - confidence > self.max_risk)
         quote = not is_endpoint_configured() if self.quote is None else self.quote
         if not refused and not quote and not recalled:
             return {"context": context, "confidence": confidence}
