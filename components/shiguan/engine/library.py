@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from haystack import logging
+from haystack import Document, logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
@@ -19,6 +19,14 @@ logger = logging.getLogger(__name__)
 
 SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz")
 """The files that a folder is searched for."""
+
+MOST_NEIGHBOURS = 10
+"""The most passages on either side that `Library.passage` gives."""
+
+_TOLD = (
+    "source", "source_id", "record_id", "title", "author",
+    "section", "position", "language", "kind", "anchor", "blocks",
+)  # fmt: skip
 
 Progress = Callable[[str, int, int], None]
 """A plain function called with a stage, how much of it is done, and how much there is."""
@@ -128,6 +136,44 @@ class Library:
             by_name.setdefault(meta["source"], []).append(meta)
         return [_source(name, by_name[name], counts, vectors=not other) for name in sorted(by_name)]
 
+    def passage(self, id: str, *, tenant_id: str, neighbours: int = 0) -> dict[str, Any] | None:  # noqa: A002
+        """
+        Read a passage where it stands.
+
+        :param id: A passage's id, a citation's `parent_id`.
+        :param tenant_id: Whose library.
+        :param neighbours: How many passages before it and after it, at most 10.
+        :returns: `passage`, and those `before` and `after` it in its source, in order; None where there is none.
+        """
+        found = self.stores["parents"].filter_documents(_of_tenant(tenant_id, _is("id", id)))
+        if not found:
+            return None
+        at, count = int(found[0].meta["position"]), min(max(neighbours, 0), MOST_NEIGHBOURS)
+        around = self.passages(found[0].meta["source_id"], tenant_id=tenant_id, first=at - count, last=at + count)
+        return {
+            "passage": shown_passage(found[0]),
+            "before": [one for one in around if one["position"] < at],
+            "after": [one for one in around if one["position"] > at],
+        }
+
+    def passages(self, source_id: str, *, tenant_id: str, first: int = 0, last: int = 0) -> list[dict[str, Any]]:
+        """
+        Read a stretch of a work.
+
+        :param source_id: The work.
+        :param tenant_id: Whose library.
+        :param first: The position of the first passage.
+        :param last: The position of the last one.
+        :returns: The passages in order, each as `passage` gives it.
+        """
+        conditions = [
+            _is("meta.source_id", source_id),
+            {"field": "meta.position", "operator": ">=", "value": first},
+            {"field": "meta.position", "operator": "<=", "value": last},
+        ]
+        found = self.stores["parents"].filter_documents(_of_tenant(tenant_id, *conditions))
+        return [shown_passage(one) for one in sorted(found, key=lambda one: int(one.meta["position"]))]
+
     def delete(self, source: str, *, tenant_id: str) -> int:
         """
         Take a source out: its children first, so that nothing that is found leads nowhere.
@@ -186,6 +232,16 @@ def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
 def _of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
     tenant = {"field": "meta.tenant_id", "operator": "==", "value": tenant_id}
     return {"operator": "AND", "conditions": [tenant, *conditions]}
+
+
+def _is(field: str, value: Any) -> dict[str, Any]:
+    return {"field": field, "operator": "==", "value": value}
+
+
+def shown_passage(document: Document) -> dict[str, Any]:
+    """Write a stored passage as callers read it: its text, its place, and what its stretches are."""
+    told = {name: document.meta.get(name) for name in _TOLD}
+    return {"id": document.id, "text": document.content or "", **told, "section": told["section"] or []}
 
 
 def _source(
