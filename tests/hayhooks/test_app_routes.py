@@ -36,6 +36,7 @@ ROUTES = [
     ("GET", "/api/v1/receipts/{receipt_id}"),
     ("GET", "/draw/{mode}"),
     ("GET", "/health"),
+    ("POST", "/mcp"),
     ("GET", "/metrics"),
     ("GET", "/openapi.json"),
     ("POST", "/precise/run"),

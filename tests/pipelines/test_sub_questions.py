@@ -4,9 +4,13 @@ import asyncio
 import threading
 
 import pytest
+from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.library import Library
+from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.replay import Replay
 from shiguan.engine.runner import Runner
+from shiguan.errors import UnsafePipelineError
 from shiguan.llm.prompts import not_found_sentence
 
 TEXTS = {
@@ -144,7 +148,7 @@ def test_an_answer_that_admits_the_gap_by_itself_is_left_as_it_is(library, two_h
 def test_a_sub_answer_that_fails_costs_a_warning_and_the_other_goes_on(library, llm):
     halves = ("Who set up the salt monopoly?", "Who proposed the two-tax reform?")
     llm.rule("You reword questions", plan(*((text, []) for text in halves)))
-    llm.rule(asks(halves[0]), "", fault=_refused())
+    llm.rule(asks(halves[0]), fault=Fault(status=400))
     llm.rule(asks(halves[1]), cites("tax.txt", "Yang Yan proposed it", "Yang Yan"))
     llm.default = "The two-tax reform was proposed by Yang Yan."
     answer = ask(library, HALVES)
@@ -152,12 +156,6 @@ def test_a_sub_answer_that_fails_costs_a_warning_and_the_other_goes_on(library, 
     (warning,) = [text for text in answer["metadata"]["warnings"] if "sub-question 1" in text]
     assert halves[0] in warning
     assert answer["answer"].endswith(f"The sources do not say: {halves[0]}")
-
-
-def _refused():
-    from tests.doubles.stand_in_llm import Fault
-
-    return Fault(status=400)
 
 
 def test_a_reply_that_is_no_plan_leaves_the_mode_as_it_is(library, llm):
@@ -196,3 +194,37 @@ def test_each_sub_answer_is_an_event_before_the_first_token(library, two_hops):
     assert names.index("query_rewritten") < names.index("sub_question_answered") < names.index("documents_retrieved")
     assert names.index("documents_retrieved") < names.index("token")
     assert told[-1][1]["metadata"]["sub_questions"] == subs
+
+
+def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(library, two_hops):
+    two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
+    two_hops.default = "Caizhou was taken by the general Li Su."
+
+    async def told():
+        with Runner("embedded", "advanced", data_dir=library) as runner:
+            return [event.data["text"] async for event in runner.stream(HOPS, tenant_id="a") if event.name == "token"]
+
+    assert "".join(asyncio.run(told())) == (
+        "Caizhou was taken by the general Li Su.\n\nThe sources do not say: Where was Li Su born?"
+    )
+
+
+def test_the_receipt_of_a_question_taken_apart_builds_the_same_prompt_again(library, two_hops):
+    kept = []
+    with Runner("embedded", "advanced", data_dir=library, keep_receipt=kept.append) as runner:
+        runner.ask(HOPS, tenant_id="a")
+    replay = Replay(kept[0], Library(data_dir=library).stores["parents"], tenant_id="a")
+    messages, differences = replay.prompt()
+    assert differences == []
+    assert "Answer: Li Su was born in Lintao" in messages[-1]["text"]
+
+
+@pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
+def test_a_file_whose_parts_are_searched_without_the_tenant_is_refused(deployment, tmp_path):
+    text = pipeline_path(deployment, "advanced").read_text(encoding="utf-8")
+    line = "  - {sender: tenant_filter.filters, receiver: sub_questions.filters}\n"
+    assert line in text
+    broken = tmp_path / "advanced.yml"
+    broken.write_text(text.replace(line, ""), encoding="utf-8")
+    with pytest.raises(UnsafePipelineError, match=r"sub_questions\.filters"):
+        load_pipeline(deployment, broken)

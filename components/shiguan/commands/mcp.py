@@ -10,6 +10,8 @@ from shiguan.commands.options import say, tenant
 from shiguan.errors import ConfigurationError, RefusedError
 
 if TYPE_CHECKING:
+    from haystack import Document
+
     from shiguan.engine.runner import Runner
 
 
@@ -49,7 +51,11 @@ def _mcp(options: argparse.Namespace) -> int:
     mode = first_mode(modes)
     with Runner(options.deployment, mode, data_dir=options.data_dir, retrieval_only=True) as searching:
         searching.warm_up()
-        tools = LibraryTools(library, searching, modes, ask, lambda: whose)
+
+        def search(query: str, top_k: int, tenant_id: str) -> "tuple[list[Document], list[str]]":
+            return searching.search(query, tenant_id=tenant_id, top_k=top_k)
+
+        tools = LibraryTools(library, modes, ask, search, lambda: whose)
         # Standard output belongs to the protocol.
         say(f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True)
         tools.server().run("stdio")

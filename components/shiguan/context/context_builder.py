@@ -109,7 +109,8 @@ class ContextBuilder:
 
         :param documents: Parents, best first or with scores; those without text are left out.
         :param query: The question; `summarize` reads it.
-        :param numbers: What passages are called already, by id; others go on behind the highest of these.
+        :param numbers: What passages are called already, by id; others go on behind the highest of these. Passages
+            are chosen by rank and stand by number.
         :returns: `documents`, those in the context, in its order, with `meta.number` from 1 and, if not read whole,
             the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent, `meta.kept`, the
             spans within it where there are gaps, and `meta.summary` where a summary was read; `context`, the rendered
@@ -183,6 +184,7 @@ class ContextBuilder:
         numbered = [
             _Entry(_numbered(one.document, number), one.text) for number, one in zip(called, chosen, strict=True)
         ]
+        numbered.sort(key=lambda entry: entry.document.meta["number"])
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
         return {
             "documents": [entry.document for entry in numbered],

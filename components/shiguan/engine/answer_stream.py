@@ -79,6 +79,8 @@ class AnswerStream:
         self._pieces: asyncio.Queue[bool] = asyncio.Queue()
         self._checking: asyncio.Task[None] | None = None
         self._streamed = False
+        self._written = ""
+        self._gap = False
         self._ended = False
         self._started = time.perf_counter()
         self._first_token: float | None = None
@@ -133,6 +135,7 @@ class AnswerStream:
     def on_progress(self, _: str, outputs: dict[str, Any]) -> None:
         """Note what a stage that is still at work has done."""
         if "sub_answer" in outputs:
+            self._gap = self._gap or outputs["sub_answer"]["status"] != "answered"
             self._emit(SUB_QUESTION_ANSWERED, outputs["sub_answer"])
 
     async def on_chunk(self, chunk: StreamingChunk) -> None:
@@ -140,6 +143,7 @@ class AnswerStream:
         if not chunk.content:
             return
         self._streamed = True
+        self._written += chunk.content
         self._emit_token(chunk.content)
         if self._claims is not None and self._claims.add(chunk.content):
             self._check(last=False)
@@ -163,8 +167,11 @@ class AnswerStream:
         try:
             found = await answer()
             await self._finish_claims()
+            last = found["answer"].rpartition("\n\n")[2]
             if not self._streamed:
                 self._emit_accepted(found)
+            elif self._gap and last not in self._written:
+                self._emit_token(f"\n\n{last}")  # what the answer was made to name as missing
             if self._first_token is not None:
                 found["metadata"]["time_to_first_token_ms"] = round(self._first_token, 2)
             self._emit(GENERATION_COMPLETE, found)

@@ -1,10 +1,11 @@
 """/mcp: the tools of the library over streamable HTTP, behind the same keys as every other route."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
+from haystack import Document
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import ValidationError
@@ -37,17 +38,24 @@ async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
         return await engine.ask(request, tenant_id)
 
     settings = engine.settings
-    searching = await asyncio.to_thread(
-        Runner, engine.deployment, first_mode(engine.modes), data_dir=settings.data_dir, retrieval_only=True
-    )
-    tools = LibraryTools(library, searching, engine.modes, ask, _tenant, _words_of)
+
+    @cache
+    def searching() -> Runner:
+        # The weights and the stores are the process's and loaded already.
+        return Runner(settings.deployment, first_mode(engine.modes), data_dir=settings.data_dir, retrieval_only=True)
+
+    def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
+        return searching().search(query, tenant_id=tenant_id, top_k=top_k)
+
+    tools = LibraryTools(library, engine.modes, ask, search, _tenant, _words_of)
     server = tools.server()
     # Who may ask, from where and how much, is decided before a request comes here.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
     async with server.session_manager.run():
         yield Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"])
-    searching.close()
+    if searching.cache_info().currsize:
+        searching().close()
 
 
 def _tenant() -> str:

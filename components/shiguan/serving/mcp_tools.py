@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Annotated, Any, ParamSpec
 
-from haystack import logging
+from haystack import Document, logging
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
@@ -14,7 +14,6 @@ from pydantic import Field
 
 from shiguan import __version__
 from shiguan.engine.library import MOST_NEIGHBOURS, Library, shown_passage
-from shiguan.engine.runner import Runner
 from shiguan.engine.turn import MAX_QUESTION
 from shiguan.errors import RefusedError, ShiguanError
 
@@ -50,17 +49,17 @@ class LibraryTools:
     What the tools work on.
 
     :param library: The sources.
-    :param searching: A runner of the retrieval alone.
     :param modes: What `ask` may be asked to do.
     :param ask: Answers: question, mode, conversation, tenant.
+    :param search: Finds passages, with warnings: question, how many, tenant.
     :param tenant: Whose library it is, of the call that is being served.
     :param words_of: Says what went wrong.
     """
 
     library: Library
-    searching: Runner
     modes: Sequence[str]
     ask: Callable[[str, str, str | None, str], Awaitable[dict[str, Any]]]
+    search: Callable[[str, int, str], tuple[list[Document], list[str]]]
     tenant: Callable[[], str]
     words_of: Callable[[Exception], str] = words_of
 
@@ -92,8 +91,7 @@ class LibraryTools:
             query: Query, top_k: Annotated[int, Field(ge=1, le=50, description="How many passages at most.")] = 5
         ) -> dict[str, Any]:
             """Find the passages that an answer would be built from, the best first."""
-            tenant_id = self.tenant()
-            found, warnings = await asyncio.to_thread(self.searching.search, query, tenant_id=tenant_id, top_k=top_k)
+            found, warnings = await asyncio.to_thread(self.search, query, top_k, self.tenant())
             return {"passages": [{**shown_passage(one), "score": one.score} for one in found], "warnings": warnings}
 
         @server.tool(annotations=_READS)

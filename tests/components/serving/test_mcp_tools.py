@@ -1,7 +1,5 @@
 """The tools of MCP in one process, with the official client: whose library, which words, which errors."""
 
-from types import SimpleNamespace
-
 import pytest
 from haystack import Document
 
@@ -41,8 +39,10 @@ def tools(shelf=None, modes=("advanced", "simple")):
         metadata = {"confidence": 0.5, "warnings": [], "receipt": "r", "timings_ms": {}}
         return {"answer": given, "status": "answered", "citations": [], "documents": [], "metadata": metadata}
 
-    searching = SimpleNamespace(search=lambda query, tenant_id, top_k: ([PARENT][:top_k], [f"for {tenant_id}"]))
-    return LibraryTools(shelf or Shelf(), searching, modes, ask, lambda: "t").server()
+    def search(query, top_k, tenant_id):
+        return [PARENT][:top_k], [f"for {tenant_id}"]
+
+    return LibraryTools(shelf or Shelf(), modes, ask, search, lambda: "t").server()
 
 
 async def call(server, name, **arguments):
