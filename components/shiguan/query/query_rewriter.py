@@ -23,6 +23,15 @@ _LONGEST_RAW_REPLY = 300
 _QUERIES = 3
 _STEP_BACK_QUERIES = 1
 _EXPANSION_TERMS = 8
+_OUTPUTS: dict[str, Any] = {
+    "queries": list[str],
+    "query": str,
+    "method": str,
+    "plan": list[dict[str, Any]],
+    "use_hyde": bool,
+    "warnings": list[str],
+    "llm_calls": int,
+}
 
 
 @dataclass(frozen=True)
@@ -109,15 +118,7 @@ class QueryRewriter:
         """Prepare the nested generator; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(
-        queries=list[str],
-        query=str,
-        method=str,
-        plan=list[dict[str, Any]],
-        use_hyde=bool,
-        warnings=list[str],
-        llm_calls=int,
-    )
+    @component.output_types(**_OUTPUTS)
     def run(
         self,
         query: str,
@@ -145,15 +146,7 @@ class QueryRewriter:
         reply = ask_llm(self.chat_generator, self._prompt(plan), raise_on_failure=self.raise_on_failure)
         return self._read(plan, reply)
 
-    @component.output_types(
-        queries=list[str],
-        query=str,
-        method=str,
-        plan=list[dict[str, Any]],
-        use_hyde=bool,
-        warnings=list[str],
-        llm_calls=int,
-    )
+    @component.output_types(**_OUTPUTS)
     async def run_async(
         self,
         query: str,

@@ -1,7 +1,7 @@
 """Answers the parts of a question one by one, each from passages of its own, before the whole is answered."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -28,6 +28,16 @@ logger = logging.getLogger(__name__)
 
 _PARTS = ("retriever", "parent_fetcher", "ranker", "context_builder", "chat_generator")
 _LONGEST_ANSWER, _LONGEST_KEY = 1200, 80
+_OUTPUTS: dict[str, Any] = {
+    "documents": list[Document],
+    "numbers": dict[str, int],
+    "pairs": str,
+    "sub_answers": list[dict[str, Any]],
+    "answered": int,
+    "missing": list[str],
+    "warnings": list[str],
+    "llm_calls": int,
+}
 
 
 @dataclass
@@ -37,7 +47,6 @@ class _Part:
     sub: SubQuestion
     query: str
     passages: list[Document] = field(default_factory=list)
-    context: str = ""
     status: Literal["answered", "not_found", "failed"] = "not_found"
     answer: str = ""
     key: str = ""
@@ -135,16 +144,7 @@ class SubQuestionAnswerer:
         for name in _PARTS:
             warm_up_generator(getattr(self, name))
 
-    @component.output_types(
-        documents=list[Document],
-        numbers=dict[str, int],
-        pairs=str,
-        sub_answers=list[dict[str, Any]],
-        answered=int,
-        missing=list[str],
-        warnings=list[str],
-        llm_calls=int,
-    )
+    @component.output_types(**_OUTPUTS)
     def run(
         self,
         documents: list[Document],
@@ -166,18 +166,9 @@ class SubQuestionAnswerer:
         """
         work = self.run_async(documents, plan, filters, language)
         with ThreadPoolExecutor(1) as thread:  # the caller's thread may have an event loop at work
-            return thread.submit(copy_context().run, _finish, work).result()
+            return thread.submit(copy_context().run, lambda: asyncio.run(work)).result()
 
-    @component.output_types(
-        documents=list[Document],
-        numbers=dict[str, int],
-        pairs=str,
-        sub_answers=list[dict[str, Any]],
-        answered=int,
-        missing=list[str],
-        warnings=list[str],
-        llm_calls=int,
-    )
+    @component.output_types(**_OUTPUTS)
     async def run_async(
         self,
         documents: list[Document],
@@ -313,10 +304,6 @@ def _result(
 
 def _failure(part: _Part, reason: str) -> str:
     return f"The sub-question {part.sub.number} was not answered ({reason}): {part.query}"
-
-
-def _finish(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-    return asyncio.run(work)
 
 
 async def _run(part: Any, **arguments: Any) -> dict[str, Any]:
