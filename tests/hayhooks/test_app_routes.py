@@ -43,6 +43,7 @@ ROUTES = [
     ("GET", "/docs"),
     ("GET", "/draw/{mode}"),
     ("GET", "/health"),
+    ("POST", "/mcp"),
     ("GET", "/metrics"),
     ("GET", "/openapi.json"),
     ("POST", "/precise/run"),

@@ -7,7 +7,7 @@ from shiguan.engine.runner import Runner
 
 MODES = ["simple", "advanced", "precise", "agent"]
 # How many calls a question may take at most, and how many of them one after the other.
-CALLS = {"simple": (1, 1), "advanced": (4, 3), "precise": (6, 6), "agent": (7, 7)}
+CALLS = {"simple": (1, 1), "advanced": (7, 6), "precise": (6, 6), "agent": (7, 7)}
 
 CHAPTERS = {
     "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",

@@ -84,6 +84,7 @@ class AnswerabilityGate:
         language: str | None = None,
         attempt: int = 1,
         recalled: list[Document] | None = None,
+        answered: int = 0,
     ) -> dict[str, Any]:
         """
         Decide.
@@ -95,6 +96,7 @@ class AnswerabilityGate:
         :param language: The question's language; None to tell from the question.
         :param attempt: Which round of a loop this is, from 1: later rounds add to passages that came through once.
         :param recalled: What was said in the conversation, where that is the answer.
+        :param answered: How many parts of the question have answers from the passages; with one, no risk is too high.
         :returns: `confidence`, the probability, 0 to 1, and either `context` or `answers`, one answer with `status`,
             `confidence` and `citations` in its meta; `warnings` that offer a name of the passages for one of the
             question that none of them has.
@@ -106,7 +108,7 @@ class AnswerabilityGate:
         quote = not self._roles.usable if self.quote is None else self.quote
         goes_on = self.max_risk is None and not quote
         risk = 1.0 if self.max_risk is None else self.max_risk
-        refused = not goes_on and (not documents or (attempt == 1 and 1 - confidence > risk))
+        refused = not goes_on and (not documents or (attempt == 1 and not answered and 1 - confidence > risk))
         if not refused and not quote and not recalled and reserve_answer(estimate_tokens(context)):
             return {"context": context, "confidence": confidence, "warnings": warnings}
         quoted = [] if refused or recalled else quotations(documents, query)

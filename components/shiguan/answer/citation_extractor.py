@@ -8,7 +8,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
 from shiguan.claims.citations import Citation, Format, citations_of, cite_claim, verdicts_by_sentence, write_cited
-from shiguan.claims.claim_kinds import is_not_found
+from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, ClaimedText, split_claims
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompts import not_found_sentence
@@ -69,6 +69,7 @@ class CitationExtractor:
         language: str | None = None,
         verdicts: list[dict[str, Any]] | None = None,
         confidence: float | None = None,
+        missing: list[str] | None = None,
     ) -> dict[str, Any]:
         """
         Check the replies.
@@ -81,12 +82,25 @@ class CitationExtractor:
         :param verdicts: What `HallucinationGrader` found, which an embedder or a judge may have had a part in; None to
             check here.
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
+        :param missing: Parts of the question without an answer, from `SubQuestionAnswerer`. An answer that does not
+            say of anything that it is missing is made to name them, in a last sentence.
         :returns: `answers`, at least one. Their meta has `status` (`answered` or `not_found`), `language`,
             `citations`, `claims`, `changes` (what was done to sentences and marks), `confidence`, `model` and `usage`.
             `warnings` says what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
         """
-        return self._checked(replies, documents, query, language=language, verdicts=verdicts, confidence=confidence)
+        language = language or detect_language(query)
+        numbered = numbered_passages(documents or [])
+        graded = verdicts_by_sentence(verdicts or [])
+        if not replies:
+            nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language))
+            return {"answers": [self._not_found(nobody, numbered, query, language)], "warnings": []}
+        named = [_naming(reply, missing or [], language) for reply in replies]
+        found = [self._answer(reply, numbered, graded, query, language) for reply in named]
+        warnings = [warning for _, more in found for warning in more]
+        for answer, _ in found:
+            answer.meta["confidence"] = confidence
+        return {"answers": [answer for answer, _ in found], "warnings": list(dict.fromkeys(warnings))}
 
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
     async def run_async(
@@ -98,6 +112,7 @@ class CitationExtractor:
         language: str | None = None,
         verdicts: list[dict[str, Any]] | None = None,
         confidence: float | None = None,
+        missing: list[str] | None = None,
     ) -> dict[str, Any]:
         """
         Check the replies beside the event loop; a question that is cancelled meanwhile stops the check.
@@ -108,36 +123,21 @@ class CitationExtractor:
         :param language: Its language; None to tell from the question.
         :param verdicts: What `HallucinationGrader` found; None to check here.
         :param confidence: The probability that the passages hold an answer.
+        :param missing: Parts of the question without an answer.
         :returns: What `run` returns.
         :raises AnswerError: If a reply has no text.
         """
         return await check_in_thread(
-            lambda: self._checked(
-                replies, documents, query, language=language, verdicts=verdicts, confidence=confidence
+            lambda: self.run(
+                replies,
+                documents,
+                query,
+                language=language,
+                verdicts=verdicts,
+                confidence=confidence,
+                missing=missing,
             )
         )
-
-    def _checked(
-        self,
-        replies: list[ChatMessage],
-        documents: list[Document] | None,
-        query: str,
-        *,
-        language: str | None,
-        verdicts: list[dict[str, Any]] | None,
-        confidence: float | None,
-    ) -> dict[str, Any]:
-        language = language or detect_language(query)
-        numbered = numbered_passages(documents or [])
-        graded = verdicts_by_sentence(verdicts or [])
-        if not replies:
-            nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language))
-            return {"answers": [self._not_found(nobody, numbered, query, language)], "warnings": []}
-        found = [self._answer(reply, numbered, graded, query, language) for reply in replies]
-        warnings = [warning for _, more in found for warning in more]
-        for answer, _ in found:
-            answer.meta["confidence"] = confidence
-        return {"answers": [answer for answer, _ in found], "warnings": list(dict.fromkeys(warnings))}
 
     def _answer(
         self,
@@ -221,3 +221,12 @@ class CitationExtractor:
         meta.setdefault("model", "")
         meta.setdefault("usage", {})
         return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
+
+
+def _naming(reply: ChatMessage, missing: Sequence[str], language: str) -> ChatMessage:
+    """Let an answer say what it has no answer to, unless it admits a gap by itself."""
+    claims = split_claims(reply.text or "").claims
+    if not missing or not claims or any(claim_kind(claim.text) == "silence" for claim in claims):
+        return reply
+    opening = "资料没有说明：" if language == "zh" else "The sources do not say: "
+    return ChatMessage.from_assistant(f"{reply.text}\n\n{opening}{' '.join(missing)}", meta=reply.meta)

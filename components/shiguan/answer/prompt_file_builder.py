@@ -42,7 +42,7 @@ class PromptFileBuilder:
 
     Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
     with `{% message role="…" %}` blocks; what variables bring along is inserted as text and never rendered again.
-    Every variable of the template is an input socket, and all are required but `feedback`, `memory` and `language`.
+    Every variable of the template is an input socket; `feedback`, `memory`, `pairs` and `language` may be left out.
     `not_found` is filled here, with the mode's not-found sentence in the language given as `language`.
 
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
@@ -150,7 +150,7 @@ class PromptFileBuilder:
         variables = (own | self._use.variables) - self._filled
         if self._filled:
             variables.add("language")
-        texts = sorted({"feedback", "memory"} & variables)
+        texts = sorted({"feedback", "memory", "pairs"} & variables)
         self._variables = sorted(variables - {*texts, "language"})
         for name in self._variables:
             component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
@@ -176,7 +176,7 @@ class PromptFileBuilder:
         Render the prompt.
 
         :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `memory`
-            (what was said in the conversation), `language`
+            (what was said in the conversation), `pairs` (parts of the question with answers, harmless), `language`
             (in which to answer; else the one of `query`), `task`, `scope`, `analysis` (a dict that may have `task` and
             `scope`) and `profile` (a file's stem in `prompts/profiles/`, instead of the builder's own) may be left out;
             what `task` and `scope` say goes before the analysis.
@@ -195,6 +195,8 @@ class PromptFileBuilder:
         for name in ("feedback", "memory"):
             if name in self._optional:
                 variables[name] = neutral_text(kwargs.get(name) or "").strip()
+        if "pairs" in self._optional:
+            variables["pairs"] = kwargs.get("pairs") or ""  # comes made harmless, with marks that count
         if "goal" in variables:
             variables["goal"] = _goal(variables["goal"], variables.get("query"))
         named = kwargs.get("profile") if "profile" in self._optional else None

@@ -15,6 +15,7 @@ COMMANDS = (
     "conversations",
     "models",
     "serve",
+    "mcp",
     "keys",
     "check",
     "stores",

@@ -1,7 +1,8 @@
 """Turns ranked parents into one bounded, numbered context that is the same text every time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count as count_from
 from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
@@ -103,12 +104,21 @@ class ContextBuilder:
         warm_up_generator(self.chat_generator)
 
     @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
-    def run(self, documents: list[Document], query: str = "", *, children: ChildSearch | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        documents: list[Document],
+        query: str = "",
+        numbers: dict[str, int] | None = None,
+        *,
+        children: ChildSearch | None = None,
+    ) -> dict[str, Any]:
         """
         Build the context.
 
         :param documents: Parents, best first or with scores; those without text are left out.
         :param query: The question; `summarize` reads it.
+        :param numbers: What passages are called already, by id; others go on behind the highest of these. Passages
+            are chosen by rank and stand by number.
         :param children: What compares a claim with the passages, from `ClaimMatcher`; they take it along to the check.
         :returns: `documents`, those in the context, in its order, with `meta.number` from 1 and, if not read whole,
             the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent, `meta.kept`, the
@@ -118,17 +128,22 @@ class ContextBuilder:
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = ask_llm(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, (reply, count), warnings, children)
+        return self._result(kept, (reply, count), warnings, numbers or {}, children)
 
     @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
     async def run_async(
-        self, documents: list[Document], query: str = "", *, children: ChildSearch | None = None
+        self,
+        documents: list[Document],
+        query: str = "",
+        numbers: dict[str, int] | None = None,
+        *,
+        children: ChildSearch | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = await ask_llm_async(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, (reply, count), warnings, children)
+        return self._result(kept, (reply, count), warnings, numbers or {}, children)
 
     def _kept(self, documents: list[Document]) -> list[Document]:
         kept: list[Document] = []
@@ -165,6 +180,7 @@ class ContextBuilder:
         kept: Sequence[Document],
         answer: tuple[LlmReply | None, int],
         warnings: list[str],
+        numbers: Mapping[str, int],
         children: ChildSearch | None,
     ) -> dict[str, Any]:
         reply, count = answer
@@ -178,10 +194,12 @@ class ContextBuilder:
                 missing = f"{count - len(summaries)} of {count} passages"
                 warnings = [*warnings, f"The LLM's reply had no summary of {missing}; they were taken as they are."]
         chosen, more = self._chosen(kept, summaries)
+        free = count_from(max(numbers.values(), default=0) + 1)
+        called = [numbers.get(one.document.id) or next(free) for one in chosen]
         numbered = [
-            _Entry(replace(one.document, meta={**one.document.meta, "number": number}), one.text)
-            for number, one in enumerate(chosen, start=1)
+            _Entry(_numbered(one.document, number), one.text) for number, one in zip(called, chosen, strict=True)
         ]
+        numbered.sort(key=lambda entry: entry.document.meta["number"])
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
         documents = [entry.document for entry in numbered]
         return {

@@ -14,6 +14,7 @@ from shiguan.engine.turn import listed
 from shiguan.errors import AnswerError
 
 QUERY_REWRITTEN: Final = "query_rewritten"
+SUB_QUESTION_ANSWERED: Final = "sub_question_answered"
 DOCUMENTS_RETRIEVED: Final = "documents_retrieved"
 GENERATION_START: Final = "generation_start"
 TOOL_CALL: Final = "tool_call"
@@ -26,6 +27,8 @@ ERROR: Final = "error"
 
 EVENTS: Final = {
     QUERY_REWRITTEN: "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
+    SUB_QUESTION_ANSWERED: "One part of a question that was taken apart, as in `metadata.sub_questions`: `number`, "
+    "`question`, `needs`, `status` (`answered`, `not_found` or `failed`), `answer`, `numbers` and `passages`.",
     DOCUMENTS_RETRIEVED: "`documents`: the numbered passages that the model reads, as in the answer object; `attempt`.",
     GENERATION_START: "`attempt`: the model begins to write; from 1.",
     TOOL_CALL: "`tool` and `arguments`: the model of the mode `agent` asks for a tool.",
@@ -132,6 +135,11 @@ class AnswerStream:
             self._emit(DOCUMENTS_RETRIEVED, {"attempt": attempt, "documents": listed(documents)})
         if stage in self._plan.graders:
             self._tell_rejection(outputs)
+
+    def on_progress(self, _: str, outputs: dict[str, Any]) -> None:
+        """Note what a stage that is still at work has done."""
+        if "sub_answer" in outputs:
+            self._emit(SUB_QUESTION_ANSWERED, outputs["sub_answer"])
 
     async def on_chunk(self, chunk: StreamingChunk) -> None:
         """Pass on a piece of the answer."""

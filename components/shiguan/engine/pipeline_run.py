@@ -91,6 +91,7 @@ class PipelineRun:
         limited: Collection[str] = (),
         on_begin: Callable[[str], None] | None = None,
         on_outputs: Callable[[str, dict[str, Any]], None] | None = None,
+        on_progress: Callable[[str, dict[str, Any]], None] | None = None,
         plan: BudgetPlan | None = None,
         budget: Budget | None = None,
     ) -> None:
@@ -106,6 +107,7 @@ class PipelineRun:
         self._limited = limited
         self._on_begin = on_begin
         self._on_outputs = on_outputs
+        self._on_progress = on_progress
 
     async def results(self) -> Results:
         """Run to the end."""
@@ -117,6 +119,7 @@ class PipelineRun:
             limited=self._limited,
             on_begin=self._on_begin,
             on_overrun=lambda: timer.reschedule(loop.time()),
+            on_progress=self._on_progress,
         )
         try:
             with (

@@ -265,6 +265,7 @@ class Runner:
         answers = [replace(answers[0], query=query)]  # whatever it was searched with
         answer = answer_object(answers[0], run, mode=self.mode, results=results)
         answer["metadata"]["warnings"] += [*remembered.warnings, *self._unheard(options)]
+        answer["metadata"]["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
         await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options)
         if explain:
             answer["metadata"]["explain"] = {
@@ -370,6 +371,7 @@ class Runner:
             limited=self._map.reading,
             on_begin=telling.on_begin if telling else None,
             on_outputs=telling.on_outputs if telling else on_outputs,
+            on_progress=telling.on_progress if telling else None,
             plan=self._plan,
             budget=read_budget(options.get("budget")),
         )

@@ -58,6 +58,7 @@ class RunWatch:
         limited: Collection[str] = (),
         on_begin: Callable[[str], None] | None = None,
         on_overrun: Callable[[], None] | None = None,
+        on_progress: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
         self.limits = limits or TimeLimits()
         self.times: dict[str, float] = {}
@@ -66,6 +67,7 @@ class RunWatch:
         self._limited = frozenset(limited)
         self._on_begin = on_begin
         self._on_overrun = on_overrun
+        self.on_progress = on_progress
         self._running: dict[int, _Stage] = {}
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[object]] = set()
@@ -175,6 +177,13 @@ def waiting_for_llm() -> Iterator[None]:
         stage.waiting -= 1
         if not stage.waiting:
             stage.waited += time.perf_counter() - stage.waiting_since
+
+
+def report_progress(outputs: dict[str, Any]) -> None:
+    """Tell whoever follows the run what the stage at work has done so far."""
+    watch, stage = _watch.get(), _stage.get()
+    if watch is not None and stage is not None and watch.on_progress is not None:
+        watch.on_progress(stage.name, outputs)
 
 
 def _this_task() -> asyncio.Task[object] | None:

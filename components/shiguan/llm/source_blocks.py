@@ -12,9 +12,10 @@ from haystack import Document
 _HIDDEN = r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]{0,8}"
 # Tags that a prompt of ours or a model's own chat format gives a meaning.
 TAG_NAMES = (
-    "source sources question task system user assistant human developer tool tool_call tool_response function "
-    "instruction instructions context document documents haystack_content_part sys inst s think thinking answer "
-    "goal feedback claims example examples history conversation memory summary start_of_turn end_of_turn message prompt"
+    "source sources background question task system user assistant human developer tool tool_call tool_response "
+    "function instruction instructions context document documents haystack_content_part sys inst s think thinking "
+    "answer goal feedback claims example examples history conversation memory summary start_of_turn end_of_turn "
+    "message prompt"
 ).split()
 
 

@@ -1,5 +1,6 @@
 """Turns one question into the queries that find its answer, with one call of a model at most."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from shiguan.llm.json_replies import json_object, json_strings
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of
+from shiguan.query.sub_questions import MOST, SubQuestion, read_plan
 from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
 
@@ -20,8 +22,16 @@ _ON_FAILURE = ("original", "join", "terms")
 _LONGEST_RAW_REPLY = 300
 _QUERIES = 3
 _STEP_BACK_QUERIES = 1
-_SUB_QUESTIONS = 4
 _EXPANSION_TERMS = 8
+_OUTPUTS: dict[str, Any] = {
+    "queries": list[str],
+    "query": str,
+    "method": str,
+    "plan": list[dict[str, Any]],
+    "use_hyde": bool,
+    "warnings": list[str],
+    "llm_calls": int,
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,7 @@ class _Plan:
     method: str
     turns: list[ChatMessage] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    use_hyde: bool = False
 
     @property
     def needs_llm(self) -> bool:
@@ -50,7 +61,7 @@ class QueryRewriter:
     - `none`: the question as it is
     - `multi_query`: the question and three others, from different angles (RAG-Fusion)
     - `step_back`: and a more general question (Zheng et al. 2023, Take a Step Back, https://arxiv.org/abs/2310.06117)
-    - `decompose`: and two to four sub-questions
+    - `decompose`: the question as it is, and a `plan` of two to four sub-questions for `SubQuestionAnswerer`
     - `expand`: and the question with synonyms and aliases appended
     - `contextualize`: the question made to stand alone, from the history
 
@@ -61,14 +72,15 @@ class QueryRewriter:
     before it; a warning says so. On the last turns of MT-RAG's conversations the question alone finds passages with an
     nDCG@10 of .80, with such words of .89 (docs/answers.md).
 
-    Reply of the model: an object with `query` (the stand-alone question, only with a history) and `queries`.
+    Reply of the model: an object with `query` (the stand-alone question, only with a history) and `queries`; for
+    `decompose` with `questions`, each of them `text` and `needs`, the numbers of those whose answers it builds on.
 
     Example:
     ```python
     rewriter = QueryRewriter(ConfiguredChatGenerator())
     rewriter.run(query="他是何时起兵的？", history=[ChatMessage.from_user("安禄山是谁？")])
     # {"queries": ["安禄山是何时起兵的？"], "query": "安禄山是何时起兵的？", "method": "contextualize",
-    #  "warnings": [], "llm_calls": 1}
+    #  "plan": [], "use_hyde": False, "warnings": [], "llm_calls": 1}
     ```
     """
 
@@ -106,7 +118,7 @@ class QueryRewriter:
         """Prepare the nested generator; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(queries=list[str], query=str, method=str, warnings=list[str], llm_calls=int)
+    @component.output_types(**_OUTPUTS)
     def run(
         self,
         query: str,
@@ -122,7 +134,8 @@ class QueryRewriter:
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
         :param method: For this call, over the component's own.
         :returns: `queries`, the question or its stand-alone form first; `query`, that form; `method`, what was done;
-            `warnings`; `llm_calls`, 0 or 1.
+            `plan`, the sub-questions, each `number`, `text` and `needs`; `use_hyde`, what the analysis says of it,
+            never beside a plan; `warnings`; `llm_calls`, 0 or 1.
         :raises ValueError: If the method is unknown.
         """
         plan = self._plan(query, analysis, history, method)
@@ -133,7 +146,7 @@ class QueryRewriter:
         reply = ask_llm(self.chat_generator, self._prompt(plan), raise_on_failure=self.raise_on_failure)
         return self._read(plan, reply)
 
-    @component.output_types(queries=list[str], query=str, method=str, warnings=list[str], llm_calls=int)
+    @component.output_types(**_OUTPUTS)
     async def run_async(
         self,
         query: str,
@@ -166,10 +179,10 @@ class QueryRewriter:
             wanted = method_of(analysis) or "auto"
         if wanted in ("auto", "contextualize"):
             wanted = "contextualize" if turns else "none" if wanted == "contextualize" else _method_by_rules(query)
-        return _Plan(query, wanted, turns, warnings)
+        return _Plan(query, wanted, turns, warnings, use_hyde=bool((analysis or {}).get("use_hyde")))
 
     def _prompt(self, plan: _Plan) -> list[ChatMessage]:
-        counts = {"step_back": _STEP_BACK_QUERIES, "decompose": _SUB_QUESTIONS, "expand": _EXPANSION_TERMS}
+        counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
         return render_prompt(
             "query_rewriter",
             query=neutral_text(plan.query),
@@ -190,11 +203,16 @@ class QueryRewriter:
                 return self._fallback(plan, f"The LLM's rewording was not used, because {fault}")
         if plan.method == "contextualize":
             return _done(plan, [], question=question, calls=1)
+        if plan.method == "decompose":
+            subs = read_plan(reply.text, question)
+            if not subs:
+                warnings.append("The LLM did not take the question apart: it was answered as a whole.")
+            return _done(plan, [], question=question, subs=subs, warnings=warnings, calls=1)
         found = json_strings(reply.text, "queries")
         if plan.method == "expand":
             queries = _expanded(question, found)
         else:
-            most = {"step_back": _STEP_BACK_QUERIES, "decompose": _SUB_QUESTIONS}.get(plan.method, _QUERIES)
+            most = _STEP_BACK_QUERIES if plan.method == "step_back" else _QUERIES
             queries = usable_queries(found, question, most=most)
         if not queries:
             warnings.append("The LLM sent no usable queries: the question was searched as it is.")
@@ -242,6 +260,7 @@ def _done(
     more: list[str],
     *,
     question: str | None = None,
+    subs: Sequence[SubQuestion] = (),
     warnings: list[str] | None = None,
     calls: int = 0,
     method: str | None = None,
@@ -251,6 +270,8 @@ def _done(
         "queries": [asked, *more],
         "query": asked,
         "method": plan.method if method is None else method,
+        "plan": [sub.as_dict() for sub in subs],
+        "use_hyde": plan.use_hyde and not subs,
         "warnings": plan.warnings if warnings is None else warnings,
         "llm_calls": calls,
     }

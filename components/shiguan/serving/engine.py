@@ -192,8 +192,8 @@ def current_engine() -> Engine:
     """Give the engine of the process."""
     if not _current:
         raise ConfigurationError(
-            "The server has no engine. Start it with `shiguan serve` or `uvicorn --app-dir hayhooks app:app`, which "
-            "load one before the first request."
+            "The modes are asked through Shiguan's own server, which loads them and knows whose library it is: start "
+            "`shiguan serve`, or `shiguan mcp` for MCP. `hayhooks run` and `hayhooks mcp run` cannot."
         )
     return _current[0]
 

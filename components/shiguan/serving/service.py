@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from importlib.util import find_spec
 from types import FrameType
 from typing import Any
 
@@ -194,8 +195,10 @@ class Service:
         jobs = IngestJobs(library, self.settings.spool_path, max_pending=self.settings.max_pending_jobs)
         app.state.ingest_jobs = jobs
         saving: asyncio.Task[None] | None = None
+        open_until_the_end = contextlib.AsyncExitStack()
         try:
             await asyncio.to_thread(engine.warm_up)
+            await self._add_mcp(app, engine, library, open_until_the_end)
             before = list(app.router.routes)
             # On this thread, since it changes the routes; the modes are loaded already, so that it is quick.
             deploy(app)
@@ -215,9 +218,17 @@ class Service:
             if saving is not None:
                 saving.cancel()
             await asyncio.to_thread(self.keys.use.save)
+            await open_until_the_end.aclose()
             await asyncio.to_thread(jobs.stop)
             use_engine(None)
             engine.close()
+
+    async def _add_mcp(self, app: FastAPI, engine: Engine, library: Library, stack: contextlib.AsyncExitStack) -> None:
+        if find_spec("mcp") is None:
+            return  # the extra `mcp` is not installed
+        from shiguan.serving.mcp_route import mcp_route  # noqa: PLC0415
+
+        app.router.routes.append(await stack.enter_async_context(mcp_route(engine, library)))
 
     async def _save_use(self) -> None:
         while True:

@@ -29,6 +29,18 @@ def test_passages_are_numbered_in_order_of_score():
     assert [block.number for block in parse_sources(result["context"])] == [1, 2, 3]
 
 
+def test_passages_that_have_numbers_keep_them_and_stand_by_them():
+    documents = passages(4)
+    result = ContextBuilder().run(documents=documents, numbers={"p1": 3, "p0": 7, "gone": 9})
+    assert [(document.id, document.meta["number"]) for document in result["documents"]] == [
+        ("p1", 3),
+        ("p0", 7),
+        ("p2", 10),
+        ("p3", 11),
+    ]
+    assert [block.number for block in parse_sources(result["context"])] == [3, 7, 10, 11]
+
+
 def test_header_names_source_section_and_page():
     meta = {"title": "Annals", "section": ["Book 7", "The gates"], "anchor": {"page": 4}}
     context = ContextBuilder().run(documents=passages(1, **meta))["context"]

@@ -1,0 +1,313 @@
+"""Answers the parts of a question one by one, each from passages of its own, before the whole is answered."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any, Literal, Self
+
+from haystack import Document, component, default_from_dict, default_to_dict, logging
+from haystack.components.generators.chat.types import ChatGenerator
+from haystack.core.serialization import component_to_dict
+
+from shiguan.claims.claim_kinds import claim_kind, is_not_found
+from shiguan.claims.claims import find_marks, split_claims
+from shiguan.claims.reply_cleaning import clean_reply
+from shiguan.llm.calls import ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.json_replies import json_object
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.run_watch import report_progress
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.query.sub_questions import SubQuestion, filled, levels, plan_of, written_pairs
+from shiguan.text.languages import detect_language
+
+logger = logging.getLogger(__name__)
+
+_PARTS = ("retriever", "parent_fetcher", "ranker", "context_builder", "chat_generator")
+_LONGEST_ANSWER, _LONGEST_KEY = 1200, 80
+_OUTPUTS: dict[str, Any] = {
+    "documents": list[Document],
+    "numbers": dict[str, int],
+    "pairs": str,
+    "sub_answers": list[dict[str, Any]],
+    "answered": int,
+    "missing": list[str],
+    "warnings": list[str],
+    "llm_calls": int,
+}
+
+
+@dataclass
+class _Part:
+    """A sub-question on its way: what it asks once placeholders are filled, its passages, and what came of it."""
+
+    sub: SubQuestion
+    query: str
+    passages: list[Document] = field(default_factory=list)
+    status: Literal["answered", "not_found", "failed"] = "not_found"
+    answer: str = ""
+    key: str = ""
+    numbers: list[int] = field(default_factory=list)
+
+    def told(self) -> dict[str, Any]:
+        """Say it as the answer object and the stream do."""
+        own = [document for document in self.passages if document.meta["number"] in self.numbers]
+        return {
+            "number": self.sub.number,
+            "question": self.query,
+            "needs": list(self.sub.needs),
+            "status": self.status,
+            "answer": self.answer,
+            "numbers": self.numbers,
+            "passages": [{"number": document.meta["number"], "id": document.id} for document in own],
+        }
+
+
+@component
+class SubQuestionAnswerer:
+    """
+    Answers the sub-questions of a plan, and hands the whole question the passages that the answers cite.
+
+    Stands behind the ranker of the whole question and takes the plan from `QueryRewriter`. Sub-questions that need
+    nothing are searched and answered side by side; one that needs another comes after it, searched with what that one's
+    answer comes down to in the place of `{1}`, and is asked with the pairs of question and answer that it needs.
+
+    A passage has one number for the whole question, in sub-answers, in events and in the final answer. Sub-answers are
+    no sources: they go to the prompt as `pairs`, and what the answer says is checked against passages. One without an
+    answer is `missing`; one whose call fails costs a warning, and the others go on. Without a plan or a model the
+    passages go through as they came.
+
+    Source: the prompts of LangChain's "RAG from scratch" on decomposition; Press et al., "Measuring and Narrowing the
+    Compositionality Gap in Language Models" (2023), https://arxiv.org/abs/2210.03350.
+
+    Reply of the model: an object with `answer`, cited, empty if the passages do not say, and `key`, the name or value
+    that it comes down to.
+
+    Example:
+    ```python
+    plan = [{"number": 1, "text": "Who took Caizhou?", "needs": []},
+            {"number": 2, "text": "Who was the father of {1}?", "needs": [1]}]
+    answerer.run(documents, plan=plan, filters=filters)["sub_answers"][1]
+    # {"number": 2, "question": "Who was the father of Li Su?", "needs": [1], "status": "answered",
+    #  "answer": "Li Sheng was [3].", "numbers": [3], "passages": [{"number": 3, "id": "…"}]}
+    ```
+    """
+
+    tenant_readers = ("retriever", "parent_fetcher")
+
+    def __init__(
+        self,
+        chat_generator: ChatGenerator | None = None,
+        *,
+        retriever: Any,
+        parent_fetcher: Any,
+        ranker: Any,
+        context_builder: Any,
+        top_k: int = 3,
+    ) -> None:
+        """
+        Name the parts, which are those of the whole question.
+
+        :param chat_generator: The model that answers sub-questions; None for none.
+        :param retriever: Finds children for queries, as `MultiQueryHybridRetriever`.
+        :param parent_fetcher: Gives their parents, as `ParentDocumentFetcher`.
+        :param ranker: Ranks parents for a query, as `BestWindowRanker`.
+        :param context_builder: Renders the passages that a sub-question is answered from, as `ContextBuilder`.
+        :param top_k: How many passages a sub-question is answered from.
+        :raises ValueError: If `top_k` is not positive.
+        """
+        if top_k < 1:
+            raise ValueError(f"`top_k` must be positive, got {top_k}.")
+        self.chat_generator = chat_generator
+        self.retriever = retriever
+        self.parent_fetcher = parent_fetcher
+        self.ranker = ranker
+        self.context_builder = context_builder
+        self.top_k = top_k
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
+        parts = {name: getattr(self, name) for name in _PARTS}
+        written = {name: component_to_dict(part, name) for name, part in parts.items() if part is not None}
+        return default_to_dict(self, **written, top_k=self.top_k)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make the component from its parameters."""
+        return default_from_dict(cls, data)
+
+    def warm_up(self) -> None:
+        """Prepare the parts; a second call does nothing."""
+        for name in _PARTS:
+            warm_up_generator(getattr(self, name))
+
+    @component.output_types(**_OUTPUTS)
+    def run(
+        self,
+        documents: list[Document],
+        plan: list[dict[str, Any]] | None = None,
+        filters: dict[str, Any] | None = None,
+        language: str | None = None,
+    ) -> dict[str, Any]:
+        """
+        Answer the sub-questions.
+
+        :param documents: The passages found for the whole question, best first.
+        :param plan: Its sub-questions, from `QueryRewriter`; empty where it is not taken apart.
+        :param filters: What may be found, from `TenantFilter`.
+        :param language: The language of the sub-answers; None for each one's own.
+        :returns: `documents`, those that sub-answers cite first, then the given ones, as many as were given or as are
+            cited; `numbers`, what each passage is called, by id; `pairs`, questions with answers for the prompt;
+            `sub_answers`, for each its `number`, `question`, `needs`, `status`, `answer`, `numbers` and `passages`;
+            `answered`, how many have an answer; `missing`, the questions of those without; `warnings`; `llm_calls`.
+        """
+        work = self.run_async(documents, plan, filters, language)
+        with ThreadPoolExecutor(1) as thread:  # the caller's thread may have an event loop at work
+            return thread.submit(copy_context().run, lambda: asyncio.run(work)).result()
+
+    @component.output_types(**_OUTPUTS)
+    async def run_async(
+        self,
+        documents: list[Document],
+        plan: list[dict[str, Any]] | None = None,
+        filters: dict[str, Any] | None = None,
+        language: str | None = None,
+    ) -> dict[str, Any]:
+        """Do as `run`, without blocking the event loop."""
+        if not plan or not is_available(self.chat_generator):
+            return _result(list(documents), [], {}, [], calls=0)
+        self.warm_up()
+        subs = plan_of(plan)
+        ordered, circle = levels(subs)
+        warnings: list[str] = []
+        if circle:
+            names = ", ".join(map(str, circle))
+            warnings.append(f"The sub-questions {names} need one another in a circle; each was answered by itself.")
+        numbers: dict[str, int] = {}
+        done: dict[int, _Part] = {}
+        calls = 0
+        for level in ordered:
+            keys = {number: part.key for number, part in done.items()}
+            parts = [_Part(sub, filled(sub, subs, keys)) for sub in level]
+            found = await asyncio.gather(*(self._passages(part.query, filters) for part in parts))
+            for part, (passages, problem) in zip(parts, found, strict=True):
+                part.passages = [_numbered(document, numbers) for document in passages]
+                if problem:
+                    part.status = "failed"
+                    warnings.append(_failure(part, problem))
+            calls += sum(bool(part.passages) for part in parts)
+            warnings += filter(None, await asyncio.gather(*(self._answer(part, done, language) for part in parts)))
+            for part in parts:
+                done[part.sub.number] = part
+                report_progress({"sub_answer": part.told()})
+        ready = [done[sub.number] for sub in subs]
+        return _result(_read_first(ready, documents, numbers), ready, numbers, warnings, calls=calls)
+
+    async def _passages(self, query: str, filters: dict[str, Any] | None) -> tuple[list[Document], str]:
+        try:
+            found = (await _run(self.retriever, queries=[query], filters=filters))["documents"]
+            parents = (await _run(self.parent_fetcher, documents=found, filters=filters))["documents"]
+            ranked = await _run(self.ranker, query=query, documents=parents, top_k=self.top_k)
+        except Exception as error:  # the whole question was searched already; a part that cannot be costs itself alone
+            logger.warning("A sub-question could not be searched: {error}", error=repr(error))
+            return [], f"searching for it failed ({type(error).__name__})"
+        return ranked["documents"], ""
+
+    async def _answer(self, part: _Part, done: Mapping[int, _Part], language: str | None) -> str:
+        """Ask the model; gives a warning where that failed."""
+        not_found = not_found_sentence("simple", language or detect_language(part.query))
+        part.answer = not_found
+        if not part.passages or self.chat_generator is None:
+            return ""
+        numbers = {document.id: document.meta["number"] for document in part.passages}
+        built = await _run(self.context_builder, documents=part.passages, query=part.query, numbers=numbers)
+        messages = render_prompt(
+            "sub_question_answerer",
+            context=built["context"],
+            pairs=written_pairs([(done[need].query, done[need].answer) for need in part.sub.needs]),
+            query=neutral_text(part.query),
+            language=language or detect_language(part.query),
+        )
+        reply = await ask_llm_async(self.chat_generator, messages)
+        problem = reply.failure or _read(reply.text, part)
+        if problem:
+            part.status = "failed"
+        return _failure(part, problem) if problem else ""
+
+
+def _read(reply: str, part: _Part) -> str:
+    """Take answer, marks and key out of a reply, or say why not; what has no form of JSON is the answer itself."""
+    found = json_object(reply, "answer")
+    if found is None and "{" in reply:
+        return "the reply was not in the form asked for"
+    text = found.get("answer") if found is not None else reply
+    line = " ".join(clean_reply(text if isinstance(text, str) else "").split())[:_LONGEST_ANSWER]
+    claims = split_claims(line).claims
+    if is_not_found(line) or all(claim_kind(claim.text) == "silence" for claim in claims):
+        return ""
+    part.status, part.answer, part.numbers = "answered", "", []
+    known, at = {document.meta["number"] for document in part.passages}, 0
+    for mark in find_marks(line):
+        numbers = [number for number in mark.numbers if number in known]
+        part.numbers += [number for number in numbers if number not in part.numbers]
+        part.answer += neutral_text(line[at : mark.start]) + "".join(f"[{number}]" for number in numbers)
+        at = mark.end
+    part.answer = (part.answer + neutral_text(line[at:])).strip()
+    key = found.get("key") if found is not None else None
+    key = " ".join(key.split()) if isinstance(key, str) else ""
+    stands = [line, *(document.content or "" for document in part.passages)]
+    if not key or len(key) > _LONGEST_KEY or not any(key.casefold() in text.casefold() for text in stands):
+        key = claims[0].text[:_LONGEST_KEY]
+    part.key = neutral_text(key).rstrip(".。 ")
+    return ""
+
+
+def _numbered(document: Document, numbers: dict[str, int]) -> Document:
+    """Give a passage the number that it has for the whole question."""
+    number = numbers.setdefault(document.id, len(numbers) + 1)
+    return replace(document, meta={**document.meta, "number": number})
+
+
+def _read_first(parts: Sequence[_Part], documents: Sequence[Document], numbers: dict[str, int]) -> list[Document]:
+    """Put what answers cite, a passage of each part in turn, before what the whole question found."""
+    cited = [
+        [document for document in part.passages if document.meta["number"] in part.numbers] or part.passages[:1]
+        for part in parts
+        if part.status == "answered"
+    ]
+    turns = [one for place in zip_longest(*cited) for one in place if one is not None]
+    first = list({document.id: document for document in turns}.values())
+    more = [document for document in documents if all(document.id != one.id for one in first)]
+    chosen = [*first, *(_numbered(one, numbers) for one in more[: max(0, len(documents) - len(first))])]
+    # The context orders by score where every passage has one; scores of different searches must not decide.
+    return [replace(document, score=1.0 - place / len(chosen)) for place, document in enumerate(chosen)]
+
+
+def _result(
+    documents: list[Document], parts: Sequence[_Part], numbers: dict[str, int], warnings: list[str], *, calls: int
+) -> dict[str, Any]:
+    alone = not any(part.sub.needs for part in parts)
+    return {
+        "documents": documents,
+        "numbers": numbers,
+        "pairs": written_pairs([(neutral_text(part.query), part.answer) for part in parts], numbered=alone),
+        "sub_answers": [part.told() for part in parts],
+        "answered": sum(part.status == "answered" for part in parts),
+        "missing": [part.query for part in parts if part.status != "answered"],
+        "warnings": warnings,
+        "llm_calls": calls,
+    }
+
+
+def _failure(part: _Part, reason: str) -> str:
+    return f"The sub-question {part.sub.number} was not answered ({reason}): {part.query}"
+
+
+async def _run(part: Any, **arguments: Any) -> dict[str, Any]:
+    if getattr(part, "__haystack_supports_async__", False):
+        result: dict[str, Any] = await part.run_async(**arguments)
+        return result
+    return await asyncio.to_thread(part.run, **arguments)

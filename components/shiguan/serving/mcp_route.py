@@ -1,0 +1,70 @@
+"""/mcp: the tools of the library over streamable HTTP, behind the same keys as every other route."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any
+
+from haystack import Document
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import ValidationError
+from starlette.routing import Route
+
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
+from shiguan.serving.answer_request import AnswerRequest
+from shiguan.serving.authentication import principal_of_request
+from shiguan.serving.engine import Engine
+from shiguan.serving.error_replies import ApiError, counted, invalid_fields
+from shiguan.serving.mcp_tools import LibraryTools, first_mode
+
+
+@asynccontextmanager
+async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
+    """
+    Give the route while its tools can be called.
+
+    A call is one request with one reply and no session: it is let in, counted, limited and cut off as any other, and
+    whose library it may see is said by the key that it came with.
+    """
+
+    async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
+        try:
+            given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
+            request = AnswerRequest.model_validate(given)
+        except ValidationError as error:
+            raise invalid_fields(error) from error
+        return await engine.ask(request, tenant_id)
+
+    settings = engine.settings
+
+    @cache
+    def searching() -> Runner:
+        # The weights and the stores are the process's and loaded already.
+        return Runner(settings.deployment, first_mode(engine.modes), data_dir=settings.data_dir, retrieval_only=True)
+
+    def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
+        return searching().search(query, tenant_id=tenant_id, top_k=top_k)
+
+    tools = LibraryTools(library, engine.modes, ask, search, _tenant, _words_of)
+    server = tools.server()
+    # Who may ask, from where and how much, is decided before a request comes here.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
+    async with server.session_manager.run():
+        yield Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"])
+    if searching.cache_info().currsize:
+        searching().close()
+
+
+def _tenant() -> str:
+    principal = principal_of_request.get()
+    if principal is None:
+        raise ApiError("unauthenticated")
+    return principal.tenant_id
+
+
+def _words_of(error: Exception) -> str:
+    told = counted(error, None).body(None)["error"]
+    return f"{told['message']} {told['next_step']}".strip()

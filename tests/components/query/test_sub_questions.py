@@ -1,0 +1,107 @@
+"""Reading a plan, ordering it, and filling what an earlier answer gave."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.query.sub_questions import MOST, SubQuestion, filled, levels, plan_of, read_plan, written_pairs
+
+WHOLE = "Who was the father of the general who took Caizhou?"
+
+
+def read(*entries):
+    return read_plan(json.dumps({"questions": list(entries)}), WHOLE)
+
+
+def test_a_plan_is_read_with_its_needs():
+    plan = read({"text": "Who took Caizhou?", "needs": []}, {"text": "Who was the father of {1}?", "needs": [1]})
+    assert plan == [SubQuestion(1, "Who took Caizhou?"), SubQuestion(2, "Who was the father of {1}?", (1,))]
+    assert plan_of([sub.as_dict() for sub in plan]) == plan
+
+
+def test_a_placeholder_is_a_need_and_needs_of_what_is_not_there_are_dropped():
+    plan = read({"text": "Who took Caizhou?", "needs": [1, 7, "x", True]}, {"text": "When did {1} and {9} die?"})
+    assert plan == [SubQuestion(1, "Who took Caizhou?"), SubQuestion(2, "When did {1} and  die?", (1,))]
+
+
+def test_what_is_left_out_moves_the_numbers_of_those_behind():
+    plan = read(
+        {"text": WHOLE.upper()},
+        {"text": "Who took Caizhou?"},
+        {"text": "who took caizhou"},
+        {"text": "Who was the father of {2}?", "needs": [2]},
+    )
+    assert plan == [SubQuestion(1, "Who took Caizhou?"), SubQuestion(2, "Who was the father of {1}?", (1,))]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["", "no", "[1, 2]", '{"questions": "Who?"}', '{"questions": []}', '{"questions": [{"text": "Who?"}]}'],
+)
+def test_fewer_than_two_parts_are_no_plan(reply):
+    assert read_plan(reply, WHOLE) == []
+
+
+def test_more_than_four_are_cut():
+    assert [sub.text for sub in read(*({"text": f"What is the {word}?"} for word in "abcdef"))] == [
+        f"What is the {word}?" for word in "abcd"
+    ]
+
+
+def test_levels_stand_side_by_side_after_what_they_need():
+    plan = [SubQuestion(1, "a"), SubQuestion(2, "b", (1,)), SubQuestion(3, "c"), SubQuestion(4, "d", (2, 3))]
+    ordered, circle = levels(plan)
+    assert [[sub.number for sub in level] for level in ordered] == [[1, 3], [2], [4]]
+    assert circle == []
+
+
+def test_a_circle_is_cut_and_named():
+    plan = [SubQuestion(1, "a"), SubQuestion(2, "b", (1, 3)), SubQuestion(3, "c {2}", (2,))]
+    ordered, circle = levels(plan)
+    assert ordered == [[plan[0]], [SubQuestion(2, "b", (1,)), SubQuestion(3, "c {2}", ())]]
+    assert circle == [2, 3]
+
+
+def test_a_placeholder_gets_the_answer_or_else_what_was_asked():
+    plan = [SubQuestion(1, "Who took Caizhou?"), SubQuestion(2, "Where was { 1 } born?", (1,))]
+    assert filled(plan[1], plan, {1: "Li Su"}) == "Where was Li Su born?"
+    assert filled(plan[1], plan, {1: r"\1 {1}"}) == r"Where was \1 {1} born?"
+    assert filled(plan[1], plan, {}) == "Where was (Who took Caizhou) born?"
+
+
+def test_pairs_are_written_as_the_prompts_say():
+    pairs = [("Who took Caizhou?", "Li Su [1]."), ("When?", "In 817 [2].")]
+    assert written_pairs(pairs) == (
+        "Question: Who took Caizhou?\nAnswer: Li Su [1].\n---\nQuestion: When?\nAnswer: In 817 [2]."
+    )
+    assert written_pairs(pairs, numbered=True) == (
+        "Question 1: Who took Caizhou?\nAnswer 1: Li Su [1].\n---\nQuestion 2: When?\nAnswer 2: In 817 [2]."
+    )
+    assert written_pairs([]) == ""
+
+
+entries = st.one_of(
+    st.none(),
+    st.integers(),
+    st.text(max_size=20),
+    st.fixed_dictionaries(
+        {"text": st.one_of(st.text(max_size=30), st.sampled_from(["When {1}?", "Who {2}?", "Why {3}?"]), st.none())},
+        optional={"needs": st.one_of(st.none(), st.integers(), st.lists(st.integers(-1, 6), max_size=6))},
+    ),
+)
+
+
+@given(st.lists(entries, max_size=8))
+def test_whatever_a_model_plans_every_part_is_asked_once_and_after_what_it_needs(found):
+    plan = read(*found)
+    assert len(plan) <= MOST
+    assert [sub.number for sub in plan] == list(range(1, len(plan) + 1))
+    ordered, _ = levels(plan)
+    asked = [sub.number for level in ordered for sub in level]
+    assert sorted(asked) == [sub.number for sub in plan]
+    done = set()
+    for level in ordered:
+        assert all(done.issuperset(sub.needs) for sub in level)
+        done |= {sub.number for sub in level}

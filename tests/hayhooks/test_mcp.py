@@ -1,0 +1,198 @@
+"""The official MCP client against the real thing: `shiguan mcp` over stdio, and /mcp of a server process."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from tests.doubles.server_process import ROOT, ServerProcess
+from tests.doubles.small_library import TEXTS
+
+pytest.importorskip("mcp")
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+pytestmark = pytest.mark.slow
+
+TOOLS = {"ask", "search", "read_passage", "list_sources"}
+SECRET = "The two-tax reform of tenant b was proposed by Li Mi in 779."
+QUESTION = "Who proposed the two-tax reform?"
+
+
+def ingested(folder):
+    """Ingest the texts for the tenant `a` and one for `b`, by a process that ends: a library is open in one at a time."""
+    for tenant, texts in (("a", TEXTS), ("b", {"secret.txt": SECRET})):
+        (folder / tenant).mkdir()
+        for name, text in texts.items():
+            (folder / tenant / name).write_text(text, encoding="utf-8")
+        run_command("ingest", str(folder / tenant), "--tenant", tenant, data_dir=folder / "data")
+    return folder / "data"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return ingested(tmp_path_factory.mktemp("library"))
+
+
+def run_command(*arguments, data_dir):
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "SHIGUAN_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "shiguan.cli", *arguments],
+        env={**inherited, "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(data_dir)},
+        check=True, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def data(result):
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+def words(result):
+    assert result.is_error
+    return result.content[0].text
+
+
+def stdio(library, *more):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components"), "OMP_NUM_THREADS": "1"}
+    arguments = ["-m", "shiguan.cli", "mcp", "--data-dir", str(library), "--tenant", "a", *more]
+    return Client(StdioServerParameters(command=sys.executable, args=arguments, env=environment))
+
+
+async def test_a_program_asks_searches_reads_and_lists_over_stdio(library):
+    async with stdio(library) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        answer = data(await client.call_tool("ask", {"query": QUESTION}))
+        assert (answer["status"], answer["citations"][0]["source"]) == ("quoted", "tax.txt")
+        found = data(await client.call_tool("search", {"query": QUESTION, "top_k": 2}))["passages"]
+        assert (len(found), found[0]["source"], found[0]["text"]) == (2, "tax.txt", TEXTS["tax.txt"])
+        read = data(await client.call_tool("read_passage", {"id": answer["citations"][0]["parent_id"]}))
+        assert (read["passage"]["text"], read["before"], read["after"]) == (TEXTS["tax.txt"], [], [])
+        sources = data(await client.call_tool("list_sources", {}))["sources"]
+        assert [source["source"] for source in sources] == sorted(TEXTS)
+
+
+async def test_bad_arguments_are_sentences_and_the_connection_goes_on(library):
+    async with stdio(library) as client:
+        assert "no mode `dance`" in words(await client.call_tool("ask", {"query": QUESTION, "mode": "dance"}))
+        assert "no passage `../../etc`" in words(await client.call_tool("read_passage", {"id": "../../etc"}))
+        assert "top_k" in words(await client.call_tool("search", {"query": QUESTION, "top_k": 10**9}))
+        assert "neighbours" in words(await client.call_tool("read_passage", {"id": "x", "neighbours": -1}))
+        assert "query" in words(await client.call_tool("ask", {}))
+        assert "empty" in words(await client.call_tool("search", {"query": " \n "}))
+        assert "conversation" in words(await client.call_tool("ask", {"query": QUESTION, "conversation_id": "../x"}))
+        assert words(await client.call_tool("delete_everything", {}))
+        for text in [words(await client.call_tool("ask", {"query": "a" * 2001}))]:
+            assert "Traceback" not in text
+        assert data(await client.call_tool("list_sources", {}))["sources"]
+
+
+@pytest.fixture(scope="module")
+def served(library):
+    def start():
+        keys = {}
+        for tenant, role in (("a", "read"), ("b", "read"), (None, "metrics")):
+            named = ["--tenant", tenant] if tenant else []
+            told = run_command("keys", "add", *named, "--role", role, "--json", data_dir=library)
+            keys[tenant] = json.loads(told.stdout)["key"]
+        return ServerProcess(library).start(), keys
+
+    # In a thread, since a fixture of an asynchronous test is set up inside its event loop.
+    with ThreadPoolExecutor(1) as pool:
+        server, keys = pool.submit(start).result()
+        yield server, keys
+        pool.submit(server.stop).result()
+
+
+@asynccontextmanager
+async def over_http(served, tenant):
+    server, keys = served
+    headers = {"Authorization": f"Bearer {keys[tenant]}"}
+    # A proxy of the machine is not for the loopback.
+    async with (
+        httpx.AsyncClient(headers=headers, trust_env=False, timeout=60) as caller,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=caller)) as client,
+    ):
+        yield client
+
+
+async def test_the_key_says_whose_library_a_call_over_http_sees(served):
+    async with over_http(served, "a") as mine, over_http(served, "b") as theirs:
+        assert {tool.name for tool in (await mine.list_tools()).tools} == TOOLS
+        answer = data(await mine.call_tool("ask", {"query": QUESTION}))
+        other = data(await theirs.call_tool("ask", {"query": QUESTION}))
+        assert answer["citations"][0]["source"] == "tax.txt"
+        assert {citation["source"] for citation in other["citations"]} == {"secret.txt"}
+        passage = {"id": answer["citations"][0]["parent_id"]}
+        assert data(await mine.call_tool("read_passage", passage))["passage"]["text"] == TEXTS["tax.txt"]
+        assert "no passage" in words(await theirs.call_tool("read_passage", passage))
+        found = data(await theirs.call_tool("search", {"query": QUESTION, "top_k": 50}))["passages"]
+        assert {one["source"] for one in found} == {"secret.txt"}
+        sources = data(await theirs.call_tool("list_sources", {}))["sources"]
+        assert [source["source"] for source in sources] == ["secret.txt"]
+        assert "no mode `dance`" in words(await mine.call_tool("ask", {"query": QUESTION, "mode": "dance"}))
+
+
+@pytest.mark.parametrize(
+    ("tenant", "status"), [("nobody", 401), (None, 403)], ids=["no key", "a key that reads metrics alone"]
+)
+def test_a_call_without_a_key_that_may_read_is_refused(served, tenant, status):
+    server, keys = served
+    key = keys.get(tenant, "sg_wrong")
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
+    reply = server.client.post(f"{server.url}/mcp", json=body, headers=headers)
+    assert reply.status_code == status
+    assert "error" in reply.json()
+
+
+def test_what_is_no_message_of_the_protocol_is_refused_without_a_stack(served):
+    server, keys = served
+    headers = {"Authorization": f"Bearer {keys['a']}", "Accept": "application/json, text/event-stream"}
+    for content in (b"", b"[]", b"{", b'{"jsonrpc": "2.0"}', b"\xff\xfe", b"[" * 5000):
+        reply = server.client.post(
+            f"{server.url}/mcp", content=content, headers={**headers, "Content-Type": "application/json"}
+        )
+        assert 400 <= reply.status_code < 500, content[:20]
+        assert "Traceback" not in reply.text
+    assert server.client.get(f"{server.url}/mcp", headers=headers).status_code == 405
+    assert server.client.get(f"{server.url}/ready").status_code == 200
+
+
+async def test_calls_count_for_the_rate_of_the_key(tmp_path):
+    library = ingested(tmp_path)
+
+    def start():
+        told = run_command("keys", "add", "--tenant", "a", "--role", "read", "--json", data_dir=library)
+        return ServerProcess(library, SHIGUAN_REQUESTS_PER_MINUTE="5").start(), {"a": json.loads(told.stdout)["key"]}
+
+    with ThreadPoolExecutor(1) as pool:
+        served = pool.submit(start).result()
+        try:
+            statuses = [_listed(served).status_code for _ in range(6)]
+        finally:
+            pool.submit(served[0].stop).result()
+    assert statuses == [200] * 5 + [429]
+
+
+def _listed(served):
+    server, keys = served
+    headers = {"Authorization": f"Bearer {keys['a']}", "Accept": "application/json, text/event-stream"}
+    return server.client.post(
+        f"{server.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers
+    )
+
+
+def test_hayhooks_own_command_ends_with_one_sentence():
+    done = subprocess.run(
+        [sys.executable, "-c", "from hayhooks.cli import hayhooks_cli; hayhooks_cli()", "mcp", "run", "--port", "18765"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "components")}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "start `shiguan serve`, or `shiguan mcp` for MCP" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr

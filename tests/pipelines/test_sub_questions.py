@@ -1,0 +1,230 @@
+"""`advanced` takes a question of several hops apart: what is searched, asked, streamed and answered, over real HTTP."""
+
+import asyncio
+import threading
+
+import pytest
+from tests.doubles.stand_in_llm import Fault
+
+from shiguan.engine.library import Library
+from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.replay import Replay
+from shiguan.engine.runner import Runner
+from shiguan.errors import UnsafePipelineError
+from shiguan.llm.prompts import not_found_sentence
+
+TEXTS = {
+    "caizhou.txt": "Caizhou was taken on a snowy night in 817 by the general Li Su.",
+    "lisu.txt": "Li Su was born in the prefecture of Lintao. He died in Luoyang in 821.",
+    "salt.txt": "The salt monopoly was set up by Diwu Qi in 758.",
+    "tax.txt": "The two-tax reform was proposed by Yang Yan in 780.",
+}
+HOPS = "Where was the general who took Caizhou in the snow born?"
+HALVES = "Who set up the salt monopoly of the Tang, and who proposed the tax reform that followed it?"
+FIRST, SECOND = "Who took Caizhou in the snow?", "Where was {1} born?"
+NOT_FOUND = not_found_sentence("simple", "en")
+
+
+def plan(*questions):
+    return {"questions": [{"text": text, "needs": needs} for text, needs in questions]}
+
+
+def asks(question):
+    """Match the call that asks a sub-question, the last words of its prompt."""
+    return lambda call: (
+        "You answer one part of a larger question" in call.prompt
+        and (f"<question>\n{question}\n</question>" in call.prompt)
+    )
+
+
+def cites(name, text, key):
+    """Answer with the number that the passage with this file has in the call's own prompt."""
+
+    def reply(call):
+        number = call.prompt.split(f' file="{name}"')[0].rpartition('number="')[2].rstrip('"')
+        return {"answer": f"{text} [{number}].", "key": key}
+
+    return reply
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    texts = tmp_path_factory.mktemp("texts")
+    for name, text in TEXTS.items():
+        (texts / name).write_text(text, encoding="utf-8")
+    folder = tmp_path_factory.mktemp("library")
+    assert len(list(Library(data_dir=folder).ingest(sorted(texts.iterdir()), tenant_id="a"))) == len(TEXTS)
+    return folder
+
+
+@pytest.fixture
+def llm(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    stand_in_llm.default = "Caizhou was taken by the general Li Su. Li Su was born in the prefecture of Lintao."
+    return stand_in_llm
+
+
+@pytest.fixture
+def two_hops(llm):
+    llm.rule("You reword questions", plan((FIRST, []), (SECOND, [1])))
+    llm.rule(asks(FIRST), cites("caizhou.txt", "Caizhou was taken by the general Li Su", "Li Su"))
+    llm.rule(asks("Where was Li Su born?"), cites("lisu.txt", "Li Su was born in Lintao", "Lintao"))
+    return llm
+
+
+def ask(library, question, **options):
+    with Runner("embedded", "advanced", data_dir=library) as runner:
+        return runner.ask(question, tenant_id="a", explain=True, **options)
+
+
+def test_the_second_hop_is_searched_and_asked_with_the_first_answer(library, two_hops):
+    answer = ask(library, HOPS)
+    first, second = answer["metadata"]["sub_questions"]
+    assert (first["question"], first["status"], first["needs"]) == (FIRST, "answered", [])
+    assert (second["question"], second["needs"]) == ("Where was Li Su born?", [1])
+    assert "Li Su" not in HOPS
+    (asked,) = [prompt for prompt in two_hops.prompts if "<question>\nWhere was Li Su born?" in prompt]
+    number = first["numbers"][0]
+    pair = f"Question: {FIRST}\nAnswer: Caizhou was taken by the general Li Su [{number}]."
+    assert f"<background>\n{pair}\n</background>" in asked
+    last = two_hops.prompts[-1]
+    assert f"{pair}\n---\nQuestion: Where was Li Su born?\nAnswer: Li Su was born in Lintao [" in last
+    assert two_hops.calls == answer["metadata"]["llm_calls"] == 2 + 2
+    assert answer["status"] == "answered"
+    assert [citation["source"] for citation in answer["citations"]] == ["caizhou.txt", "lisu.txt"]
+
+
+def test_a_number_means_the_same_passage_in_sub_answers_and_in_the_last_prompt(library, two_hops):
+    answer = ask(library, HOPS)
+    by_number = {document["number"]: document["id"] for document in answer["documents"]}
+    told = [passage for sub in answer["metadata"]["sub_questions"] for passage in sub["passages"]]
+    assert len(told) == 2
+    assert all(by_number[passage["number"]] == passage["id"] for passage in told)
+    files = {document["id"]: document["source"] for document in answer["documents"]}
+    for prompt in two_hops.prompts:
+        for passage in told:
+            if f'file="{files[passage["id"]]}"' in prompt:
+                assert f'<source number="{passage["number"]}" file="{files[passage["id"]]}"' in prompt
+
+
+def test_independent_parts_are_asked_side_by_side(library, llm):
+    both = threading.Barrier(2, timeout=20)  # broken, and the reply an error, if one waits for the other
+
+    def together(name, text, key):
+        def reply(call):
+            both.wait()
+            return cites(name, text, key)(call)
+
+        return reply
+
+    halves = ("Who set up the salt monopoly?", "Who proposed the two-tax reform?")
+    llm.rule("You reword questions", plan(*((text, []) for text in halves)))
+    llm.rule(asks(halves[0]), together("salt.txt", "Diwu Qi set it up", "Diwu Qi"))
+    llm.rule(asks(halves[1]), together("tax.txt", "Yang Yan proposed it", "Yang Yan"))
+    answer = ask(library, HALVES)
+    assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["answered", "answered"]
+    assert llm.max_in_flight == 2
+    assert f"Question 1: {halves[0]}\nAnswer 1: Diwu Qi set it up [" in llm.prompts[-1]
+    assert f"\n---\nQuestion 2: {halves[1]}\nAnswer 2: Yang Yan proposed it [" in llm.prompts[-1]
+    assert llm.calls == 2 + 2
+
+
+def test_what_has_no_answer_is_passed_on_and_named_in_the_answer(library, two_hops):
+    two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
+    two_hops.default = "Caizhou was taken by the general Li Su."
+    answer = ask(library, HOPS)
+    assert f"Question: Where was Li Su born?\nAnswer: {NOT_FOUND}" in two_hops.prompts[-1]
+    assert answer["answer"].endswith("The sources do not say: Where was Li Su born?")
+    assert [claim["verdict"] for claim in answer["metadata"]["claims"]] == ["supported"]
+
+
+def test_an_answer_that_admits_the_gap_by_itself_is_left_as_it_is(library, two_hops):
+    two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
+    two_hops.default = "Caizhou was taken by the general Li Su. The sources do not say where he was born."
+    assert ask(library, HOPS)["answer"].endswith("The sources do not say where he was born.")
+
+
+def test_a_sub_answer_that_fails_costs_a_warning_and_the_other_goes_on(library, llm):
+    halves = ("Who set up the salt monopoly?", "Who proposed the two-tax reform?")
+    llm.rule("You reword questions", plan(*((text, []) for text in halves)))
+    llm.rule(asks(halves[0]), fault=Fault(status=400))
+    llm.rule(asks(halves[1]), cites("tax.txt", "Yang Yan proposed it", "Yang Yan"))
+    llm.default = "The two-tax reform was proposed by Yang Yan."
+    answer = ask(library, HALVES)
+    assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["failed", "answered"]
+    (warning,) = [text for text in answer["metadata"]["warnings"] if "sub-question 1" in text]
+    assert halves[0] in warning
+    assert answer["answer"].endswith(f"The sources do not say: {halves[0]}")
+
+
+def test_a_reply_that_is_no_plan_leaves_the_mode_as_it_is(library, llm):
+    llm.rule("You reword questions", "I cannot do that.")
+    answer = ask(library, HOPS)
+    assert answer["metadata"]["sub_questions"] == []
+    assert "<background>" not in llm.prompts[-1].partition("</sources>")[2]
+    assert any("as a whole" in warning for warning in answer["metadata"]["warnings"])
+    assert llm.calls == 2
+
+
+def test_without_a_model_the_sources_are_quoted_and_nothing_is_taken_apart(library):
+    answer = ask(library, HOPS)
+    assert (answer["status"], answer["metadata"]["sub_questions"]) == ("quoted", [])
+
+
+def test_sub_questions_see_the_tenants_own_passages_alone(library, llm):
+    with Runner("embedded", "advanced", data_dir=library) as runner:
+        llm.rule("You reword questions", plan((FIRST, []), (SECOND, [1])))
+        answer = runner.ask(HOPS, tenant_id="b")
+    assert answer["status"] == "not_found"
+    assert not any("Li Su" in prompt for prompt in llm.prompts)
+    assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["not_found", "not_found"]
+
+
+def test_each_sub_answer_is_an_event_before_the_first_token(library, two_hops):
+    async def events():
+        with Runner("embedded", "advanced", data_dir=library) as runner:
+            return [(event.name, event.data) async for event in runner.stream(HOPS, tenant_id="a")]
+
+    told = asyncio.run(events())
+    names = [name for name, _ in told]
+    assert names.count("sub_question_answered") == 2
+    subs = [data for name, data in told if name == "sub_question_answered"]
+    assert [sub["question"] for sub in subs] == [FIRST, "Where was Li Su born?"]
+    assert names.index("query_rewritten") < names.index("sub_question_answered") < names.index("documents_retrieved")
+    assert names.index("documents_retrieved") < names.index("token")
+    assert told[-1][1]["metadata"]["sub_questions"] == subs
+
+
+def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(library, two_hops):
+    two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
+    two_hops.default = "Caizhou was taken by the general Li Su."
+
+    async def told():
+        with Runner("embedded", "advanced", data_dir=library) as runner:
+            return [event.data["text"] async for event in runner.stream(HOPS, tenant_id="a") if event.name == "token"]
+
+    assert "".join(asyncio.run(told())) == (
+        "Caizhou was taken by the general Li Su.\n\nThe sources do not say: Where was Li Su born?"
+    )
+
+
+def test_the_receipt_of_a_question_taken_apart_builds_the_same_prompt_again(library, two_hops):
+    kept = []
+    with Runner("embedded", "advanced", data_dir=library, keep_receipt=kept.append) as runner:
+        runner.ask(HOPS, tenant_id="a")
+    replay = Replay(kept[0], Library(data_dir=library).stores["parents"], tenant_id="a")
+    messages, differences = replay.prompt()
+    assert differences == []
+    assert "Answer: Li Su was born in Lintao" in messages[-1]["text"]
+
+
+@pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
+def test_a_file_whose_parts_are_searched_without_the_tenant_is_refused(deployment, tmp_path):
+    text = pipeline_path(deployment, "advanced").read_text(encoding="utf-8")
+    line = "  - {sender: tenant_filter.filters, receiver: sub_questions.filters}\n"
+    assert line in text
+    broken = tmp_path / "advanced.yml"
+    broken.write_text(text.replace(line, ""), encoding="utf-8")
+    with pytest.raises(UnsafePipelineError, match=r"sub_questions\.filters"):
+        load_pipeline(deployment, broken)
