@@ -8,14 +8,13 @@ from typing import Any
 import httpx
 from charset_normalizer import from_bytes
 
-from shiguan import __version__
 from shiguan.agent.tools import ToolError
 
 _SECONDS, _MOST_BYTES, _MOST_REDIRECTS = 9.0, 4_000_000, 3
 _PASSING = {408, 425, 429}
 # Compressed, a small answer could become a large one.
 _HEADERS = {
-    "User-Agent": f"shiguan/{__version__} (an engine that answers from sources)",
+    "User-Agent": "shiguan (an engine that answers from sources)",
     "Accept-Encoding": "identity",
 }
 
