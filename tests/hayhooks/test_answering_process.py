@@ -235,6 +235,7 @@ def test_a_caller_who_hangs_up_ends_the_call_of_the_model(server, llm, path):
 def test_each_mode_is_a_model(client):
     assert sorted(model.id for model in client.models.list()) == [
         "shiguan-advanced",
+        "shiguan-agent",
         "shiguan-precise",
         "shiguan-simple",
     ]

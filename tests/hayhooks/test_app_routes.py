@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROUTES = [
     ("GET", "/"),
     ("POST", "/advanced/run"),
+    ("POST", "/agent/run"),
     ("GET", "/api/v1/conversations"),
     ("DELETE", "/api/v1/conversations/{conversation_id}"),
     ("GET", "/api/v1/conversations/{conversation_id}"),
@@ -74,7 +75,7 @@ def listed_routes(app):
 class EngineWithoutModels:
     """Loads nothing, so that routes can be looked at in a moment."""
 
-    modes = ("simple", "advanced", "precise")
+    modes = ("simple", "advanced", "agent", "precise")
 
     def __init__(self, settings, *, library):
         self.settings = settings
@@ -179,7 +180,7 @@ def own_mode(tmp_path, monkeypatch):
 
 async def test_a_mode_of_ones_own_is_served_and_listed_under_its_name(app_module, settings, own_mode, monkeypatch):
     own_mode("numbers")  # a module of that name must not be touched
-    monkeypatch.setattr(EngineWithoutModels, "modes", ("simple", "advanced", "precise", "numbers"))
+    monkeypatch.setattr(EngineWithoutModels, "modes", ("simple", "advanced", "agent", "precise", "numbers"))
     application = app_module.create(settings).app
     async with application.router.lifespan_context(application):
         assert listed_routes(application) == sorted([*ROUTES, ("POST", "/numbers/run")], key=lambda entry: entry[1])

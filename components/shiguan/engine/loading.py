@@ -37,7 +37,7 @@ def load_pipeline(
     which component listens to the question: see `shiguan.Runner`, which uses them.
 
     :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
-    :param mode: A file of that folder: `simple`, `advanced`, `precise` or `index`. A `Path` is a pipeline file of your
+    :param mode: A file of that folder, such as `simple`, `agent` or `index`. A `Path` is a pipeline file of your
         own, anywhere; a string never is, so that a mode's name that comes from elsewhere opens no file.
     :param data_dir: Where the embedded stores keep their data; None leaves it to $SHIGUAN_DATA_DIR, else the user's
         data folder.
