@@ -205,7 +205,7 @@ def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(library, 
             return [event.data["text"] async for event in runner.stream(HOPS, tenant_id="a") if event.name == "token"]
 
     assert "".join(asyncio.run(told())) == (
-        "Caizhou was taken by the general Li Su.\n\nThe sources do not say: Where was Li Su born?"
+        "Caizhou was taken by the general Li Su. [1]\n\nThe sources do not say: Where was Li Su born?"
     )
 
 

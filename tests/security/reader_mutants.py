@@ -111,8 +111,9 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
                 lambda d, to=edge["receiver"]: twin(d, to),
                 False,
             )
-    # Of what searches, the twin shows what it found; fetcher and claim matcher only read for passages that came to them.
-    searches = "fetcher" not in reader and "matcher" not in reader
+    # Of what searches, the twin shows what it found; fetcher and claim matcher only read for passages that came to them,
+    # and the parts of a question are searched where it was taken apart.
+    searches = not any(word in reader for word in ("fetcher", "matcher", "sub_questions"))
     yield "its twin without filters is an output", lambda d: twin(d, None), searches
 
     def swapped(d, spec, keep, sockets=("query",)):

@@ -164,7 +164,7 @@ def test_an_answer_that_was_withheld_is_counted_as_refused():
 
 
 def test_without_an_engine_the_way_to_one_is_named():
-    with pytest.raises(ConfigurationError, match="Start it with `shiguan serve`"):
+    with pytest.raises(ConfigurationError, match="start `shiguan serve`"):
         current_engine()
 
 

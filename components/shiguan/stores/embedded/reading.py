@@ -118,7 +118,7 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
         several = edge.count(CountRequest(exact=True, filter=of_first)) < count
         languages = count_values(edge, "language", condition) if several else {meta.get("language", "und"): count}
         sources = len(count_values(edge, "source_id", condition)) if several else 1
-        files.append({**meta, "passages": count, "records": sources, "languages": languages})
+        files.append(meta | {"passages": count, "records": sources, "languages": languages})
     return files
 
 
