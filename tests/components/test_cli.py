@@ -403,7 +403,7 @@ def test_no_command_prints_the_controls_of_a_text_a_title_or_a_name(tmp_path, ca
 
 
 def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
-    typo = tmp_path / "libary"
+    typo = tmp_path / "not-the-library"
     for command in (["ask", "Who?"], ["search", "Who?"], ["sources"], ["delete", "a.txt"]):
         code, out, err = shiguan(*command, data_dir=typo)
         assert (code, out) == (2, "")
