@@ -82,6 +82,9 @@ class Library:
         :param progress: A plain function told how far the current file is.
         :yields: What became of each file, in order. A file that fails is reported and the next one goes on.
         """
+        # Opens the parents before the children, as everybody does: of two ingests at once one goes on. Else each could
+        # hold one of the stores, and refuse for want of the other.
+        self.count(tenant_id=tenant_id)
         reading, pipeline = load_index(self.deployment, self.index, data_dir=self.data_dir)
         conversion = Conversion(reading)
         inputs, outputs = pipeline.metadata["inputs"], pipeline.metadata["outputs"]

@@ -3,10 +3,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from haystack.dataclasses import ByteStream, Document
 
 from shiguan.engine.library import Library, find_files
-from shiguan.errors import ModelMissingError, RefusedError
+from shiguan.errors import ModelMissingError, RefusedError, StoreLockedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.stores.embedded.shards import close_all_shards
 
@@ -199,3 +200,13 @@ def test_a_library_that_does_not_tell_its_units_takes_what_is_there_for_all(quic
     parents.write_documents([replace(d, meta={k: v for k, v in d.meta.items() if k != "units"}) for d in old])
     (entry,) = quick.sources(tenant_id="t")
     assert (entry["units"], entry["complete"]) == (1, True)
+
+
+def test_of_two_ingests_at_once_the_later_one_holds_nothing(tmp_path):
+    # Each opens the parents first, so that they cannot wait for one another.
+    (tmp_path / "lib" / "parents").mkdir(parents=True)
+    with FileLock(tmp_path / "lib" / "parents" / "lock"):
+        library = Library("embedded", data_dir=tmp_path / "lib")
+        with pytest.raises(StoreLockedError, match="parents"):
+            list(library.ingest([ByteStream(b"A line.", meta={"file_name": "a.txt"})], tenant_id="a"))
+    assert not (tmp_path / "lib" / "children").exists()
