@@ -51,8 +51,8 @@ def measured(tmp_path_factory):
         "refusing too much": variant(
             "refusing",
             (
-                "    type: shiguan.answer.answerability_gate.AnswerabilityGate\n",
-                "    type: shiguan.answer.answerability_gate.AnswerabilityGate\n    init_parameters: {max_risk: 0.3}\n",
+                "AnswerabilityGate\n    init_parameters:\n",
+                "AnswerabilityGate\n    init_parameters:\n      max_risk: 0.3\n",
             ),
         ),
         "fewer fused": variant(
