@@ -23,8 +23,14 @@ class EPUBToDocument:
     Reads EPUB 2 and 3 books into blocks that know their headings and their place.
 
     A citation is worth what its reader can check: every block keeps the headings above it (`section`) and the place it
-    stands at (`anchor`), and a footnote stands where the text refers to it, as `[Note: …]` or `[脚注：…]`. Tables of
-    contents, covers, title pages, copyright pages and indexes are left out. Nothing is fetched, no picture is opened.
+    stands at (`anchor`), and a footnote stands where the text refers to it, as `[Note: …]` or `[脚注：…]`. Nothing is
+    fetched, no picture is opened.
+
+    What is no text of the book is left out, and `warnings` name it with its length: covers, title pages, contents,
+    indexes, imprints, running heads, notes about the author. `epub/roles.yaml` holds the cues. Where the book states
+    the role (`epub:type`, `role`, guide), that is enough. A title or words alone never are: such a part is short and
+    stands in the first or last tenth of the text, a title that comes more than twice is the book's own, and a book of
+    little else keeps it.
 
     Stands behind the file router and before `SourceStamper` and `ParentChildSplitter`.
 
@@ -51,8 +57,8 @@ class EPUBToDocument:
         """
         Create the converter.
 
-        :param include_front_matter: keep cover, title page, contents, copyright page, index and what stands outside the
-            reading order (`linear="no"`) as well.
+        :param include_front_matter: keep cover, title page, contents, imprint, index, notes about the author, running
+            heads and what stands outside the reading order (`linear="no"`) as well.
         """
         self.include_front_matter = include_front_matter
 

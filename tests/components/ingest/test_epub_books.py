@@ -65,7 +65,7 @@ def test_every_book_converts_without_complaint(read, name):
     result = read(name)
     assert result["documents"]
     assert result["skipped"] == []
-    assert result["warnings"] == []
+    assert all("left out as no text of the book" in warning for warning in result["warnings"])
 
 
 @pytest.mark.parametrize("name", BOOKS)
