@@ -34,9 +34,7 @@ def story(title="Chapter"):
 
 
 def told(parts):
-    return [
-        f"b.epub: left out as no text of the book: {parts}; `include_front_matter: true` of the converter keeps all."
-    ]
+    return [f"b.epub: left out as no text of the book: {parts}; `include_front_matter: true` keeps all."]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +46,12 @@ def told(parts):
         pytest.param("<h1>版权</h1><p>定价：9元</p>", "imprint “版权”", 5, id="doubtful-title-with-evidence"),
         pytest.param("<h1>版权信息</h1><p>甲乙丙丁</p>", "imprint “版权信息”", 4, id="imprint-zh"),
         pytest.param("<h1>Contents</h1><p>One</p><p>Two</p>", "contents “contents”", 6, id="contents"),
+        pytest.param(
+            '<div class="pg-boilerplate"><h2>THE LICENSE</h2><p>Project Gutenberg is free.</p></div>',
+            "licence",
+            11 + 26,
+            id="licence-by-class",
+        ),
         pytest.param(IMPRINT_EN, "imprint", 30 + 20 + 21 + 26, id="imprint-without-title-en"),
     ],
 )
@@ -107,7 +111,7 @@ def test_text_after_a_line_of_the_contents_is_no_part_of_it():
 def test_book_of_little_else_keeps_its_author_note_and_says_so():
     assert convert([NOTE_ZH]) == (
         ["某某，历史学者。"],
-        ["b.epub: by its titles and words most of its text is author note; it was kept."],
+        ["b.epub: most of its text looks like author note “作者简介”; it was kept."],
     )
 
 

@@ -27,12 +27,14 @@ class Block:
 class BlockBuilder:
     """Collects the pieces of one block; `gap` is the white space to put before the next piece."""
 
-    def __init__(self, kind: str, anchor: dict[str, Any], language: str, *, preformatted: bool) -> None:
+    def __init__(
+        self, kind: str, anchor: dict[str, Any], language: str, *, preformatted: bool, kept: bool = False
+    ) -> None:
         self.kind = kind
         self.anchor = anchor
         self.language = language
         self.preformatted = preformatted
-        self.kept = False
+        self.kept = kept
         self.length = 0
         self.notes: list[tuple[Note, str]] = []
         self._pieces: list[str | tuple[Note, str]] = []

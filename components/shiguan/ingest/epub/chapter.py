@@ -266,9 +266,7 @@ class ChapterReader:
 
     def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
         anchor = {"href": self._href, "spine": self._spine, "path": path, "offset": offset}
-        builder = BlockBuilder(frame.kind, anchor, frame.language, preformatted=frame.preformatted)
-        builder.kept = frame.kept
-        return builder
+        return BlockBuilder(frame.kind, anchor, frame.language, preformatted=frame.preformatted, kept=frame.kept)
 
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0

@@ -1,18 +1,21 @@
 """The parts of a book that their titles and words alone show to be no text of it."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import groupby
 
 from shiguan.ingest.epub.blocks import Block
 from shiguan.ingest.epub.roles import cues, evidence, kinds_by
 
-IMPRINT = "imprint"
+_IMPRINT = "imprint"
 # What goes by titles and words alone stands in the first or last tenth of the text, or so near to an end.
 _END_SHARE, _END = 10, 2000
 # A title that a book repeats more often belongs to its text: an anthology says of each author who he was.
 _MOST_ALIKE = 2
+# Files, each with a title that stands in it.
+_Titles = Collection[tuple[str, str]]
 _BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
 
 
@@ -22,13 +25,7 @@ def plain_title(title: str) -> str:
     return _BETWEEN_HAN.sub("", " ".join(title.casefold().split()).strip(" .:：·-—[]【】《》"))
 
 
-# Its kind, its title or '', and its length in characters.
-Part = tuple[str, str, int]
-# Files, each with a title that stands in it.
-Titles = Collection[tuple[str, str]]
-
-
-def leave_out(blocks: Sequence[Block], lines: Titles, headings: Titles) -> tuple[list[Block], list[Part]]:
+def leave_out(blocks: Sequence[Block], lines: _Titles, headings: _Titles) -> tuple[list[Block], Counter[str]]:
     """
     Take out the parts that titles and words show to be no text of the book, and name them with their lengths.
 
@@ -38,26 +35,24 @@ def leave_out(blocks: Sequence[Block], lines: Titles, headings: Titles) -> tuple
     listed = {(href, plain_title(title)) for href, title in lines}
     owned = listed | {(href, plain_title(title)) for href, title in headings}
     runs = [(key, list(run)) for key, run in groupby(blocks, lambda block: _cue_over(block, owned, listed))]
-    sizes = [_size(run) for _, run in runs]
-    total = sum(size for (key, _), size in zip(runs, sizes, strict=True) if not key[1])
-    edge = max(total // _END_SHARE, _END)
-    names = [key[1] for key, _ in runs]
-    left: list[Part] = []
+    often = Counter(title for (_, title, _), _ in runs)
+    total = sum(_size(run) for (_, title, _), run in runs if not title)
+    left: Counter[str] = Counter()
     kept: list[Block] = []
     before = 0
-    for ((_, title, kind), run), size in zip(runs, sizes, strict=True):
-        rest = total - before - (0 if title else size)
-        at_end = min(before, rest) <= edge
-        before += 0 if title else size
-        out = []
-        if title and at_end and names.count(title) <= _MOST_ALIKE and _fits(run, size, title, kind):
-            out = [block for block in run if not block.kept]
-        elif not title and at_end and size <= cues()[IMPRINT]["most"]:
-            out = list(_imprint(run))
-        if out:
-            left.append((kind or IMPRINT, title, _size(out)))
-        gone = set(map(id, out))
-        kept += [block for block in run if id(block) not in gone]
+    for (_, title, kind), run in runs:
+        text = 0 if title else _size(run)
+        start = end = 0
+        if min(before, total - before - text) <= max(total // _END_SHARE, _END):
+            if not title:
+                start, end = _imprint(run)
+            elif often[title] <= _MOST_ALIKE and _fits(run, title, kind):
+                end = len(run)
+        before += text
+        gone = [block for block in run[start:end] if not block.kept]
+        if gone:
+            left[f"{kind} “{title}”" if title else _IMPRINT] += _size(gone)
+        kept += run[:start] + [block for block in run[start:end] if block.kept] + run[end:]
     return kept, left
 
 
@@ -65,7 +60,7 @@ def _size(blocks: Sequence[Block]) -> int:
     return sum(len(block.content) for block in blocks)
 
 
-def _cue_over(block: Block, owned: Titles, listed: Titles) -> tuple[str, str, str]:
+def _cue_over(block: Block, owned: _Titles, listed: _Titles) -> tuple[str, str, str]:
     """Tell a block's file and, where the title of such a part stands above it, the title and the kind."""
     href = block.anchor["href"]
     above = [plain_title(heading) for heading in block.section]
@@ -77,9 +72,9 @@ def _cue_over(block: Block, owned: Titles, listed: Titles) -> tuple[str, str, st
     return href, "", ""
 
 
-def _fits(run: Sequence[Block], size: int, title: str, kind: str) -> bool:
+def _fits(run: Sequence[Block], title: str, kind: str) -> bool:
     """Tell whether what stands under a title may be what the title says."""
-    known = cues()[kind]
+    known, size = cues()[kind], _size(run)
     if size > known["most"]:
         return False
     text = "\n".join(block.content for block in run)
@@ -87,9 +82,11 @@ def _fits(run: Sequence[Block], size: int, title: str, kind: str) -> bool:
     return short and (title in known["titles"] or bool(evidence(text)))
 
 
-def _imprint(run: Sequence[Block]) -> Iterator[Block]:
-    """Find the blocks of an imprint without a title: from the first mark of one to the last."""
-    found = [evidence(block.content) for block in run]
-    if len(set().union(*found)) >= cues()[IMPRINT]["untitled"]:
-        marked = [i for i, marks in enumerate(found) if marks]
-        yield from (block for block in run[marked[0] : marked[-1] + 1] if not block.kept)
+def _imprint(run: Sequence[Block]) -> tuple[int, int]:
+    """Find an imprint without a title: where its first mark stands, and where its last one ends."""
+    if _size(run) <= cues()[_IMPRINT]["most"]:
+        found = [evidence(block.content) for block in run]
+        if len(set().union(*found)) >= cues()[_IMPRINT]["untitled"]:
+            marked = [i for i, marks in enumerate(found) if marks]
+            return marked[0], marked[-1] + 1
+    return 0, 0

@@ -11,14 +11,13 @@ from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.notes import NoteFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package, resolve
-from shiguan.ingest.epub.parts import Part, leave_out
+from shiguan.ingest.epub.parts import leave_out
 from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
 from shiguan.ingest.epub.trees import Element, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _MAX_NOTE_FILES = 200
-_MOST_TOLD = 12
 _TEXT_START = frozenset("bodymatter text start".split())
 _NEXT_STEP = "Get an undamaged copy of the book"
 
@@ -84,12 +83,8 @@ def _book(source: str, package: Package, files: _Files, find: _Find, warnings: l
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
     # A page without a package is no book: its menus are left out in silence, as they always are.
     if left and package.spine:
-        told = (f"{kind}{title and f' “{title}”'} ({size:,} characters)" for kind, title, size in left[:_MOST_TOLD])
-        more = f" and {len(left) - _MOST_TOLD:,} more parts" if len(left) > _MOST_TOLD else ""
-        warnings.append(
-            f"{source}: left out as no text of the book: {', '.join(told)}{more}; "
-            "`include_front_matter: true` of the converter keeps all."
-        )
+        told = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
+        warnings.append(f"{source}: left out as no text of the book: {told}; `include_front_matter: true` keeps all.")
     return Book(package.title, package.authors, package.language, blocks, warnings)
 
 
@@ -115,7 +110,7 @@ def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> Element | No
 
 def _read(
     source: str, package: Package, files: _Files, find: _Find, *, warnings: list[str], include: bool
-) -> tuple[list[Block], list[Part]]:
+) -> tuple[list[Block], Counter[str]]:
     chapters, note_files = files
     notes = NoteIndex(note_files, find)
     if notes.dangling and not include:
@@ -123,7 +118,7 @@ def _read(
     starts = [landmark for landmark in package.landmarks if landmark.kinds & _TEXT_START]
     sections = SectionTracker(package.nav, (landmark.label for landmark in starts if landmark.label))
     roles = Roles(package.landmarks, include_front_matter=include, by_class=bool(package.spine))
-    sizes: Counter[str] = Counter()
+    left: Counter[str] = Counter()
     blocks: list[Block] = []
     headings: list[Block] = []
     for file in chapters:
@@ -132,12 +127,15 @@ def _read(
         reader = ChapterReader(file.href, file.spine, package.language, sections=sections, notes=notes, roles=roles)
         blocks += reader.read(file.root, left_out=left_out)
         headings += reader.headings
-        sizes += reader.left_out
+        left += reader.left_out
     blocks += _unplaced(notes, package.language)
-    left = [(kind, "", size) for kind, size in sizes.items()]
     if package.spine and not include:
-        blocks, parts = _without_parts(source, blocks, package, headings, warnings)
-        left += parts
+        lines = [(entry.href, entry.label) for entry in package.nav]
+        kept, parts = leave_out(blocks, lines, [(heading.anchor["href"], heading.content) for heading in headings])
+        if parts.total() <= sum(len(block.content) for block in kept):
+            blocks, left = kept, left + parts
+        else:
+            warnings.append(f"{source}: most of its text looks like {' and '.join(parts)}; it was kept.")
     # A book of nothing but headings is rather shown as such than refused.
     return blocks or headings, left
 
@@ -157,20 +155,6 @@ def _note_files(archive: SafeArchive, files: list[_File], warnings: list[str]) -
                 root = _parse(archive, target.href, warnings)
                 if root is not None:
                     yield NoteFile(target.href, None, root)
-
-
-def _without_parts(
-    source: str, blocks: list[Block], package: Package, headings: list[Block], warnings: list[str]
-) -> tuple[list[Block], list[Part]]:
-    """Leave out what titles and words show to be no text, unless little else is there."""
-    lines = [(entry.href, entry.label) for entry in package.nav]
-    kept, parts = leave_out(blocks, lines, [(heading.anchor["href"], heading.content) for heading in headings])
-    if sum(size for *_, size in parts) <= sum(len(block.content) for block in kept):
-        return kept, parts
-    if parts:
-        kinds = " and ".join(sorted({kind for kind, *_ in parts}))
-        warnings.append(f"{source}: by its titles and words most of its text is {kinds}; it was kept.")
-    return blocks, []
 
 
 def _unplaced(notes: NoteIndex, language: str) -> list[Block]:

@@ -24,8 +24,7 @@ _PAGE_MARK = re.compile(
 )
 _PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
 _NUMBER = re.compile(
-    r"[\s\[({·—–-]*(?:p(?:age|g|\.)?\s*)?(?:(?:\d{1,5}|[ivxlcdm]{1,8})|第\s*\d{1,5}\s*[页頁])[\s\])}·—–-]*",
-    re.IGNORECASE,
+    r"(?i)[\s\[({·—–-]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8}|第\s*\d+\s*[页頁])[\s\])}·—–-]*"
 )
 _LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
@@ -164,18 +163,14 @@ def alternative_text(element: Element, *, inline: bool) -> str:
 def _kind_by_class(element: Element) -> str:
     """Tell what an element is by its class, where its text does not say otherwise."""
     kind = kind_of(tokens(element, "class"), "classes")
-    pieces: list[str] = []
-    size = 0
+    text = ""
     for piece in element.itertext() if kind else ():
-        pieces.append(str(piece))
-        size += len(piece.strip())
-        if size > cues()[kind]["most"]:
+        text += " " + str(piece).strip()
+        if len(text) > cues()[kind]["most"]:
             return ""
-    if not size:
-        return ""
     if kind == "running head":
         return "" if any(True for _ in element.iter("h1", "h2", "h3", "h4", "h5", "h6")) else kind
-    return kind if evidence(" ".join(pieces)) else ""
+    return kind if evidence(text) else ""
 
 
 def _is_contents(root: Element) -> bool:
