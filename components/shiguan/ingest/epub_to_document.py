@@ -26,11 +26,9 @@ class EPUBToDocument:
     stands at (`anchor`), and a footnote stands where the text refers to it, as `[Note: …]` or `[脚注：…]`. Nothing is
     fetched, no picture is opened.
 
-    What is no text of the book is left out, and `warnings` name it with its length: covers, title pages, contents,
-    indexes, imprints, running heads, notes about the author. `epub/roles.yaml` holds the cues. Where the book states
-    the role (`epub:type`, `role`, guide), that is enough. A title or words alone never are: such a part is short and
-    stands in the first or last tenth of the text, a title that comes more than twice is the book's own, and a book of
-    little else keeps it.
+    What is no text of the book (covers, contents, indexes, imprints, notes about the author) is left out and named in
+    `warnings`, by the cues in `epub/roles.yaml`. A stated role (`epub:type`, `role`, guide) is enough; titles and words
+    alone take only short parts at either end of the book, and never most of it.
 
     Stands behind the file router and before `SourceStamper` and `ParentChildSplitter`.
 
