@@ -23,8 +23,12 @@ class EPUBToDocument:
     Reads EPUB 2 and 3 books into blocks that know their headings and their place.
 
     A citation is worth what its reader can check: every block keeps the headings above it (`section`) and the place it
-    stands at (`anchor`), and a footnote stands where the text refers to it, as `[Note: …]` or `[脚注：…]`. Tables of
-    contents, covers, title pages, copyright pages and indexes are left out. Nothing is fetched, no picture is opened.
+    stands at (`anchor`), and a footnote stands where the text refers to it, as `[Note: …]` or `[脚注：…]`. Nothing is
+    fetched, no picture is opened.
+
+    What is no text of the book (covers, contents, indexes, imprints, notes about the author) is left out and named in
+    `warnings`, by the cues in `epub/roles.yaml`. A stated role (`epub:type`, `role`, guide) is enough; titles and words
+    alone take only short parts at either end of the book, and never most of it.
 
     Stands behind the file router and before `SourceStamper` and `ParentChildSplitter`.
 
@@ -51,8 +55,8 @@ class EPUBToDocument:
         """
         Create the converter.
 
-        :param include_front_matter: keep cover, title page, contents, copyright page, index and what stands outside the
-            reading order (`linear="no"`) as well.
+        :param include_front_matter: keep cover, title page, contents, imprint, index, notes about the author, running
+            heads and what stands outside the reading order (`linear="no"`) as well.
         """
         self.include_front_matter = include_front_matter
 

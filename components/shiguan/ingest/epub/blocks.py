@@ -20,16 +20,21 @@ class Block:
     language: str
     anchor: dict[str, Any]
     notes: list[dict[str, Any]] = field(default_factory=list)
+    # Stated to be text of the book, whatever it stands in: an epigraph on a title page.
+    kept: bool = False
 
 
 class BlockBuilder:
     """Collects the pieces of one block; `gap` is the white space to put before the next piece."""
 
-    def __init__(self, kind: str, anchor: dict[str, Any], language: str, *, preformatted: bool) -> None:
+    def __init__(
+        self, kind: str, anchor: dict[str, Any], language: str, *, preformatted: bool, kept: bool = False
+    ) -> None:
         self.kind = kind
         self.anchor = anchor
         self.language = language
         self.preformatted = preformatted
+        self.kept = kept
         self.length = 0
         self.notes: list[tuple[Note, str]] = []
         self._pieces: list[str | tuple[Note, str]] = []
@@ -80,9 +85,8 @@ class BlockBuilder:
         content = content.rstrip()
         if not content:
             return None
-        return Block(
-            content, self.kind, section, self.language if agrees(self.language, seen) else "", dict(self.anchor), notes
-        )
+        language = self.language if agrees(self.language, seen) else ""
+        return Block(content, self.kind, section, language, dict(self.anchor), notes, self.kept)
 
 
 def agrees(stated: str, seen: str) -> bool:

@@ -1,6 +1,7 @@
 """One chapter of a book into blocks: paragraphs, quotes, captions, tables, notes, each with its place."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
@@ -40,7 +41,9 @@ class Frame:
     no_headings: bool = False
     preformatted: bool = False
     captioned: bool = False
-    left_out: bool = False
+    # The kind of part that is no text of the book, if it is one.
+    left_out: str = ""
+    kept: bool = False
     muted: bool = False
     uncounted: bool = False
     is_block: bool = False
@@ -106,10 +109,10 @@ class FrameRules:
         note = self._notes.notes.get(element)
         if note is not None and not frame.muted:
             if note.placed or note.wanted:
-                frame.muted = True
+                frame.muted, note.left_out = True, bool(frame.left_out)
             else:
                 note.placed = True
-                frame.kind, frame.left_out = "footnote", frame.left_out and not note.typed
+                frame.kind, frame.left_out = "footnote", "" if note.typed else frame.left_out
                 frame.lines, frame.no_headings = None, True
         elif element in self._notes.marks:
             frame.muted = frame.muted or not self._notes.is_shown(element)
@@ -119,9 +122,9 @@ class FrameRules:
             # Of an `epub:switch` only the default is for readers that know no other vocabulary.
             frame.muted = True
         elif self._roles.keeps(element):
-            frame.left_out = False
-        elif self._roles.leaves_out(element, self._href):
-            frame.left_out = True
+            frame.left_out, frame.kept = "", True
+        elif kind := self._roles.leaves_out(element, self._href):
+            frame.left_out, frame.kept = kind, False
 
 
 # Lists, verse and tables are kept together up to this many characters.
@@ -145,6 +148,7 @@ class ChapterReader:
         """Prepare for a file."""
         self.blocks: list[Block] = []
         self.headings: list[Block] = []
+        self.left_out: Counter[str] = Counter()
         self._href = href
         self._spine = spine
         self._language = language
@@ -156,7 +160,7 @@ class ChapterReader:
         self._gap = ""
         self._block: BlockBuilder | None = None
 
-    def read(self, root: Element, *, left_out: bool) -> list[Block]:
+    def read(self, root: Element, *, left_out: str) -> list[Block]:
         """Read the file."""
         self._sections.start_file(self._href)
         frames = [Frame(left_out=left_out, language=self._language)]
@@ -218,6 +222,8 @@ class ChapterReader:
         self._position = start + len(line)
         self._space = text[-1].isspace()
         if not frame.shown:
+            if not frame.muted:
+                self.left_out[frame.left_out] += len(line)
             return
         block = self._open_block(frame, start)
         if frame.preformatted:
@@ -260,7 +266,7 @@ class ChapterReader:
 
     def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
         anchor = {"href": self._href, "spine": self._spine, "path": path, "offset": offset}
-        return BlockBuilder(frame.kind, anchor, frame.language, preformatted=frame.preformatted)
+        return BlockBuilder(frame.kind, anchor, frame.language, preformatted=frame.preformatted, kept=frame.kept)
 
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0

@@ -163,6 +163,7 @@ class Note:
     typed: bool
     wanted: bool = False
     placed: bool = False
+    left_out: bool = False
 
     @property
     def anchor(self) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """A whole EPUB into blocks in reading order."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -10,9 +11,10 @@ from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.notes import NoteFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package, resolve
+from shiguan.ingest.epub.parts import leave_out
 from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
+from shiguan.ingest.epub.trees import Element, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _MAX_NOTE_FILES = 200
@@ -72,13 +74,17 @@ def read_page(data: bytes, source: str) -> Book:
 
 
 def _book(source: str, package: Package, files: _Files, find: _Find, warnings: list[str], *, include: bool) -> Book:
-    blocks = _read(source, package, files, find, warnings, include=include)
+    blocks, left = _read(source, package, files, find, warnings=warnings, include=include)
     if not blocks and not include:
-        blocks = _read(source, package, files, find, warnings, include=True)
+        blocks, left = _read(source, package, files, find, warnings=warnings, include=True)
         if blocks:
             warnings.append(f"{source}: the whole text is marked as cover, contents or the like; nothing was left out.")
     if not blocks:
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
+    # A page without a package is no book: its menus are left out in silence, as they always are.
+    if left and package.spine:
+        told = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
+        warnings.append(f"{source}: left out as no text of the book: {told}; `include_front_matter: true` keeps all.")
     return Book(package.title, package.authors, package.language, blocks, warnings)
 
 
@@ -103,30 +109,35 @@ def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> Element | No
 
 
 def _read(
-    source: str, package: Package, files: _Files, find: _Find, warnings: list[str], *, include: bool
-) -> list[Block]:
+    source: str, package: Package, files: _Files, find: _Find, *, warnings: list[str], include: bool
+) -> tuple[list[Block], Counter[str]]:
     chapters, note_files = files
     notes = NoteIndex(note_files, find)
     if notes.dangling and not include:
         warnings.append(f"{source}: {notes.dangling:,} note marks lead nowhere; they were kept as written.")
     starts = [landmark for landmark in package.landmarks if landmark.kinds & _TEXT_START]
     sections = SectionTracker(package.nav, (landmark.label for landmark in starts if landmark.label))
-    roles = Roles(package.landmarks, include_front_matter=include)
-    labels: dict[str, list[str]] = {}
-    for entry in package.nav:
-        if not entry.fragment:
-            labels.setdefault(entry.href, []).append(entry.label)
+    roles = Roles(package.landmarks, include_front_matter=include, by_class=bool(package.spine))
+    left: Counter[str] = Counter()
     blocks: list[Block] = []
     headings: list[Block] = []
     for file in chapters:
-        titles = labels.get(file.href, [])[-1:] + _first_heading(file.root)
-        left_out = (file.left_out and not include) or roles.leaves_out_file(file.href, file.root, titles)
+        outside = file.left_out and not include
+        left_out = "outside the reading order" if outside else roles.leaves_out_file(file.href, file.root)
         reader = ChapterReader(file.href, file.spine, package.language, sections=sections, notes=notes, roles=roles)
         blocks += reader.read(file.root, left_out=left_out)
         headings += reader.headings
+        left += reader.left_out
     blocks += _unplaced(notes, package.language)
+    if package.spine and not include:
+        lines = [(entry.href, entry.label) for entry in package.nav]
+        kept, parts = leave_out(blocks, lines, [(heading.anchor["href"], heading.content) for heading in headings])
+        if parts.total() <= sum(len(block.content) for block in kept):
+            blocks, left = kept, left + parts
+        else:
+            warnings.append(f"{source}: most of its text looks like {' and '.join(parts)}; it was kept.")
     # A book of nothing but headings is rather shown as such than refused.
-    return blocks or headings
+    return blocks or headings, left
 
 
 def _note_files(archive: SafeArchive, files: list[_File], warnings: list[str]) -> Iterator[NoteFile]:
@@ -146,17 +157,11 @@ def _note_files(archive: SafeArchive, files: list[_File], warnings: list[str]) -
                     yield NoteFile(target.href, None, root)
 
 
-def _first_heading(root: Element) -> list[str]:
-    for element in root.iter("h1", "h2", "h3"):
-        return [element_text(element)]
-    return []
-
-
 def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
-    """Keep, at the end, the notes whose marks stand in parts that were left out."""
+    """Keep, at the end, the notes whose marks stand in parts that were left out, unless they stand there themselves."""
     blocks = []
     for note in notes.notes.values():
-        if note.wanted and not note.placed and note.spine is not None:
+        if note.wanted and not (note.placed or note.left_out) and note.spine is not None:
             builder = BlockBuilder("footnote", note.anchor, language, preformatted=False)
             builder.add(notes.text_of(note))
             if block := builder.build([]):

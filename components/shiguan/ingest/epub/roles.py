@@ -1,16 +1,15 @@
 """The roles of a book's parts: what is no text of it, what is verse, what is a mark of the printed page."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from shiguan.ingest.epub.package import Landmark
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
+from shiguan.resources import read_patterns
 
-# Roles of parts that hold no text of the book, as EPUB 3 (`epub:type`), DPUB-ARIA (`role`) and EPUB 2 (guide) say them.
-LEFT_OUT = frozenset(
-    "cover titlepage title-page halftitlepage halftitle toc toc-brief landmarks page-list pagelist loi lot loa lov "
-    "index copyright-page copyright imprint doc-cover doc-toc doc-pagelist doc-index".split()
-)
 NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
 NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
 # Roles of text that may stand inside such a part, as an epigraph stands on a title page.
@@ -19,19 +18,14 @@ KEPT = frozenset(
     "doc-dedication".split()
 )
 _TEXT_START = frozenset("bodymatter text start".split())
-# Titles of such parts in books that state no roles.
-_TITLES = frozenset(
-    "cover|title page|titlepage|half title|contents|table of contents|the contents|toc|copyright|copyright page|"
-    "copyright notice|index|list of illustrations|list of tables|couverture|page de titre|table des matières|sommaire|"
-    "mentions légales|titelseite|inhalt|inhaltsverzeichnis|impressum|封面|书名页|書名頁|扉页|扉頁|"
-    "目录|目錄|目次|总目|總目|版权|版權|版权页|版權頁|版权信息|版權信息|版权声明|索引|插图目录|表紙|奥付".split("|")
-)
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
 _PAGE_MARK = re.compile(
     r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum|lnum|line-?num(?:ber)?|lineno|poetry-line-number)$"
 )
 _PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
-_NUMBER = re.compile(r"[\s\[({]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8})[\s\])}]*", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?i)[\s\[({·—–-]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8}|第\s*\d+\s*[页頁])[\s\])}·—–-]*"
+)
 _LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
 _SHORT_LINE = 60
@@ -46,49 +40,69 @@ _EMPTY_ALT = re.compile(
 )
 
 
+@lru_cache(maxsize=1)
+def cues() -> dict[str, dict[str, Any]]:
+    """Read the table: what is known of each kind of part, and under `evidence` the patterns."""
+    return read_patterns(Path(__file__).with_name("roles.yaml"))
+
+
+@lru_cache(maxsize=8)
+def kinds_by(cue: str) -> dict[str, str]:
+    """Tell the kind that each word of a sort of cue stands for."""
+    return {word: kind for kind, known in cues().items() for word in known.get(cue, ())}
+
+
+def kind_of(words: Collection[str], cue: str) -> str:
+    """Tell which kind of part any of the words stands for, or nothing."""
+    known = kinds_by(cue)
+    return next((known[word] for word in sorted(words) if word in known), "")
+
+
+def evidence(text: str) -> set[str]:
+    """Tell which marks of an imprint a text holds."""
+    return {name for name, pattern in cues()["evidence"].items() if pattern.search(text)}
+
+
 class Roles:
     """What the book and its reader want left out."""
 
-    def __init__(self, landmarks: Iterable[Landmark], *, include_front_matter: bool) -> None:
-        """Take in the book's landmarks."""
+    def __init__(self, landmarks: Iterable[Landmark], *, include_front_matter: bool, by_class: bool) -> None:
+        """Take in the book's landmarks; without `by_class` only what states its role is left out."""
         self._include = include_front_matter
+        self._by_class = by_class
         landmarks = list(landmarks)
         starts = {landmark.href for landmark in landmarks if landmark.kinds & _TEXT_START}
         self._targets = {
-            (landmark.href, landmark.fragment)
+            (landmark.href, landmark.fragment): kind_of(landmark.kinds, "roles")
             for landmark in landmarks
             # Where a whole book stands in one file, its guide may call that file cover and text at once.
-            if landmark.kinds & LEFT_OUT and (landmark.fragment or landmark.href not in starts)
+            if kind_of(landmark.kinds, "roles") and (landmark.fragment or landmark.href not in starts)
         }
 
-    def leaves_out_file(self, href: str, root: Element, titles: Iterable[str]) -> bool:
-        """Tell whether a whole file is no text of the book."""
+    def leaves_out_file(self, href: str, root: Element) -> str:
+        """Tell what a whole file is that is no text of the book, or nothing."""
         if self._include:
-            return False
-        if (href, "") in self._targets:
-            return True
-        return any(_plain(title) in _TITLES for title in titles) or _is_contents(root)
+            return ""
+        return self._targets.get((href, "")) or ("contents" if _is_contents(root) else "")
 
-    def leaves_out(self, element: Element, href: str) -> bool:
-        """Tell whether an element is no text of the book."""
+    def leaves_out(self, element: Element, href: str) -> str:
+        """Tell what an element is that is no text of the book, or nothing."""
         types = tokens(element, "type", "role")
         if element.tag == "nav" and (not self._include or types & {"landmarks", "page-list"}):
-            return True
+            return "contents"
         if self._include or str(element.tag) not in BLOCK_ELEMENTS:
-            return False
-        if types & LEFT_OUT:
-            return True
+            return ""
+        if kind := kind_of(types, "roles"):
+            return kind
         element_id = element.get("id")
-        return (
-            bool(element_id)
-            and (href, element_id) in self._targets
-            and element.tag in ("section", "div", "nav", "body")
-        )
+        if element_id and (href, element_id) in self._targets and element.tag in ("section", "div", "nav", "body"):
+            return self._targets[href, element_id]
+        return _kind_by_class(element) if self._by_class else ""
 
     def keeps(self, element: Element) -> bool:
         """Tell whether an element is text even inside a part that is left out."""
         types = tokens(element, "type", "role")
-        return bool(types & KEPT) and not types & LEFT_OUT and element.tag in _HOLDERS
+        return bool(types & KEPT) and not kind_of(types, "roles") and element.tag in _HOLDERS
 
 
 def is_page_mark(element: Element, name: str) -> bool:
@@ -146,6 +160,19 @@ def alternative_text(element: Element, *, inline: bool) -> str:
     return alt if len(alt) + 2 * wide >= 8 and (" " in alt or wide >= 3) else ""
 
 
+def _kind_by_class(element: Element) -> str:
+    """Tell what an element is by its class, where its text does not say otherwise."""
+    kind = kind_of(tokens(element, "class"), "classes")
+    text = ""
+    for piece in element.itertext() if kind else ():
+        text += " " + str(piece).strip()
+        if len(text) > cues()[kind]["most"]:
+            return ""
+    if kind == "running head":
+        return "" if any(True for _ in element.iter("h1", "h2", "h3", "h4", "h5", "h6")) else kind
+    return kind if evidence(text) else ""
+
+
 def _is_contents(root: Element) -> bool:
     """Is this file, with no role stated, a list of links to other files?"""
     links = [link for link in root.iter("a") if link.get("href", "").partition("#")[0]]
@@ -154,7 +181,3 @@ def _is_contents(root: Element) -> bool:
     body = next(root.iter("body"), root)
     linked = sum(len(element_text(link)) for link in links)
     return linked >= _CONTENTS_SHARE * len(element_text(body))
-
-
-def _plain(title: str) -> str:
-    return " ".join(title.casefold().split()).strip(" .:：·-—")

@@ -1,0 +1,166 @@
+"""What titles, words and classes take out of a book, what they never take, and what is told of it."""
+
+import pytest
+from haystack.dataclasses import ByteStream
+from tests.doubles.epub_builder import EpubBuilder, chapter
+
+from shiguan.ingest.epub_to_document import EPUBToDocument
+from shiguan.ingest.html_page_to_document import HtmlPageToDocument
+
+LONG = "The garrison of Fanyang marched south before dawn. " * 200
+IMPRINT_ZH = (
+    "<p>图书在版编目（CIP）数据</p><p>安史之乱／某某著．—北京：某某出版社，2009.5</p><p>ISBN 978-7-101-06789-3</p>"
+    "<p>责任编辑：李四</p><p>开本：787×1092　印张：12.5</p><p>定价：28.00元</p>"
+)
+IMPRINT_EN = (
+    "<p>Copyright © 2009 by Ann Author</p><p>All rights reserved.</p><p>12 Some Street, Leeds</p>"
+    "<p>ISBN-13: 978-0-306-40615-7</p>"
+)
+NOTE_ZH, NOTE_EN = "<h2>作者简介</h2><p>某某，历史学者。</p>", "<h2>About the Author</h2><p>She lives in Leeds.</p>"
+
+
+def convert(chapters, nav=None, **options):
+    """Convert a book of these bodies; each is a file with a line of the table of contents if it has a label."""
+    files = {f"c{i}.xhtml": chapter(body) for i, body in enumerate(chapters)}
+    lines = "".join(f'<li><a href="c{i}.xhtml">{label}</a></li>' for i, label in (nav or {}).items())
+    data = EpubBuilder(chapters=files, **({"nav": lines} if lines else {})).build()
+    result = EPUBToDocument(**options).run(sources=[ByteStream(data, meta={"file_path": "b.epub"})])
+    assert result["skipped"] == []
+    return [document.content for document in result["documents"]], result["warnings"]
+
+
+def story(title="Chapter"):
+    return f"<h1>{title}</h1><p>{LONG}</p>"
+
+
+def told(parts):
+    return [f"b.epub: left out as no text of the book: {parts}; `include_front_matter: true` keeps all."]
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "size"),
+    [
+        pytest.param(NOTE_ZH, "author note “作者简介”", 8, id="author-zh"),
+        pytest.param(NOTE_ZH.replace("作者简介", "作 者 简 介"), "author note “作者简介”", 8, id="author-zh-spaced"),
+        pytest.param(NOTE_EN, "author note “about the author”", 19, id="author-en"),
+        pytest.param("<h1>版权</h1><p>定价：9元</p>", "imprint “版权”", 5, id="doubtful-title-with-evidence"),
+        pytest.param("<h1>版权信息</h1><p>甲乙丙丁</p>", "imprint “版权信息”", 4, id="imprint-zh"),
+        pytest.param("<h1>Contents</h1><p>One</p><p>Two</p>", "contents “contents”", 6, id="contents"),
+        pytest.param(
+            '<div class="pg-boilerplate"><h2>THE LICENSE</h2><p>Project Gutenberg is free.</p></div>',
+            "licence",
+            11 + 26,
+            id="licence-by-class",
+        ),
+        pytest.param(IMPRINT_EN, "imprint", 30 + 20 + 21 + 26, id="imprint-without-title-en"),
+    ],
+)
+@pytest.mark.parametrize("at_start", [True, False])
+def test_part_at_an_end_is_left_out_told_and_kept_on_request(part, name, size, at_start):
+    chapters = [part, story(), story()] if at_start else [story(), story(), part]
+    contents, warnings = convert(chapters)
+    assert contents == [LONG.strip(), LONG.strip()]
+    assert warnings == told(f"{name} ({size} characters)")
+    everything, nothing = convert(chapters, include_front_matter=True)
+    assert len(everything) > 2
+    assert nothing == []
+
+
+def test_imprint_without_a_title_goes_from_its_first_mark_to_its_last():
+    contents, warnings = convert([f"<p>献给母亲</p>{IMPRINT_ZH}<p>致谢</p>", story()])
+    assert contents == ["献给母亲", "致谢", LONG.strip()]
+    assert warnings[0].startswith("b.epub: left out as no text of the book: imprint (")
+
+
+def test_note_below_a_chapter_in_the_same_file_is_left_out_alone():
+    contents, _ = convert([f"{story()}{NOTE_EN.replace('h2', 'h1')}<h1>Two</h1><p>The end.</p>"])
+    assert contents == [LONG.strip(), "The end."]
+
+
+@pytest.mark.parametrize(
+    "chapters",
+    [
+        pytest.param([story(), NOTE_EN, story()], id="in-the-middle"),
+        pytest.param([NOTE_EN + story() for _ in range(3)], id="an-anthology"),
+        pytest.param([f"<h1>About the Author</h1><p>{LONG}</p>", story()], id="too-long"),
+        pytest.param([story(), "<h1>Copyright</h1><p>Who owns a poem?</p>"], id="doubtful-title-without-evidence"),
+        pytest.param([story(), "<h1>索引</h1><p>" + "一个索引是一棵树。" * 10 + "</p>"], id="index-of-long-lines"),
+        pytest.param([story(), "<p>ISBN 978-0-306-40615-7 was printed in Leeds.</p>"], id="two-marks-are-few"),
+        pytest.param([story(), "<p>An essay.</p>", IMPRINT_EN + f"<p>{LONG}</p>"], id="imprint-in-a-chapter"),
+    ],
+)
+def test_text_of_the_book_is_never_left_out(chapters):
+    everything = convert(chapters, include_front_matter=True)[0]
+    assert convert(chapters) == (everything, [])
+
+
+def test_chapter_whose_heading_ranks_below_an_author_note_is_kept():
+    files = {"c.xhtml": chapter(f'{NOTE_EN.replace("h2", "h1")}<h2 id="one">One</h2><p>Text.</p>' + story("Two"))}
+    nav = '<li><a href="c.xhtml#one">One</a></li>'
+    data = EpubBuilder(chapters=files, nav=nav).build()
+    documents = EPUBToDocument().run(sources=[ByteStream(data)])["documents"]
+    assert [document.content for document in documents] == ["Text.", LONG.strip()]
+
+
+def test_text_after_a_line_of_the_contents_is_no_part_of_it():
+    nav = {0: "作者简介", 2: "第一章"}
+    contents, _ = convert(["<p>某某，历史学者。</p>", "<p>献给母亲</p>", story("第一章")], nav)
+    assert contents == ["献给母亲", LONG.strip()]
+
+
+def test_book_of_little_else_keeps_its_author_note_and_says_so():
+    assert convert([NOTE_ZH]) == (
+        ["某某，历史学者。"],
+        ["b.epub: most of its text looks like author note “作者简介”; it was kept."],
+    )
+
+
+def test_stated_colophon_goes_with_its_notes():
+    colophon = (
+        '<section epub:type="colophon"><p>Set in Caslon<a epub:type="noteref" href="#n">1</a>.</p>'
+        '<aside epub:type="footnote" id="n"><p>Cut anew.</p></aside></section>'
+    )
+    contents, warnings = convert([story(), colophon])
+    assert contents == [LONG.strip()]
+    assert warnings == told("imprint (14 characters)")
+
+
+def test_dedication_in_an_imprint_is_kept():
+    part = f'<h1>Copyright Page</h1>{IMPRINT_EN}<p epub:type="dedication">For Mary</p>'
+    assert convert([part, story()])[0] == ["For Mary", LONG.strip()]
+
+
+@pytest.mark.parametrize(
+    "furniture",
+    [
+        '<div class="running-head">THE SIEGE · 12</div>',
+        '<p class="big copyright">© 2009 Ann Author</p>',
+        '<div epub:type="pagebreak">— 12 —</div>',
+        '<span role="doc-pagebreak">第 12 页</span>',
+    ],
+)
+def test_furniture_by_class_or_role_is_left_out(furniture):
+    contents, _ = convert([f"<h1>One</h1><p>He came.</p>{furniture}<p>He saw.</p>"])
+    assert contents == ["He came.", "He saw."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<div class="running-head"><h1>The siege</h1><p>He came.</p></div>',
+        f'<div class="running-head"><p>{LONG}</p></div>',
+        '<div class="copyright"><p>He came.</p></div>',
+        f'<div class="copyright"><p>Copyright 2009. {LONG}</p></div>',
+        '<div epub:type="pagebreak">He came.</div>',
+    ],
+)
+def test_class_does_not_take_text(text):
+    everything = convert([f"<h1>One</h1>{text}<p>He saw.</p>"], include_front_matter=True)[0]
+    assert len(everything) == 2
+    assert convert([f"<h1>One</h1>{text}<p>He saw.</p>"]) == (everything, [])
+
+
+def test_web_page_about_its_author_is_read_whole():
+    page = f"<html><body><h1>One</h1><p>Text.</p>{NOTE_EN}{IMPRINT_EN}</body></html>".encode()
+    result = HtmlPageToDocument().run([ByteStream(page, meta={"file_path": "p.html"})])
+    assert (len(result["documents"]), result["warnings"]) == (6, [])
