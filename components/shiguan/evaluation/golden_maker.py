@@ -327,7 +327,7 @@ def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
 
 def feedback_rows(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """
-    Make one question of all that was `said` of its answers; `entries` are the newest first.
+    Make one question of all that was `said` of its answers, the newest `given`; `entries` are the newest first.
 
     Where all readers call them right, the newest quotes are the gold, or nothing answers it if that was the answer.
     Else `gold` and `answers` are empty: what would be right is for the reviewer to say.
@@ -335,14 +335,15 @@ def feedback_rows(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for entry in entries:
         question = " ".join(entry["query"].split())
-        answerable = entry["status"] not in ("not_found", "refused")
-        new = {
-            "id": f"feedback-{fingerprint(question)[:12]}", "person": "", "question": question, "type": "feedback",
-            "language": detect_language(question), "answerable": answerable, "answers": [],
-            "gold": entry["citations"] if answerable else [], "said": [],
-        }  # fmt: skip
-        row = rows.setdefault(question, new)
-        row["said"].append(entry)
+        if question not in rows:
+            answerable = entry["status"] not in ("not_found", "refused")
+            rows[question] = {
+                "id": f"feedback-{fingerprint(question)[:12]}", "person": "", "question": question, "type": "feedback",
+                "language": detect_language(question), "answerable": answerable, "answers": [],
+                "gold": entry["citations"] if answerable else [], "given": entry["answer"], "said": [],
+            }  # fmt: skip
+        row = rows[question]
+        row["said"].append({name: entry[name] for name in ("kind", "note", "receipt", "conversation_id")})
         if entry["kind"] != "right":
             row.update(gold=[], answerable=True)
     return list(rows.values())
@@ -358,7 +359,7 @@ def review_feedback(entries: Iterable[dict[str, Any]], folder: Path) -> dict[str
         left += not person
         if person == "accept":
             golden_question(name, row, place)
-            accepted.append({key: value for key, value in row.items() if key not in ("person", "said")})
+            accepted.append({key: value for key, value in row.items() if key not in ("person", "given", "said")})
     known = {name for _, name, _ in lines}
     new = [row for row in feedback_rows(entries) if row["id"] not in known]
     folder.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,8 @@ def test_only_what_all_call_right_has_gold_before_it_is_reviewed(entries, answer
     (row,) = feedback_rows(entries)
     assert (row["person"], row["question"], row["language"]) == ("", "Who rose?", "en")
     assert (row["answerable"], row["gold"], row["answers"]) == (answerable, gold, [])
-    assert row["said"] == entries
+    assert row["given"] == "…"
+    assert [one["kind"] for one in row["said"]] == [entry["kind"] for entry in entries]
 
 
 def edit(folder, **values):
@@ -62,6 +63,8 @@ def test_an_accepted_question_keeps_the_quotes_that_were_right(tmp_path):
     review_feedback([], tmp_path)
     (question,) = read_golden_set(tmp_path / "feedback_golden.jsonl").questions
     assert question.gold == (GoldPassage("An Lushan rose.", "tang.epub"),)
+    (row,) = map(json.loads, (tmp_path / "feedback_golden.jsonl").read_text().splitlines())
+    assert not {"person", "given", "said"} & row.keys()
 
 
 @pytest.mark.parametrize(
