@@ -1,6 +1,7 @@
 """What readers said: whose it is, what replaces what, and what is kept of it."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.doubles.receipts import receipt
@@ -99,3 +100,11 @@ def test_among_a_hundred_thousand_a_write_and_a_page_look_at_an_index_and_never_
     database.close()
     told = [step[3] for plan in plans for step in plan]
     assert all("feedback_by_tenant" in step or "SCALAR SUBQUERY" in step for step in told), told
+
+
+def test_readers_who_are_the_first_at_once_are_all_kept(tmp_path):
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(5):
+            file = FeedbackFile(tmp_path / str(number))
+            list(threads.map(lambda reader, file=file: file.give(receipt(), "right", reader=str(reader)), range(8)))
+            assert len(list(file.entries("a"))) == 8
