@@ -5,6 +5,7 @@ import { choices, prose, quotations, tally, Writing } from "./answer.js";
 import { besidePane } from "./beside.js";
 import { add, h, kept, shape } from "./dom.js";
 import { failed } from "./failure.js";
+import { judgeBlock } from "./judge.js";
 import { scope, unlimited } from "./scope.js";
 import { takeBlock } from "./take.js";
 import { whyBlock } from "./why.js";
@@ -159,6 +160,7 @@ export async function askView(main, id, server) {
       !plain && h("p.notice", h("strong", notice), answer.status === "quoted" && h("span", t("quotedLead"))),
       text,
       claims.length > 0 && h("p.tally", t("summary", claims.length, tally(claims))),
+      answer.metadata && judgeBlock(answer),
       answer.metadata && h("div.more", changesBlock(answer), draftsBlock(turn.drafts), whyBlock(answer), takeBlock(answer)));
   }
 

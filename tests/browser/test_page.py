@@ -262,6 +262,51 @@ def test_an_answer_is_taken_away_in_every_form(site, opened):
     assert json.loads(saved["CSL JSON"])[0]["title"] == "The Tang"
 
 
+@pytest.mark.parametrize(
+    ("locale", "right", "wrong", "tell", "kept"),
+    [
+        ("en-US", "Right", "Something is wrong", "Say so", "Kept: A passage does not say it."),
+        ("zh-CN", "对", "有误", "提交", "已记下：所引原文没有这样说。"),
+    ],
+)
+def test_an_answer_is_judged_with_the_keyboard_alone(site, opened, locale, right, wrong, tell, kept):
+    page = opened(site.url + "/", locale=locale)
+    ask(page)
+    button = page.locator(".judge").get_by_role("button", name=right, exact=True)
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".judge button[aria-pressed=true]")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == wrong
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    page.keyboard.type("another year")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == tell
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f".judge [role=status] >> text={kept}")
+    assert page.evaluate("document.activeElement.textContent") == wrong
+    assert button.get_attribute("aria-pressed") == "false"
+    receipt = "ab" * 32
+    assert site.judged == [
+        {"receipt": receipt, "kind": "right", "note": ""},
+        {"receipt": receipt, "kind": "wrong_citation", "note": "another year"},
+    ]
+
+
+def test_a_judgement_that_is_not_taken_keeps_what_was_typed(site, opened):
+    page = opened(site.url + "/")
+    ask(page)
+    site.refusal = ApiError("not_found", message="There is no such receipt.")
+    page.locator(".judge summary").click()
+    page.fill(".judge textarea", "another year")
+    page.locator(".judge form button").click()
+    page.wait_for_selector(".judge .failure >> text=There is no such receipt.")
+    assert page.locator(".judge textarea").input_value() == "another year"
+
+
 def test_a_link_by_receipt_shows_the_answer_and_whether_it_is_stale(site, opened):
     site.receipts["cd" * 32] = Script(["An Lushan rose."]).answer()
     page = opened(f"{site.url}/#/answer/{'cd' * 32}")
@@ -282,7 +327,7 @@ def test_every_view_fits_its_sheet_in_both_languages(site, opened, width, locale
     ask(page)
     page.locator("button.verdict").click()
     page.wait_for_selector(".beside mark")
-    for more in page.locator(".more summary").all():
+    for more in page.locator(".more summary, .judge summary").all():
         more.evaluate("one => { one.parentElement.open = true }")
     assert no_sideways(page)
     for view, ready in (("library", ".source"), ("book?source=tang.epub&at=7", ".page .passage"), ("past", ".wide h1")):

@@ -38,7 +38,7 @@ def test_axe_finds_nothing(site, opened, locale, scheme, width):
     page.fill("#question", "Who?")
     page.press("#question", "Enter")
     page.wait_for_selector(".turn .more")
-    page.evaluate("document.querySelectorAll('.more details').forEach((one) => { one.open = true })")
+    page.evaluate("document.querySelectorAll('.more details, .judge details').forEach((one) => { one.open = true })")
     page.fill(".lost textarea", "words")
     page.locator(".lost button").click()
     page.wait_for_selector(".ranks .missed")

@@ -104,6 +104,7 @@ class PageSite:
         self.go = threading.Event()
         self.asked: list[dict[str, Any]] = []
         self.deleted: list[str] = []
+        self.judged: list[dict[str, Any]] = []
         self.seen: list[str] = []
 
     def __enter__(self) -> Self:
@@ -198,6 +199,13 @@ class PageSite:
             if receipt_id not in self.receipts:
                 return error_response(ApiError("not_found", message="There is no such receipt."), "r-5")
             return {"receipt": {"id": receipt_id, "answer": self.receipts[receipt_id]}, "stale": True}
+
+        @app.post("/api/v1/feedback")
+        async def feedback(request: Request) -> Any:
+            if self.refusal is not None:
+                return error_response(self.refusal, "r-6")
+            self.judged.append(await request.json())
+            return JSONResponse(self.judged[-1], status_code=201)
 
         @app.post("/api/v1/why")
         async def why() -> Any:

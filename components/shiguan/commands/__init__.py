@@ -21,6 +21,7 @@ COMMANDS = (
     "stores",
     "why",
     "replay",
+    "feedback",
     "eval_run",
     "eval_compare",
 )
@@ -29,6 +30,7 @@ COMMANDS = (
 
 GROUPS = {
     "conversations": "list, export and delete what was asked under an id",
+    "feedback": "say what is right or wrong about an answer, and read what was said",
     "keys": "say who may ask the server",
     "stores": "prepare and inspect the servers of a deployment",
     "eval": "measure retrieval and answers, and compare two runs",

@@ -164,6 +164,8 @@ def register(add: AddCommand) -> None:
         help="where golden.jsonl and review.jsonl go (default: .data/golden); run again to go on",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="for the choice of passages (default: 0)")
+    help_ = "make them of what readers said of answers, for review and without a model"
+    parser.add_argument("--from-feedback", action="store_true", help=help_)
 
 
 def _eval_retrieval(options: argparse.Namespace) -> int:
@@ -200,7 +202,20 @@ def _judge(name: str | None) -> "AnswerJudge | None":
     return {"haystack": HaystackJudge, "ragas": RagasJudge}[name]() if name else None
 
 
+def _from_feedback(options: argparse.Namespace) -> int:
+    from shiguan.commands.feedback import open_feedback
+    from shiguan.evaluation.golden_maker import review_feedback
+
+    counts = review_feedback(open_feedback(options).entries(tenant(options)), options.output)
+    print_json({**counts, "output": str(options.output)})
+    if not options.json:
+        say("Edit feedback_review.jsonl, with accept or reject as `person`; run again for feedback_golden.jsonl.")
+    return 0 if counts["accepted"] or counts["open"] else 1
+
+
 def _eval_golden(options: argparse.Namespace) -> int:
+    if options.from_feedback:
+        return _from_feedback(options)
     from shiguan.engine.library import Library
     from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, judge_agreement, write_made_set
     from shiguan.evaluation.json_lines import fingerprint

@@ -1,4 +1,4 @@
-"""Makes a golden set from an ingested library with a language model, reads its replies, and has it judged."""
+"""Makes a golden set from an ingested library with a language model, or of what readers said of answers."""
 
 import random
 import re
@@ -14,7 +14,8 @@ from haystack.components.generators.chat.types import ChatGenerator
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.attribution import folded
-from shiguan.evaluation.json_lines import field_of, read_json_lines, write_json_lines
+from shiguan.evaluation.json_lines import field_of, fingerprint, read_json_lines, unique_rows, write_json_lines
+from shiguan.evaluation.questions import golden_question
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.calls import ask_llm
 from shiguan.llm.json_replies import json_object
@@ -121,9 +122,7 @@ def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
             raise RefusedError(
                 f"{place}: the question `{name}` is not of this run. Remove the line, or name its folder."
             )
-        person = str(row.get("person") or "").strip().lower()
-        if person and person not in VERDICTS:
-            raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
+        person = person_verdict(row, place)
         if not person:
             left += 1
         elif judged[name] not in VERDICTS:
@@ -134,6 +133,14 @@ def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
                 different.append(name)
     agreement = sum(first == second for first, second in pairs) / len(pairs) if pairs else None
     return JudgeAgreement(len(pairs) + silent, left, silent, agreement, cohens_kappa(pairs), different)
+
+
+def person_verdict(row: dict[str, Any], place: str) -> str:
+    """Read what a person wrote into a line to review."""
+    person = str(row.get("person") or "").strip().lower()
+    if person and person not in VERDICTS:
+        raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
+    return person
 
 
 def _row(item: Any) -> dict[str, str] | None:
@@ -316,3 +323,46 @@ def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
         whole["answers"] = [row["answer"]]
         whole["gold"] = [{"source": row["source"], "quote": row["quote"]}]
     return whole
+
+
+def feedback_rows(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """
+    Make one question of all that was `said` of its answers, the newest `given`; `entries` are the newest first.
+
+    Where all readers call them right, the newest quotes are the gold, or nothing answers it if that was the answer.
+    Else `gold` and `answers` are empty: what would be right is for the reviewer to say.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        question = " ".join(entry["query"].split())
+        if question not in rows:
+            answerable = entry["status"] not in ("not_found", "refused")
+            rows[question] = {
+                "id": f"feedback-{fingerprint(question)[:12]}", "person": "", "question": question, "type": "feedback",
+                "language": detect_language(question), "answerable": answerable, "answers": [],
+                "gold": entry["citations"] if answerable else [], "given": entry["answer"], "said": [],
+            }  # fmt: skip
+        row = rows[question]
+        row["said"].append({name: entry[name] for name in ("kind", "note", "receipt", "conversation_id")})
+        if entry["kind"] != "right":
+            row.update(gold=[], answerable=True)
+    return list(rows.values())
+
+
+def review_feedback(entries: Iterable[dict[str, Any]], folder: Path) -> dict[str, int]:
+    """Add new questions to a folder's review file, as edited, and write the golden set of those that were accepted."""
+    review = folder / "feedback_review.jsonl"
+    lines = list(unique_rows(review, "question")) if review.exists() and review.stat().st_size else []
+    accepted, left = [], 0
+    for place, name, row in lines:
+        person = person_verdict(row, place)
+        left += not person
+        if person == "accept":
+            golden_question(name, row, place)
+            accepted.append({key: value for key, value in row.items() if key not in ("person", "given", "said")})
+    known = {name for _, name, _ in lines}
+    new = [row for row in feedback_rows(entries) if row["id"] not in known]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json_lines(review, [*(row for _, _, row in lines), *new])
+    write_json_lines(folder / "feedback_golden.jsonl", accepted)
+    return {"new": len(new), "open": left + len(new), "accepted": len(accepted)}

@@ -102,7 +102,7 @@ def read_golden_set(path: Path) -> QuestionSet:
     by words of it (`quote`), or by `doc_id`, `start` and `end` in code points. The question may be called `text`. A
     question is answerable unless it says otherwise; the queries of a retrieval set can be read as they are.
     """
-    questions = [_golden_question(name, row, place) for place, name, row in unique_rows(path, "question")]
+    questions = [golden_question(name, row, place) for place, name, row in unique_rows(path, "question")]
     return QuestionSet(questions, {path.name: file_hash(path)}, path.stem)
 
 
@@ -130,7 +130,8 @@ def _plain(text: str) -> str:
     return "".join(text.split())
 
 
-def _golden_question(name: str, row: dict[str, Any], place: str) -> Question:
+def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
+    """Read a line of a golden set; one in which nothing could be right is refused."""
     text, history = read_turns(row, place)
     meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
     answerable = row.get("answerable", not meta.get("unanswerable", False))

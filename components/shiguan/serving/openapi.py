@@ -51,6 +51,7 @@ _ANSWER = {
     "request_id": "5f0e…",
 }  # fmt: skip
 _BODIES: dict[str, Any] = {
+    "/api/v1/feedback": {"receipt": "6b1c…", "kind": "wrong_citation", "note": "It is about another year."},
     "/api/v1/rag/query": _QUESTION,
     "/api/v1/rag/query-stream": {**_QUESTION, "conversation_id": "tang-1", "sources": ["tang.epub"]},
     "/api/v1/rag/batch": {"requests": [_QUESTION]},

@@ -1,4 +1,4 @@
-"""/api/v1/receipts: how an answer came about, kept for its tenant for some days."""
+"""/api/v1/receipts and feedback: how an answer came about, and what its readers say of it, kept for its tenant."""
 
 import asyncio
 import re
@@ -7,8 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, Field
 
+from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.replay import Replay
 from shiguan.errors import RefusedError
@@ -17,7 +19,7 @@ from shiguan.serving.authentication import Principal, current_principal
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.settings import ServingSettings
 
-_ID = re.compile(r"[0-9a-f]{64}")
+RECEIPT_ID = re.compile(r"[0-9a-f]{64}")
 _HOUR = 3600
 
 
@@ -49,7 +51,7 @@ class ReceiptFolder:
         """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""
         path = self._file(tenant_id, receipt_id)
         with suppress(RefusedError):
-            return read_receipt(path) if _ID.fullmatch(receipt_id) and self._is_kept(path) else None
+            return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
         return None
 
     def _file(self, tenant_id: str, receipt_id: str) -> Path:
@@ -61,23 +63,58 @@ class ReceiptFolder:
         return False
 
 
+async def kept_receipt(request: Request, receipt_id: str, asker: Principal) -> Receipt:
+    """Find a receipt of the asker's tenant; any other is the same 404."""
+    settings = request.app.state.settings
+    found = await asyncio.to_thread(ReceiptFolder(settings).find, asker.tenant_id, receipt_id)
+    if found is None:
+        days = f"The server keeps receipts for {settings.receipt_days} days."
+        raise ApiError("not_found", message="There is no such receipt.", next_step=f"Check the id. {days}")
+    return found
+
+
 router = APIRouter(prefix="/api/v1/receipts", tags=["receipts"])
+feedback_router = APIRouter(prefix="/api/v1/feedback", tags=["feedback"])
+Reader = Annotated[Principal, Depends(current_principal)]
 
 
 @router.get("/{receipt_id}")
-async def receipt(
-    request: Request, receipt_id: str, asker: Annotated[Principal, Depends(current_principal)]
-) -> dict[str, Any]:
+async def receipt(request: Request, receipt_id: str, asker: Reader) -> dict[str, Any]:
     """
     Give the receipt whose id an answer's `metadata.receipt` has.
 
     `stale` says whether a passage that the answer cites is not in the library any more as it was.
     """
-    state = request.app.state
-    found = await asyncio.to_thread(ReceiptFolder(state.settings).find, asker.tenant_id, receipt_id)
-    if found is None:
-        days = f"The server keeps receipts for {state.settings.receipt_days} days."
-        raise ApiError("not_found", message="There is no such receipt.", next_step=f"Check the id. {days}")
-    parents = state.ingest_jobs.library.stores["parents"]
+    found = await kept_receipt(request, receipt_id, asker)
+    parents = request.app.state.ingest_jobs.library.stores["parents"]
     replay = await asyncio.to_thread(Replay, found, parents, tenant_id=asker.tenant_id)
     return {"receipt": found.model_dump(mode="json"), "stale": replay.is_stale}
+
+
+class Judgement(BaseModel, extra="forbid"):
+    """What a reader says of an answer."""
+
+    receipt: Annotated[str, Field(max_length=64, description="The answer's `metadata.receipt`.")]
+    kind: Kind
+    note: Annotated[str, Field(max_length=LONGEST_NOTE, description="In the reader's words; kept as one line.")] = ""
+
+
+@feedback_router.post("", status_code=201, summary="Say what is right or wrong about an answer")
+async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, Any]:
+    """Keep a judgement on an answer; it replaces what the same key said of the same receipt before."""
+    found = await kept_receipt(request, body.receipt, asker)
+    file = FeedbackFile(request.app.state.settings.folder)
+    return await asyncio.to_thread(file.give, found, body.kind, body.note, reader=asker.key_id)
+
+
+@feedback_router.get("", summary="List what readers said")
+async def listed(
+    request: Request,
+    asker: Reader,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    before: Annotated[int, Query(ge=1, le=2**62, description="The `next` of the page before.")] = 2**62,
+) -> dict[str, Any]:
+    """List the tenant's judgements, the newest first; `next` is null on the last page."""
+    file = FeedbackFile(request.app.state.settings.folder)
+    found = await asyncio.to_thread(lambda: list(file.entries(asker.tenant_id, before=before, limit=limit + 1)))
+    return {"feedback": found[:limit], "next": found[limit - 1]["number"] if len(found) > limit else None}

@@ -33,6 +33,7 @@ from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.openapi import describe
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.receipt_routes import feedback_router
 from shiguan.serving.receipt_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.status_routes import Readiness
@@ -119,6 +120,7 @@ _ROUTERS = (
     library_router,
     conversation_router,
     receipt_router,
+    feedback_router,
     openai_router,
 )
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.receipts import receipt
 from tests.doubles.small_library import TENANT, ingest_small_library
 
 from shiguan.engine.library import Library
-from shiguan.engine.receipts import Receipt
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreFullError
 from shiguan.serving.admission import Admission
@@ -29,17 +29,6 @@ from shiguan.serving.settings import ServingSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 DAY = 24 * 60 * 60
-
-
-def receipt(tenant_id="a", question="Who?"):
-    found = Receipt.model_validate(
-        {
-            "version": 1, "written": "2026-01-01T00:00:00+00:00", "shiguan": "0.1.0", "tenant_id": tenant_id,
-            "deployment": "embedded", "mode_sha256": "", "parameters": {}, "prompt": {}, "passages": [], "calls": [],
-            "grading": {}, "answer": {"query": question, "mode": "simple", "status": "not_found", "citations": []},
-        }
-    )  # fmt: skip
-    return found.model_copy(update={"id": found.own_id()})
 
 
 @pytest.fixture

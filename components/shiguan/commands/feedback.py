@@ -1,0 +1,54 @@
+"""`shiguan feedback`: say what is right or wrong about an answer, and export what was said."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shiguan.commands import AddCommand
+from shiguan.commands.options import print_json, tenant
+from shiguan.errors import RefusedError
+
+if TYPE_CHECKING:
+    from shiguan.engine.feedback import FeedbackFile
+
+
+def register(add: AddCommand) -> None:
+    """Declare the commands."""
+    give = add("feedback give", _give, "keep what is right or wrong about an answer, and print it", deployment=False)
+    give.add_argument("receipt", metavar="RECEIPT", help="the id in an answer's metadata, or a file of `ask --receipt`")
+    give.add_argument("kind", metavar="KIND", help="right, wrong, wrong_citation or missing")
+    give.add_argument("--note", default="", help="in your own words, kept as one line")
+    add("feedback export", _export, "print what was said, the newest first, a line of JSON each", deployment=False)
+
+
+def _give(options: argparse.Namespace) -> int:
+    from shiguan.engine.receipts import read_receipt
+    from shiguan.serving.receipt_routes import RECEIPT_ID, ReceiptFolder
+    from shiguan.serving.settings import ServingSettings
+
+    file = open_feedback(options)
+    settings = ServingSettings.from_environment().model_copy(update={"data_dir": file.path.parent})
+    receipt = ReceiptFolder(settings).find(tenant(options), options.receipt)
+    if receipt is None and RECEIPT_ID.fullmatch(options.receipt):
+        raise RefusedError(f"{settings.folder} has no such receipt of this tenant. Check `--tenant` and `--data-dir`.")
+    receipt = receipt or read_receipt(Path(options.receipt))
+    if receipt.tenant_id != tenant(options):
+        raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
+    print_json(file.give(receipt, options.kind, options.note, reader="command line"))
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    for entry in open_feedback(options).entries(tenant(options)):
+        print_json(entry)
+    return 0
+
+
+def open_feedback(options: argparse.Namespace) -> "FeedbackFile":
+    """Open what was said in the data folder; one that was mistyped is refused, and not made."""
+    from shiguan.engine.feedback import FeedbackFile
+    from shiguan.serving.settings import ServingSettings
+
+    if options.data_dir is not None and not options.data_dir.is_dir():
+        raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
+    return FeedbackFile(options.data_dir or ServingSettings.from_environment().folder)

@@ -1,0 +1,91 @@
+"""What readers said of answers: kept for their tenant, one judgement of a reader on a receipt, the newest 100,000."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from shiguan.engine.receipts import Receipt
+from shiguan.errors import RefusedError, StoreError
+from shiguan.resources import check_free_space
+from shiguan.text.terminal import one_line
+
+Kind = Literal["right", "wrong", "wrong_citation", "missing"]
+LONGEST_NOTE = 2_000
+
+_LONGEST_ANSWER, _LONGEST_QUOTE, _MOST_QUOTES = 4_000, 500, 5
+_SCHEMA = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE IF NOT EXISTS feedback (number INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT, receipt TEXT, reader TEXT,
+    content TEXT, UNIQUE (tenant, receipt, reader));
+CREATE INDEX IF NOT EXISTS feedback_by_tenant ON feedback (tenant, number);
+"""
+
+
+class FeedbackFile:
+    """
+    Keeps judgements in `<folder>/feedback.sqlite`, made at the first one.
+
+    A judgement holds question, answer and quotes in short, since receipts are removed sooner. It replaces what the same
+    reader said of the same receipt before; a tenant's oldest go when there are more than `most`.
+    """
+
+    def __init__(self, folder: Path, most: int = 100_000) -> None:
+        self.path = folder / "feedback.sqlite"
+        self.most = most
+
+    def give(self, receipt: Receipt, kind: str, note: str = "", *, reader: str) -> dict[str, Any]:
+        """Keep a judgement, its note as one line that steers no terminal, and give it as it is listed."""
+        if kind not in get_args(Kind):
+            raise RefusedError(f"`{one_line(kind)[:40]}` is no kind of feedback. Expected {', '.join(get_args(Kind))}.")
+        if len(note) > LONGEST_NOTE:
+            raise RefusedError(f"The note has {len(note):,} characters. Expected at most {LONGEST_NOTE:,}; shorten it.")
+        whose, answer = receipt.tenant_id, receipt.answer.model_dump()
+        quotes = dict.fromkeys((one["source"], one["quote"][:_LONGEST_QUOTE]) for one in answer["citations"])
+        content = {
+            "receipt": receipt.id, "kind": kind, "note": one_line(note),
+            "written": datetime.now(UTC).isoformat(timespec="seconds"),
+            **{name: answer.get(name) for name in ("query", "mode", "status", "conversation_id")},
+            "answer": str(answer.get("answer", ""))[:_LONGEST_ANSWER],
+            "citations": [{"source": source, "quote": quote} for source, quote in list(quotes)[:_MOST_QUOTES]],
+        }  # fmt: skip
+        text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace").decode()
+        with self._open(writing=True) as run:
+            inserted = run(
+                "INSERT OR REPLACE INTO feedback (tenant, receipt, reader, content) VALUES (?, ?, ?, ?)",
+                (whose, receipt.id, reader, text),
+            )
+            run(
+                "DELETE FROM feedback WHERE tenant = ? AND number <= "
+                "(SELECT number FROM feedback WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
+                (whose, whose, self.most),
+            )
+        return {"number": inserted.lastrowid, **json.loads(text)}
+
+    def entries(self, tenant_id: str, *, before: int = 2**63 - 1, limit: int = -1) -> Iterator[dict[str, Any]]:
+        """Go through a tenant's judgements, the newest first: so many of those with a number below `before`."""
+        if self.path.is_file():
+            with self._open() as run:
+                for number, content in run(
+                    "SELECT number, content FROM feedback WHERE tenant = ? AND number < ? ORDER BY number DESC LIMIT ?",
+                    (tenant_id, before, limit),
+                ):
+                    yield {"number": number, **json.loads(content)}
+
+    @contextmanager
+    def _open(self, *, writing: bool = False) -> Iterator[Any]:
+        """Give what runs the statements of one transaction; writers wait for one another."""
+        try:
+            if writing:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                check_free_space(self.path.parent)
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(self.path, timeout=10)) as database, database:
+                database.executescript(_SCHEMA)
+                yield database.execute
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{self.path} cannot be used: {error}. Try again, or put a copy back.") from error

@@ -1,0 +1,110 @@
+"""What readers said: whose it is, what replaces what, and what is kept of it."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.doubles.receipts import receipt
+
+from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile
+from shiguan.errors import RefusedError, StoreError
+
+
+@pytest.fixture
+def file(tmp_path):
+    return FeedbackFile(tmp_path)
+
+
+def test_a_judgement_is_listed_with_what_it_is_about_for_its_tenant_alone(file):
+    one = receipt("a", "Who rose?", quotes=["An Lushan rose.", "An Lushan rose.", "He took Luoyang."])
+    given = file.give(one, "wrong_citation", "another year", reader="k1")
+    (entry,) = file.entries("a")
+    assert entry == given
+    assert (entry["number"], entry["receipt"], entry["kind"]) == (1, one.id, "wrong_citation")
+    assert (entry["query"], entry["status"], entry["note"]) == ("Who rose?", "answered", "another year")
+    assert entry["citations"] == [
+        {"source": "tang.epub", "quote": "An Lushan rose."},
+        {"source": "tang.epub", "quote": "He took Luoyang."},
+    ]
+    assert list(file.entries("b")) == []
+    assert file.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_same_reader_on_the_same_receipt_replaces_and_another_reader_adds(file):
+    one = receipt()
+    for kind, reader in (("right", "k1"), ("wrong", "k1"), ("missing", "k2")):
+        file.give(one, kind, reader=reader)
+    assert [(entry["number"], entry["kind"]) for entry in file.entries("a")] == [(3, "missing"), (2, "wrong")]
+
+
+def test_the_oldest_of_a_tenant_go_and_nobody_elses(tmp_path):
+    file = FeedbackFile(tmp_path, most=2)
+    file.give(receipt("b"), "right", reader="k")
+    for number in range(4):
+        file.give(receipt("a", f"Question {number}?"), "right", reader="k")
+    assert [entry["query"] for entry in file.entries("a")] == ["Question 3?", "Question 2?"]
+    assert len(list(file.entries("b"))) == 1
+
+
+def test_pages_follow_one_another(file):
+    for number in range(5):
+        file.give(receipt("a", f"Question {number}?"), "right", reader="k")
+    first = list(file.entries("a", limit=2))
+    second = list(file.entries("a", before=first[-1]["number"], limit=2))
+    assert [entry["number"] for entry in first + second] == [5, 4, 3, 2]
+
+
+def test_a_note_becomes_one_line_that_steers_no_terminal(file):
+    given = file.give(receipt(), "wrong", "one\n two\x1b[2J\u202e three \ud800", reader="k")
+    assert given["note"] == "one two three ?"
+    assert file.give(receipt(), "wrong", "史" * LONGEST_NOTE, reader="k")["note"] == "史" * LONGEST_NOTE
+
+
+@pytest.mark.parametrize(
+    ("kind", "note", "told"),
+    [
+        ("good", "", "`good` is no kind of feedback. Expected right, wrong, wrong_citation, missing."),
+        ("wrong", "x" * 2_001, "The note has 2,001 characters. Expected at most 2,000"),
+    ],
+)
+def test_what_is_outside_the_limits_is_refused_and_nothing_is_made(file, kind, note, told):
+    with pytest.raises(RefusedError, match=told.replace(".", r"\.")):
+        file.give(receipt(), kind, note, reader="k")
+    assert not file.path.exists()
+
+
+def test_a_long_answer_is_kept_in_short(file):
+    given = file.give(receipt(answer="a" * 9_000, quotes=[f"{n}" * 900 for n in range(9)]), "right", reader="k")
+    assert (len(given["answer"]), [len(one["quote"]) for one in given["citations"]]) == (4_000, [500] * 5)
+
+
+def test_a_file_that_is_no_database_is_told_and_left_alone(file):
+    file.path.write_text("not a database, " * 100)
+    for use in (lambda: list(file.entries("a")), lambda: file.give(receipt(), "right", reader="k")):
+        with pytest.raises(StoreError, match=r"feedback\.sqlite cannot be used"):
+            use()
+    assert file.path.read_text().startswith("not a database")
+
+
+def test_among_a_hundred_thousand_a_write_and_a_page_look_at_an_index_and_never_at_the_table(file):
+    file.give(receipt(), "right", reader="k")
+    with sqlite3.connect(file.path) as database:
+        plans = [
+            database.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+            for statement in (
+                "SELECT number, content FROM feedback WHERE tenant = 'a' AND number < 9 ORDER BY number DESC LIMIT 9",
+                "DELETE FROM feedback WHERE tenant = 'a' AND number <= "
+                "(SELECT number FROM feedback WHERE tenant = 'a' ORDER BY number DESC LIMIT 1 OFFSET 100000)",
+            )
+        ]
+    database.close()
+    told = [step[3] for plan in plans for step in plan]
+    assert all("feedback_by_tenant" in step or "SCALAR SUBQUERY" in step for step in told), told
+
+
+def test_readers_who_are_the_first_at_once_are_all_kept(tmp_path):
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(5):
+            file = FeedbackFile(tmp_path / str(number))
+            list(threads.map(lambda reader, file=file: file.give(receipt(), "right", reader=str(reader)), range(8)))
+            assert len(list(file.entries("a"))) == 8

@@ -1,0 +1,109 @@
+"""Feedback at the server: on receipts of the key's own tenant, with any key that asks."""
+
+import json
+
+import pytest
+from fastapi import FastAPI
+from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.receipts import receipt
+
+from shiguan.serving.admission import Admission
+from shiguan.serving.authentication import KeyRing
+from shiguan.serving.error_replies import install_error_replies
+from shiguan.serving.gate import install_gate
+from shiguan.serving.keys import KeyFile
+from shiguan.serving.openapi import describe
+from shiguan.serving.receipt_routes import ReceiptFolder, feedback_router
+from shiguan.serving.settings import ServingSettings
+
+MINE, THEIRS = receipt("a", "Who rose?", quotes=["An Lushan rose."]), receipt("b")
+PATH = "/api/v1/feedback"
+
+
+@pytest.fixture
+def served(tmp_path):
+    """The routes behind the real gate, with a receipt of each of two tenants: `call(key, body=None, query="")`."""
+    keys = KeyFile(tmp_path / "keys.json")
+    tokens = {
+        "reader": keys.add("a", "read")[0], "writer": keys.add("a", "write")[0], "b": keys.add("b", "read")[0],
+        "metrics": keys.add("", "metrics")[0],
+    }  # fmt: skip
+    settings = ServingSettings(data_dir=tmp_path)
+    for one in (MINE, THEIRS):
+        ReceiptFolder(settings).keep(one)
+    app = FastAPI()
+    app.router.routes.extend(feedback_router.routes)
+    install_error_replies(app)
+    describe(app)
+    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+    app.state.settings = settings
+
+    async def call(key, body=None, query=""):
+        headers = {"Authorization": f"Bearer {tokens[key]}"} if key else {}
+        method = {"method": "GET"} if body is None else {"body": json.dumps(body).encode()}
+        called = await AsgiCall(
+            app, f"{PATH}?{query}", headers={"Content-Type": "application/json", **headers}, **method
+        ).done(30)
+        return called.status, json.loads(called.body)
+
+    call.app = app
+    return call
+
+
+async def test_a_read_key_judges_its_own_tenants_answers_and_every_key_of_the_tenant_reads_it(served):
+    status, given = await served("reader", {"receipt": MINE.id, "kind": "wrong_citation", "note": "another\nyear"})
+    assert (status, given["kind"], given["note"], given["query"]) == (
+        201,
+        "wrong_citation",
+        "another year",
+        "Who rose?",
+    )
+    assert await served("writer") == (200, {"feedback": [given], "next": None})
+    assert await served("b") == (200, {"feedback": [], "next": None})
+
+
+async def test_an_unknown_receipt_one_of_another_tenants_and_one_that_can_be_none_are_the_same_404(served):
+    replies = [
+        await served("reader", {"receipt": name, "kind": "right"}) for name in (THEIRS.id, "0" * 64, "../../keys", "")
+    ]
+    assert [status for status, _ in replies] == [404] * 4
+    assert len({json.dumps({**body["error"], "request_id": ""}) for _, body in replies}) == 1
+    assert (await served("b"))[1]["feedback"] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "good"}, {"kind": None}, {"note": "x" * 2_001}, {"note": 7}, {"receipt": "0" * 65}, {"receipt": None},
+        {"tenant_id": "b"}, {"kind": ["right"]},
+    ],
+)  # fmt: skip
+async def test_fields_that_are_wrong_are_refused_by_name(served, wrong):
+    status, body = await served("reader", {"receipt": MINE.id, "kind": "right", **wrong})
+    assert (status, body["error"]["fields"][0]["field"]) == (422, *wrong)
+    assert (await served("reader"))[1]["feedback"] == []
+
+
+async def test_without_a_key_and_with_one_for_metrics_nothing_is_said_or_read(served):
+    for body in (None, {"receipt": MINE.id, "kind": "right"}):
+        assert (await served(None, body))[0] == 401
+        assert (await served("metrics", body))[0] == 403
+
+
+async def test_a_list_comes_in_pages(served):
+    for key in ("reader", "writer"):
+        await served(key, {"receipt": MINE.id, "kind": "right"})
+    _, first = await served("reader", query="limit=1")
+    assert ([one["number"] for one in first["feedback"]], first["next"]) == ([2], 2)
+    _, last = await served("reader", query="limit=1&before=2")
+    assert ([one["number"] for one in last["feedback"]], last["next"]) == ([1], None)
+    for query in ("limit=0", "limit=1001", "before=0", "before=x"):
+        assert (await served("reader", query=query))[0] == 422, query
+
+
+def test_the_interface_is_described(served):
+    post = served.app.openapi()["paths"][PATH]["post"]
+    assert post["requestBody"]["content"]["application/json"]["example"]["kind"] == "wrong_citation"
+    judgement = served.app.openapi()["components"]["schemas"]["Judgement"]["properties"]
+    assert judgement["kind"]["enum"] == ["right", "wrong", "wrong_citation", "missing"]
+    assert judgement["note"]["maxLength"] == 2_000
