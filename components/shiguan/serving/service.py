@@ -37,6 +37,7 @@ from shiguan.serving.receipt_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.status_routes import Readiness
 from shiguan.serving.status_routes import router as status_router
+from shiguan.serving.traces import traces
 from shiguan.tenants import TENANT_FIELD
 
 
@@ -184,6 +185,12 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def _running(self, app: FastAPI, deploy: Deploy) -> AsyncIterator[None]:
+        with traces(self.settings.traces):
+            async with self._serving(app, deploy):
+                yield
+
+    @contextlib.asynccontextmanager
+    async def _serving(self, app: FastAPI, deploy: Deploy) -> AsyncIterator[None]:
         library = await asyncio.to_thread(self._open_library)
         engine = await asyncio.to_thread(Engine, self.settings, library=library)
         # It comes with the extra `transformers` alone, and where it is there Haystack has imported it.

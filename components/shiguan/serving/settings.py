@@ -22,6 +22,18 @@ def _origins(given: Any) -> tuple[str, ...]:
     return tuple(origins)
 
 
+def _switch(given: Any) -> bool:
+    if given not in (True, False, "on", "off"):
+        raise ValueError("`on` or `off`")
+    return given in (True, "on")
+
+
+def _form(given: Any) -> str:
+    if given not in ("text", "json"):
+        raise ValueError("`text` or `json`")
+    return str(given)
+
+
 _Count = Annotated[int, Field(ge=1, le=100_000)]
 _Share = Annotated[int, Field(ge=0, le=_LARGEST)]
 _Bytes = Annotated[int, Field(ge=1024, le=_LARGEST)]
@@ -93,6 +105,13 @@ class ServingSettings(BaseModel):
         "", description="A Mermaid server that draws /draw as PNG; without one /draw is Mermaid text."
     )
 
+    log_format: Annotated[str, BeforeValidator(_form)] = Field(
+        "text", description="How log lines are written: text, or json without what errors and debugging quote."
+    )
+    traces: Annotated[bool, BeforeValidator(_switch)] = Field(
+        False, description="`on` sends OpenTelemetry traces, without texts, to where the variables OTEL_... say."
+    )
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Read the settings; an empty variable is none."""
@@ -150,4 +169,6 @@ def _expected(field: FieldInfo) -> str:
 def _shown(value: Any) -> str:
     if value is None or value in ("", ()):
         return ""
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)
