@@ -59,7 +59,10 @@ def test_every_service_that_stays_has_a_health_check(name):
 
 def test_only_the_embedded_server_starts_by_itself():
     assert {name for name, service in SERVICES.items() if "profiles" not in service} == {"api"}
-    assert {tuple(service["profiles"]) for service in SERVICES.values() if "profiles" in service} == {("scale",), ("watch",)}
+    assert {tuple(service["profiles"]) for service in SERVICES.values() if "profiles" in service} == {
+        ("scale",),
+        ("watch",),
+    }
     assert SERVICES["api"]["volumes"] == ["library:/data", "models:/models"]
 
 

@@ -67,8 +67,8 @@ def log_handler(form: str) -> logging.Handler:
 
 
 def write_logs(form: str) -> None:
-    """Let all parts log in one form, in place of what wrote to the terminal before."""
+    """Let all parts log in one form, in place of what `shiguan` set up; handlers of somebody else stay."""
     root = logging.getLogger()
-    # Files and other places that somebody set up stay.
-    root.handlers[:] = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
-    root.addHandler(log_handler(form))
+    others = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
+    if form == "json" or len(others) < len(root.handlers):
+        root.handlers[:] = [*others, log_handler(form)]

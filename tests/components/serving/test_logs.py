@@ -16,6 +16,7 @@ def written(capsys):
     """Let all parts log in a form; gives what is written."""
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
+    root.addHandler(logging.StreamHandler())  # as the command line does
 
     def begin(form):
         write_logs(form)
@@ -119,6 +120,13 @@ def test_hayhooks_lines_have_the_same_form(written, monkeypatch):
     assert (deployed["message"], deployed["level"], deployed["logger"]) == ("deployed simple", "WARNING", __name__)
     assert failed["error"]["type"] == "KeyError"
     assert "question" not in json.dumps(failed)
+
+
+def test_without_a_handler_of_ours_text_goes_where_it_went(monkeypatch):
+    theirs = [logging.NullHandler()]
+    monkeypatch.setattr(logging.getLogger(), "handlers", theirs)
+    write_logs("text")
+    assert logging.getLogger().handlers is theirs
 
 
 def test_a_handler_of_json_lines_is_at_info():
