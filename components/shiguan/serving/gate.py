@@ -63,15 +63,13 @@ class RequestIdentity:
         known = current_request_id.set(request_id)
         method = scope["method"] if scope["method"] in _METHODS else "other"
         try:
-            with tracer.trace(
-                "shiguan.request", tags={"shiguan.request_id": request_id, "http.request.method": method}
-            ) as span:
+            tags = {"shiguan.request_id": request_id, "http.request.method": method}
+            with tracer.trace("shiguan.request", tags=tags) as span:
                 _check_head(scope)
                 try:
                     await self.app(scope, receive, send_with_id)
                 finally:
-                    span.set_tag("http.route", _route(scope))
-                    span.set_tag("http.response.status_code", status or 499)
+                    span.set_tags({"http.route": _route(scope), "http.response.status_code": status or 499})
         except Exception as error:
             if not isinstance(error, ApiError):
                 log_failure(error, request_id)

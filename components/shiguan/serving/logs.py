@@ -3,8 +3,10 @@
 import json
 import logging
 import sys
+import traceback
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from shiguan.text.terminal import printable
@@ -16,21 +18,13 @@ current_request_id: ContextVar[str | None] = ContextVar("current_request_id", de
 class _TextLines(logging.Formatter):
     """Lines for people, which cannot steer their terminal."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.BASIC_FORMAT)
-
     def format(self, record: logging.LogRecord) -> str:
-        line = printable(super().format(record))
-        request_id = current_request_id.get()
+        line, request_id = printable(super().format(record)), current_request_id.get()
         return line if request_id is None or request_id in line else f"{line} [request {request_id}]"
 
 
 class JsonLines(logging.Formatter):
-    """
-    One JSON object a record: `time`, `level`, `logger`, `message`, `request_id`, and `error` where there is one.
-
-    Of an exception its type and place are written, never its message, which may hold words of a question.
-    """
+    """One JSON object a record; of an exception its type and place, never its message, which may quote a question."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record down."""
@@ -44,25 +38,17 @@ class JsonLines(logging.Formatter):
             "request_id": current_request_id.get(),
         }
         if error is not None:
-            line["error"] = {"type": type(error).__name__, "place": _place(error)}
-        return json.dumps(line, ensure_ascii=True)
-
-
-def _place(error: BaseException) -> str | None:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}" if trace is not None else None
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
+            line["error"] = {"type": type(error).__name__, "place": place}
+        return json.dumps(line)
 
 
 def log_handler(form: str) -> logging.Handler:
     """Make what writes lines to standard error; JSON has no level of debugging, which may quote texts."""
     handler = logging.StreamHandler(sys.stderr)
-    if form == "json":
-        handler.setLevel(logging.INFO)
-        handler.setFormatter(JsonLines())
-    else:
-        handler.setFormatter(_TextLines())
+    handler.setLevel(logging.INFO if form == "json" else logging.NOTSET)
+    handler.setFormatter(JsonLines() if form == "json" else _TextLines(logging.BASIC_FORMAT))
     return handler
 
 

@@ -172,7 +172,7 @@ class Service:
 
         @contextlib.asynccontextmanager
         async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-            with on_shutdown_signal(self.begin_shutdown):
+            with on_shutdown_signal(self.begin_shutdown), traces(self.settings.traces == "on"):
                 async with self._running(app, deploy):
                     yield
 
@@ -185,12 +185,6 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def _running(self, app: FastAPI, deploy: Deploy) -> AsyncIterator[None]:
-        with traces(self.settings.traces):
-            async with self._serving(app, deploy):
-                yield
-
-    @contextlib.asynccontextmanager
-    async def _serving(self, app: FastAPI, deploy: Deploy) -> AsyncIterator[None]:
         library = await asyncio.to_thread(self._open_library)
         engine = await asyncio.to_thread(Engine, self.settings, library=library)
         # It comes with the extra `transformers` alone, and where it is there Haystack has imported it.

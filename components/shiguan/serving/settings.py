@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -20,18 +20,6 @@ def _origins(given: Any) -> tuple[str, ...]:
     if any(not origin.startswith(("http://", "https://")) for origin in origins):
         raise ValueError("origins such as https://app.example.org, separated by commas; `*` is not accepted")
     return tuple(origins)
-
-
-def _switch(given: Any) -> bool:
-    if given not in (True, False, "on", "off"):
-        raise ValueError("`on` or `off`")
-    return given in (True, "on")
-
-
-def _form(given: Any) -> str:
-    if given not in ("text", "json"):
-        raise ValueError("`text` or `json`")
-    return str(given)
 
 
 _Count = Annotated[int, Field(ge=1, le=100_000)]
@@ -105,11 +93,11 @@ class ServingSettings(BaseModel):
         "", description="A Mermaid server that draws /draw as PNG; without one /draw is Mermaid text."
     )
 
-    log_format: Annotated[str, BeforeValidator(_form)] = Field(
+    log_format: Literal["text", "json"] = Field(
         "text", description="How log lines are written: text, or json without what errors and debugging quote."
     )
-    traces: Annotated[bool, BeforeValidator(_switch)] = Field(
-        False, description="`on` sends OpenTelemetry traces, without texts, to where the variables OTEL_... say."
+    traces: Literal["off", "on"] = Field(
+        "off", description="`on` sends OpenTelemetry traces, without texts, to where the variables OTEL_... say."
     )
 
     @classmethod
@@ -158,6 +146,8 @@ def _variable(name: str) -> str:
 
 
 def _expected(field: FieldInfo) -> str:
+    if get_origin(field.annotation) is Literal:
+        return " or ".join(f"`{one}`" for one in get_args(field.annotation))
     low, high = (
         next(getattr(limit, side) for limit in field.metadata if hasattr(limit, side)) for side in ("ge", "le")
     )
@@ -169,6 +159,4 @@ def _expected(field: FieldInfo) -> str:
 def _shown(value: Any) -> str:
     if value is None or value in ("", ()):
         return ""
-    if isinstance(value, bool):
-        return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)

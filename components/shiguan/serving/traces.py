@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from haystack.tracing.tracer import NullTracer, Span, Tracer, enable_tracing, tracer
@@ -12,20 +12,14 @@ from shiguan.errors import ConfigurationError
 from shiguan.llm.run_watch import StageTimer
 
 _NAMES = frozenset(
-    {
-        "haystack.component.name",
-        "haystack.component.type",
-        "shiguan.request_id",
-        "http.request.method",
-        "http.route",
-        "error.type",
-    }
+    "haystack.component.name haystack.component.type shiguan.request_id http.request.method http.route "
+    "error.type".split()
 )
 """Tags whose words are ours; of all others only numbers pass."""
 
 
 class _SizedSpan(Span):
-    """The inner tracer's span; what goes in and out of a component is measured and not shown."""
+    """A span of the inner tracer; what goes into a component and comes out is measured and not shown."""
 
     def __init__(self, inner: Span) -> None:
         self._inner = inner
@@ -40,18 +34,16 @@ class _SizedSpan(Span):
             if isinstance(content, Sized):
                 self._inner.set_tag(f"{key}.{name}.size", len(content))
 
-    def raw_span(self) -> Any:
-        return self._inner.raw_span()
 
-    def get_correlation_data_for_logs(self) -> dict[str, Any]:
-        return self._inner.get_correlation_data_for_logs()
+class _FailedError(Exception):
+    """Tells the inner tracer that something failed, without the words of the error."""
 
 
 class TextlessTracer(Tracer):
     """
     Keeps questions, passages, answers and messages of errors out of whatever another tracer records.
 
-    Haystack hands a run's input to its tracer also where tracing of contents is off, and OpenTelemetry writes down the
+    Haystack hands a run's input to its tracer also where tracing of contents is off, and tracers write down the
     messages of exceptions. Here numbers pass, a few names that the engine gives, and lengths.
     """
 
@@ -64,14 +56,15 @@ class TextlessTracer(Tracer):
     ) -> Iterator[Span]:
         """Trace with the inner tracer, which is told of a failure by its type alone."""
         failure: BaseException | None = None
-        with self.inner.trace(operation_name, parent_span=parent_span) as span:
+        with suppress(_FailedError), self.inner.trace(operation_name, parent_span=parent_span) as span:
             sized = _SizedSpan(span)
             sized.set_tags(tags or {})
             try:
                 yield sized
             except BaseException as error:
-                failure = error
-                _mark_failed(sized, error)
+                failure, kind = error, type(error.__cause__ or error).__name__  # Haystack wraps what a component raises
+                sized.set_tag("error.type", kind)
+                raise _FailedError(kind) from None
         if failure is not None:
             raise failure
 
@@ -83,19 +76,11 @@ class TextlessTracer(Tracer):
 
 @contextmanager
 def traces(on: bool, exporter: Any = None) -> Iterator[None]:
-    """
-    Record traces while the server runs, and hand over what is left at its end.
-
-    :param on: Whether to send them to `exporter`, by default to the collector that the variables `OTEL_…` name. Without
-        it a tracer that somebody else put into the process stays, and hears no texts.
-    :param exporter: An exporter of OpenTelemetry.
-    :raises ConfigurationError: If the packages are missing.
-    """
+    """Record traces for the collector that `OTEL_…` names; where they are off, another's tracer hears no texts."""
     before = tracer.actual_tracer
-    inner = before.inner if isinstance(before, StageTimer) else before
-    provider: Any = _provider(exporter) if on else None
-    if provider is not None:
-        inner = _open_telemetry(provider)
+    inner, provider = before.inner if isinstance(before, StageTimer) else before, None
+    if on:
+        inner, provider = _open_telemetry(exporter)
     if not isinstance(inner, NullTracer | TextlessTracer):
         enable_tracing(TextlessTracer(inner))
     try:
@@ -106,38 +91,21 @@ def traces(on: bool, exporter: Any = None) -> Iterator[None]:
             provider.shutdown()
 
 
-def _mark_failed(span: Span, error: BaseException) -> None:
-    span.set_tag("error.type", type(error.__cause__ or error).__name__)  # Haystack wraps what a component raises
-    if hasattr(span.raw_span(), "set_status"):
-        from opentelemetry.trace import StatusCode  # noqa: PLC0415  # whose span it is
-
-        span.raw_span().set_status(StatusCode.ERROR)
-
-
-def _provider(exporter: Any) -> Any:
+def _open_telemetry(exporter: Any) -> tuple[Tracer, Any]:
     try:
-        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  # an extra, and heavy
+        from haystack.tracing.opentelemetry import OpenTelemetryTracer  # noqa: PLC0415  # an extra, and heavy
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
-
-        if exporter is None:
-            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
-
-            exporter = OTLPSpanExporter()
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             f"SHIGUAN_TRACES is on and `{error.name}` is not installed. Install it with "
             '`pip install "shiguan[traces]"`, or unset the variable.'
         ) from error
-    named = os.environ.get("OTEL_SERVICE_NAME") or "shiguan"
-    provider = TracerProvider(resource=Resource.create({"service.name": named}))
-    provider.add_span_processor(BatchSpanProcessor(exporter))
-    return provider
-
-
-def _open_telemetry(provider: Any) -> Tracer:
-    from haystack.tracing.opentelemetry import OpenTelemetryTracer  # noqa: PLC0415
-
+    name = os.environ.get("OTEL_SERVICE_NAME") or "shiguan"
+    provider = TracerProvider(resource=Resource.create({"service.name": name}))
+    provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # Haystack 3 moves it to a package of its own
-        return OpenTelemetryTracer(provider.get_tracer("shiguan"))
+        return OpenTelemetryTracer(provider.get_tracer("shiguan")), provider
