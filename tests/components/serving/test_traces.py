@@ -11,7 +11,8 @@ from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError
 from shiguan.llm.run_watch import StageTimer
-from shiguan.serving.traces import TextlessTracer, tracesfrom shiguan.stores.embedded.shards import close_all_shards
+from shiguan.serving.traces import TextlessTracer, traces
+from shiguan.stores.embedded.shards import close_all_shards
 
 QUESTION = "Where did An Lushan rise, asks the emperor?"
 
