@@ -20,6 +20,7 @@ from shiguan.engine.turn import MAX_QUESTION
 from shiguan.serving.authentication import Principal, check_open_host, current_principal
 from shiguan.serving.connections import limit_callers_connections
 from shiguan.serving.engine import WrappedMode, current_engine
+from shiguan.serving.logs import log_handler, write_logs
 from shiguan.serving.service import PlainStartupFailure, Service, include_routes, only_routes
 from shiguan.serving.settings import ServingSettings
 
@@ -69,6 +70,7 @@ def create(settings: ServingSettings) -> Any:
     :returns: The ASGI application.
     :raises ConfigurationError: If the settings cannot work.
     """
+    write_logs(settings.log_format)
     service = Service(settings)
     _set_hayhooks_up()
     # Hayhooks reads its settings when it is imported.
@@ -80,7 +82,7 @@ def create(settings: ServingSettings) -> Any:
 
     from hayhooks import BasePipelineWrapper  # noqa: PLC0415
 
-    _log_without_values()
+    _log_without_values(settings.log_format)
 
     def deploy(application: FastAPI) -> None:
         for mode in service.modes:
@@ -122,6 +124,8 @@ def _set_hayhooks_up() -> None:
             "HAYHOOKS_TRACING_INCLUDE_HAYSTACK_SPANS": "false",
             "HAYHOOKS_TRACING_INCLUDE_PAYLOAD_VALUES": "false",
             "HAYHOOKS_ADDITIONAL_PYTHON_PATH": "",
+            # FastAPI's own traces quote addresses, with the words of a search, and messages of errors.
+            "FASTAPI_OTEL_AUTO_CONFIGURE": "false",
             # Hayhooks would read any .env that lies around in or above the current folder.
             "PYTHON_DOTENV_DISABLED": "1",
         }
@@ -130,15 +134,18 @@ def _set_hayhooks_up() -> None:
     os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 
 
-def _log_without_values() -> None:
+def _log_without_values(form: str) -> None:
     """Print where something failed, and never the values of variables, which hold questions and keys."""
     from loguru import logger  # noqa: PLC0415
 
     def line(record: Any) -> str:
         error = record["exception"]
+        if form == "json":
+            return "{message}" if error is None else "{name}:{line}"
         if error is None:
             return "{time:YYYY-MM-DD HH:mm:ss} | {level: <8} | {message}\n"
         return "{time:YYYY-MM-DD HH:mm:ss} | {level: <8} | {name}:{line} " + error.type.__name__ + "\n"
 
     logger.remove()
-    logger.add(sys.stderr, level=os.environ["HAYHOOKS_LOG_LEVEL"].upper(), format=line, diagnose=False, backtrace=False)
+    sink: Any = log_handler(form) if form == "json" else sys.stderr
+    logger.add(sink, level=os.environ["HAYHOOKS_LOG_LEVEL"].upper(), format=line, diagnose=False, backtrace=False)

@@ -31,7 +31,7 @@ def run(*command):
     [
         ("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "docker-compose.yml"),
         ("hadolint", "--config", ".hadolint.yaml", "hayhooks/Dockerfile"),
-        ("yamllint", "--strict", "docker-compose.yml", "pipelines", "prompts"),
+        ("yamllint", "--strict", "docker-compose.yml", "docker", "pipelines", "prompts"),
     ],
     ids=lambda command: command[0],
 )
@@ -59,7 +59,10 @@ def test_every_service_that_stays_has_a_health_check(name):
 
 def test_only_the_embedded_server_starts_by_itself():
     assert {name for name, service in SERVICES.items() if "profiles" not in service} == {"api"}
-    assert {tuple(service["profiles"]) for service in SERVICES.values() if "profiles" in service} == {("scale",)}
+    assert {tuple(service["profiles"]) for service in SERVICES.values() if "profiles" in service} == {
+        ("scale",),
+        ("watch",),
+    }
     assert SERVICES["api"]["volumes"] == ["library:/data", "models:/models"]
 
 
@@ -76,12 +79,15 @@ def test_no_password_has_a_default_and_each_is_checked_where_it_is_used():
     assert {name for name, _ in used} >= {"ELASTIC_PASSWORD", "QDRANT_API_KEY", "SHIGUAN_API_KEYS"}
     assert {default for _, default in used} == {""}
     assert "$${ELASTIC_PASSWORD:?" in " ".join(SERVICES["elasticsearch"]["command"])
+    assert "$${METRICS_KEY:?" in " ".join(SERVICES["prometheus"]["command"])
+    assert "$${GF_SECURITY_ADMIN_PASSWORD:?" in " ".join(SERVICES["grafana"]["command"])
     assert "$${QDRANT__SERVICE__API_KEY:?" in " ".join(SERVICES["qdrant"]["command"])
 
 
 def test_ports_are_published_on_loopback_unless_said_otherwise():
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert len(ports) == 2
+    assert len(ports) == 3
+    assert "ports" not in SERVICES["prometheus"]
     assert all(port.startswith("${SHIGUAN_BIND:-127.0.0.1}:") for port in ports)
     assert "ports" not in SERVICES["elasticsearch"]
     assert "ports" not in SERVICES["qdrant"]

@@ -31,7 +31,10 @@ def register(add: AddCommand) -> None:
         "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"
     )
     parser.add_argument(
-        "--resume", action="store_true", help="make the vectors that passages of the library lack; needs no files"
+        "--resume",
+        "--upgrade",  # after a change of the embedder what is lacking is all: the same work
+        action="store_true",
+        help="make the vectors that passages of the library lack, or have of another model; needs no files",
     )
     add("sources", _sources, "list what is in the library")
     parser = add("delete", _delete, "take a source out of the library")

@@ -52,8 +52,23 @@ def _models(options: argparse.Namespace) -> int:
     return 0
 
 
-def _named_models(deployment: str) -> dict[str, list[str]]:
-    """Give the models of a deployment's rankers and embedders, each with the modes that name it."""
+def awaited_models(deployment: str) -> list[str]:
+    """Say of each model that a first start has to prepare or to fetch what is done and how long that takes."""
+    said = []
+    for name, modes in _named_models(deployment, needed=True).items():
+        state = _state(name)["state"]
+        if state == "not prepared":
+            said.append(f"{name} is prepared, once; this takes some seconds.")
+        elif state == "missing" and name != _PACKAGED:
+            said.append(
+                f"The weights of {name} ({', '.join(modes)}) are not here and are downloaded, which can take many "
+                f"minutes. `shiguan models fetch --deployment {deployment}` does it beforehand."
+            )
+    return said
+
+
+def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[str]]:
+    """Give the models of a deployment's rankers and embedders, all or those it waits for, with the modes naming it."""
     from shiguan.engine.loading import list_modes, read_definition
     from shiguan.models.hub import HUB_NAME
 
@@ -62,7 +77,10 @@ def _named_models(deployment: str) -> dict[str, list[str]]:
     for mode in [*modes, "index"]:
         for node in _components(read_definition(deployment, mode)):
             kind = str(node["type"]).rpartition(".")[2]
-            name = _PACKAGED if kind in _PACKAGED_IN else str((node.get("init_parameters") or {}).get("model"))
+            parameters = node.get("init_parameters") or {}
+            name = _PACKAGED if kind in _PACKAGED_IN else str(parameters.get("model"))
+            if needed and parameters.get("local_files_only", kind == "BestWindowRanker"):
+                continue
             if kind.endswith(("Ranker", "Embedder")) and HUB_NAME.fullmatch(name):
                 used.setdefault(name, [])
                 used[name] += [mode] if mode not in used[name] else []

@@ -166,10 +166,13 @@ def _offer_key(options: argparse.Namespace, settings: "ServingSettings") -> bool
 
 def _say_loading(options: argparse.Namespace, settings: "ServingSettings") -> None:
     if not options.json:
+        from shiguan.commands.models import awaited_models
         from shiguan.engine.loading import list_modes
 
         modes = ", ".join(list_modes().get(settings.deployment, []))
         say(f"Loading {settings.deployment} ({modes}) with the library in {settings.folder} ...")
+        for sentence in awaited_models(settings.deployment):
+            say(f"First start: {sentence}")
 
 
 def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyless: bool) -> None:

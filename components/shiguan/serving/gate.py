@@ -5,6 +5,7 @@ import time
 import uuid
 
 from fastapi import FastAPI
+from haystack.tracing.tracer import tracer
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,6 +20,7 @@ from shiguan.serving.error_replies import (
     install_error_replies,
     log_failure,
 )
+from shiguan.serving.logs import current_request_id
 from shiguan.serving.request_lifetime import RequestLifetime
 from shiguan.serving.settings import ServingSettings
 
@@ -58,9 +60,16 @@ class RequestIdentity:
                 MutableHeaders(scope=message)["X-Request-ID"] = request_id
             await send(message)
 
+        known = current_request_id.set(request_id)
+        method = scope["method"] if scope["method"] in _METHODS else "other"
         try:
-            _check_head(scope)
-            await self.app(scope, receive, send_with_id)
+            tags = {"shiguan.request_id": request_id, "http.request.method": method}
+            with tracer.trace("shiguan.request", tags=tags) as span:
+                _check_head(scope)
+                try:
+                    await self.app(scope, receive, send_with_id)
+                finally:
+                    span.set_tags({"http.route": _route(scope), "http.response.status_code": status or 499})
         except Exception as error:
             if not isinstance(error, ApiError):
                 log_failure(error, request_id)
@@ -69,10 +78,13 @@ class RequestIdentity:
                 return
             await error_response(error, request_id)(scope, receive, send_with_id)
         finally:
-            route = getattr(scope.get("route"), "path", None) or "unmatched"
-            method = scope["method"] if scope["method"] in _METHODS else "other"
-            metrics.REQUESTS.labels(route, method, str(status or 499)).inc()
-            metrics.REQUEST_SECONDS.labels(route).observe(time.perf_counter() - started)
+            current_request_id.reset(known)
+            metrics.REQUESTS.labels(_route(scope), method, str(status or 499)).inc()
+            metrics.REQUEST_SECONDS.labels(_route(scope)).observe(time.perf_counter() - started)
+
+
+def _route(scope: Scope) -> str:
+    return getattr(scope.get("route"), "path", None) or "unmatched"
 
 
 def _check_head(scope: Scope) -> None:

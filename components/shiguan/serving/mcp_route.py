@@ -17,6 +17,7 @@ from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.authentication import principal_of_request
 from shiguan.serving.engine import Engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
+from shiguan.serving.logs import current_request_id
 from shiguan.serving.mcp_tools import LibraryTools, first_mode
 
 
@@ -66,5 +67,5 @@ def _tenant() -> str:
 
 
 def _words_of(error: Exception) -> str:
-    told = counted(error, None).body(None)["error"]
+    told = counted(error, current_request_id.get()).body(None)["error"]
     return f"{told['message']} {told['next_step']}".strip()

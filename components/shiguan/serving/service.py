@@ -38,6 +38,7 @@ from shiguan.serving.receipt_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.status_routes import Readiness
 from shiguan.serving.status_routes import router as status_router
+from shiguan.serving.traces import traces
 from shiguan.tenants import TENANT_FIELD
 
 
@@ -173,7 +174,7 @@ class Service:
 
         @contextlib.asynccontextmanager
         async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-            with on_shutdown_signal(self.begin_shutdown):
+            with on_shutdown_signal(self.begin_shutdown), traces(self.settings.traces == "on"):
                 async with self._running(app, deploy):
                     yield
 

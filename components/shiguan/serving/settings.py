@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -93,6 +93,13 @@ class ServingSettings(BaseModel):
         "", description="A Mermaid server that draws /draw as PNG; without one /draw is Mermaid text."
     )
 
+    log_format: Literal["text", "json"] = Field(
+        "text", description="How log lines are written: text, or json without what errors and debugging quote."
+    )
+    traces: Literal["off", "on"] = Field(
+        "off", description="`on` sends OpenTelemetry traces, without texts, to where the variables OTEL_... say."
+    )
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Read the settings; an empty variable is none."""
@@ -139,6 +146,8 @@ def _variable(name: str) -> str:
 
 
 def _expected(field: FieldInfo) -> str:
+    if get_origin(field.annotation) is Literal:
+        return " or ".join(f"`{one}`" for one in get_args(field.annotation))
     low, high = (
         next(getattr(limit, side) for limit in field.metadata if hasattr(limit, side)) for side in ("ge", "le")
     )

@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from shiguan.commands.models import awaited_models
 from shiguan.commands.serve import _bound, _offer_key, _say_loading
 from shiguan.errors import ConfigurationError
+from shiguan.models.weights import FILE, SHA256
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.settings import ServingSettings
@@ -72,3 +74,25 @@ def test_what_is_loaded_is_said_at_once(tmp_path, capsys):
     assert said.startswith("Loading embedded (")
     assert "simple" in said
     assert str(tmp_path) in said
+
+
+def test_the_first_start_says_which_weights_it_prepares_and_later_ones_do_not(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("shiguan.commands.models._packaged_folder", lambda: tmp_path)
+    (tmp_path / FILE).touch()
+    _say_loading(options(), ServingSettings(data_dir=tmp_path))
+    (said,) = capsys.readouterr().out.splitlines()[1:]
+    assert said == "First start: intfloat/multilingual-e5-small is prepared, once; this takes some seconds."
+    (tmp_path / "cache" / f"e5-{SHA256[:12]}-2").mkdir(parents=True)
+    _say_loading(options(), ServingSettings(data_dir=tmp_path))
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_a_first_start_of_the_cluster_names_each_model_that_it_downloads(monkeypatch):
+    monkeypatch.setattr("shiguan.models.hub.local_folder", lambda name: None)
+    embedder, ranker = awaited_models("elasticsearch_qdrant")
+    assert embedder.startswith("The weights of BAAI/bge-m3 (")
+    assert "simple" in embedder.split(")")[0]
+    assert ranker.startswith("The weights of BAAI/bge-reranker-v2-m3 (")
+    assert "simple" not in ranker.split(")")[0]
+    assert "shiguan models fetch --deployment elasticsearch_qdrant" in ranker

@@ -47,6 +47,8 @@ def test_variables_are_read_and_an_empty_one_is_none():
         ("SHIGUAN_MAX_IN_FLIGHT", "0", "1 to 100,000"),
         ("SHIGUAN_REQUEST_TIMEOUT", "-1", "a number from 0.05"),
         ("SHIGUAN_REQUEST_TIMEOUT", "nan", "a number from 0.05"),
+        ("SHIGUAN_LOG_FORMAT", "xml", "Expected `text` or `json`."),
+        ("SHIGUAN_TRACES", "yes", "Expected `off` or `on`."),
         ("SHIGUAN_CORS_ORIGINS", "*", "origins such as"),
         ("SHIGUAN_CORS_ORIGINS", "example.org", "origins such as"),
     ],

@@ -1,0 +1,124 @@
+"""Traces have names, sizes and times of everything that ran, and no word of a question, a passage or an answer."""
+
+import json
+
+import pytest
+from haystack.tracing.tracer import NullTracer, tracer
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from tests.doubles.fake_modes import PLANS, STAGES, TEXT, Plan, fake_runner
+from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
+
+from shiguan.engine.runner import Runner
+from shiguan.errors import AnswerError
+from shiguan.llm.run_watch import StageTimer
+from shiguan.serving.traces import TextlessTracer, traces
+from shiguan.stores.embedded.shards import close_all_shards
+
+QUESTION = "Where did An Lushan rise, asks the emperor?"
+
+
+class Collector(InMemorySpanExporter):
+    """Keeps what it got when the server ends."""
+
+    def shutdown(self) -> None:
+        pass
+
+    @property
+    def everything(self):
+        """All that would leave the machine, as one text."""
+        return " ".join(span.to_json() for span in self.get_finished_spans())
+
+    def spans(self, name):
+        return [span for span in self.get_finished_spans() if span.name == name]
+
+    def stages(self):
+        return {span.attributes["haystack.component.name"]: span for span in self.spans("haystack.component.run")}
+
+
+@pytest.fixture(autouse=True)
+def contents_wanted(monkeypatch):
+    """Somebody has told Haystack to trace contents; and each test starts without a tracer."""
+    monkeypatch.setattr(tracer, "is_content_tracing_enabled", True)
+    monkeypatch.setattr(tracer, "actual_tracer", NullTracer())
+
+
+@pytest.fixture
+def collector():
+    return Collector()
+
+
+async def test_each_stage_has_a_span_with_sizes_and_no_text(collector):
+    with traces(True, collector):
+        await fake_runner(graded=True).ask_async(QUESTION, tenant_id="t")
+    stages = collector.stages()
+    assert list(stages) == STAGES
+    assert stages["context"].attributes["haystack.component.input.query.size"] == len(QUESTION)
+    assert stages["context"].attributes["haystack.component.input.documents.size"] == 1
+    assert stages["generator"].attributes["haystack.component.output.replies.size"] == 1
+    assert all(span.end_time > span.start_time for span in stages.values())
+    assert "Lushan" not in collector.everything
+    assert "Luoyang" in TEXT
+    assert "Luoyang" not in collector.everything
+
+
+async def test_a_failure_is_told_by_its_type_and_not_by_its_message(collector):
+    PLANS[QUESTION] = Plan("generator", lambda: ValueError("the words of a document"))
+    with traces(True, collector), pytest.raises(AnswerError):
+        await fake_runner(graded=False).ask_async(QUESTION, tenant_id="t")
+    del PLANS[QUESTION]
+    span = collector.stages()["generator"]
+    assert span.attributes["error.type"] == "ValueError"
+    assert not span.status.is_ok
+    assert "the words of a document" not in collector.everything
+
+
+async def test_a_request_spans_its_stages_and_has_its_id_and_route(collector, gated):
+    made = gated()
+    with traces(True, collector):
+        call = await made.call("/fail/bug?query=Luoyang").done()
+        asked = await made.call(
+            "/ask", body=b'{"query": "Luoyang"}', headers={"Content-Type": "application/json"}
+        ).done()
+    failed, answered = collector.spans("shiguan.request")
+    assert failed.attributes["shiguan.request_id"] == call.headers["x-request-id"]
+    assert failed.attributes["http.route"] == "/fail/{kind}"
+    assert failed.attributes["http.response.status_code"] == call.status == 500
+    assert answered.attributes["http.response.status_code"] == asked.status == 200
+    assert "Luoyang" not in collector.everything
+    assert "the text of a document" not in collector.everything
+
+
+def test_a_whole_mode_leaves_no_text_of_its_library(collector, tmp_path, stand_in_llm, monkeypatch):
+    stand_in_llm.default = "Diwu Qi set the salt monopoly up in 758 [1]."
+    for name, value in (("BASE_URL", stand_in_llm.url), ("API_KEY", "sk-x"), ("MODEL", "stand-in")):
+        monkeypatch.setenv(f"OPENAI_{name}", value)
+    data = ingest_small_library(tmp_path)
+    question = "Who set up the salt monopoly?"
+    with traces(True, collector), Runner("embedded", "simple", data_dir=data) as runner:
+        answer = runner.ask(question, tenant_id=TENANT)
+    close_all_shards()
+    assert "Diwu Qi" in answer["answer"]
+    assert len(collector.stages()) > 5
+    values = json.dumps([dict(span.attributes) for span in collector.get_finished_spans()], ensure_ascii=False)
+    for words in ("salt", "Diwu", "monopoly", "sk-x", TENANT + '"', *(text[:12] for text in TEXTS.values())):
+        assert words not in values, words
+
+
+def test_what_was_there_before_is_there_after(collector):
+    timer = StageTimer(NullTracer())
+    tracer.actual_tracer = timer
+    with traces(False, collector):
+        assert tracer.actual_tracer is timer
+    with traces(True, collector):
+        assert isinstance(tracer.actual_tracer, TextlessTracer)
+    assert tracer.actual_tracer is timer
+
+
+def test_a_tracer_of_somebody_else_stays_and_hears_no_text(collector):
+    with traces(True, collector):
+        theirs = tracer.actual_tracer.inner
+        tracer.actual_tracer = theirs
+        with traces(False), tracer.trace("run", tags={"haystack.pipeline.input_data": QUESTION, "n": 3}):
+            pass
+        assert tracer.actual_tracer is theirs
+    assert dict(collector.spans("run")[0].attributes) == {"n": 3}
