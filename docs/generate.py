@@ -82,26 +82,27 @@ def components_page() -> str:
 OPTIONS = """# Options of a question
 
 The same names in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of `POST /api/v1/rag/query`,
-`/api/v1/rag/query-stream`, their other names `/generate` and `/generate/stream`, each entry of `/api/v1/rag/batch` and
-Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client), and as
-flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
+`/api/v1/rag/query-stream`, their other names `/generate` and `/generate/stream`, each entry of `/api/v1/rag/batch`
+and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client),
+and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
 
-A wrong value or an unknown name is refused before anything runs, with what is allowed: `RefusedError` in Python, exit
-code 2, status 422. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not know is left
-aside with a warning there, since such programs send fields of their own. An option that a mode cannot hear is left aside
-with a warning.
+A wrong value or an unknown name is refused before anything runs, with what is allowed: `RefusedError` in Python,
+exit code 2, status 422. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not
+know is left aside with a warning there, since such programs send fields of their own. An option that a mode cannot
+hear is left aside with a warning.
 """
 OPTIONS_AFTER = """
-- `rewrite_method`: `hyde` adds a hypothetical passage and does not reword; with any other method but `auto` there is
-  none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone by all but
-  `none`.
-- `retrieval` leaves one list out of the fusion. The probability that the passages answer is still computed from both.
-- `confidence_threshold`: how good the probability is, see [quality.md](quality.md). The agent does not take it: what the
-  library lacks it may find elsewhere.
-- `max_tokens`: never more than the `max_tokens` that a model has in the file ([models.md](models.md)). OpenAI's
-  `max_completion_tokens` is another name of it. An answer that was cut off says so.
-- `sources` and `sections` limit a question to books, or parts of them, by name, and narrow `filters`. Headings are looked
-  up in the library and unknown ones refused (the deployment `embedded`).
+- `rewrite_method`: `hyde` adds a hypothetical passage and does not reword; with any other method but `auto` there
+  is none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone by
+  all but `none`.
+- `retrieval` leaves one list out of the fusion. The probability that the passages answer is still computed from
+  both.
+- `confidence_threshold`: how good the probability is, see [quality.md](quality.md). The agent does not take it:
+  what the library lacks it may find elsewhere.
+- `max_tokens` goes before what the file says ([models.md](models.md)); what a question may cost is limited by a
+  budget. OpenAI's `max_completion_tokens` is another name of it. An answer that was cut off says so.
+- `sources` and `sections` limit a question to books, or parts of them, by name, and narrow `filters`. Headings are
+  looked up in the library and unknown ones refused (the deployment `embedded`).
 
 What an answer tells: [answer_object.md](answer_object.md).
 """
