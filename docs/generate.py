@@ -1,10 +1,10 @@
 """
-Write `docs/modes.md` from the pipeline files and `docs/components.md` from the components' docstrings.
+Write `docs/modes.md` from the pipeline files, `components.md` from docstrings and `options.md` from `AskOptions`.
 
-    PYTHONPATH=components python docs/generate.py            # write both
-    PYTHONPATH=components python docs/generate.py --check    # exit with 1 if either is out of date
+    PYTHONPATH=components python docs/generate.py            # write all
+    PYTHONPATH=components python docs/generate.py --check    # exit with 1 if one is out of date
 
-What is said twice drifts apart; these two pages are said once, where they are true.
+What is said twice drifts apart; these pages are said once, where they are true.
 """
 
 import argparse
@@ -17,6 +17,8 @@ from typing import Any
 
 import yaml
 from haystack.core.component import Component
+
+from shiguan.engine.options import ENGINE_OPTIONS, AskOptions
 
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"
@@ -77,6 +79,62 @@ def components_page() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+OPTIONS = """# Options of a question
+
+The same names in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of `POST /api/v1/rag/query`,
+`/api/v1/rag/query-stream`, their other names `/generate` and `/generate/stream`, each entry of `/api/v1/rag/batch`
+and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client),
+and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
+
+A wrong value or an unknown name is refused before anything runs, with what is allowed: `RefusedError` in Python,
+exit code 2, status 422. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not
+know is left aside with a warning there, since such programs send fields of their own. An option that a mode cannot
+hear is left aside with a warning.
+"""
+OPTIONS_AFTER = """
+- `rewrite_method`: `hyde` adds a hypothetical passage and does not reword; with any other method but `auto` there
+  is none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone by
+  all but `none`.
+- `retrieval` leaves one list out of the fusion. The probability that the passages answer is still computed from
+  both.
+- `confidence_threshold`: how good the probability is, see [quality.md](quality.md). The agent does not take it:
+  what the library lacks it may find elsewhere.
+- `max_tokens` goes before what the file says ([models.md](models.md)); what a question may cost is limited by a
+  budget. OpenAI's `max_completion_tokens` is another name of it. An answer that was cut off says so.
+- `sources` and `sections` limit a question to books, or parts of them, by name, and narrow `filters`. Headings are
+  looked up in the library and unknown ones refused (the deployment `embedded`).
+
+What an answer tells: [answer_object.md](answer_object.md).
+"""
+
+
+def options_page() -> str:
+    """Write the table of options: values from the model that checks them, modes from the files that hear them."""
+    inputs = {
+        mode: yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8"))["inputs"]
+        for mode in (*MODES[1:], "agent")
+    }
+    flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`", "filters": "-"}
+    rows = []
+    for name, schema in AskOptions.model_json_schema()["properties"].items():
+        hearing = [f"`{mode}`" for mode in inputs if name in inputs[mode]]
+        heard = "all" if name in ENGINE_OPTIONS or len(hearing) == len(inputs) else ", ".join(hearing)
+        flag = flags.get(name, f"`--{name.replace('_', '-')}`")
+        rows.append(f"| `{name}` | {flag} | {_values(schema['anyOf'][0])} | {heard} | {schema['description']} |")
+    head = "| option | flag | values | modes | what it does |\n|---|---|---|---|---|\n"
+    return f"{NOTE}\n{OPTIONS}\n{head}" + "\n".join(rows) + "\n" + OPTIONS_AFTER
+
+
+def _values(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "minimum" in schema:
+        return f"{schema['minimum']:,} to {schema['maximum']:,}"
+    if "$ref" in schema:
+        return "`calls`, `tokens`, `seconds`, `cost`"
+    return {"string": "text", "array": "list", "object": "object"}[schema["type"]]
+
+
 def _opening_comment(text: str) -> list[str]:
     lines = []
     for line in text.splitlines():
@@ -128,12 +186,13 @@ def _fields(docstring: str) -> list[str]:
 
 
 def main() -> int:
-    """Write or check both pages."""
-    parser = argparse.ArgumentParser(description="Write docs/modes.md and docs/components.md.")
+    """Write or check the pages."""
+    parser = argparse.ArgumentParser(description="Write docs/modes.md, components.md and options.md.")
     parser.add_argument("--check", action="store_true", help="only tell whether they are up to date")
     check = parser.parse_args().check
     stale = []
-    for name, text in (("modes.md", modes_page()), ("components.md", components_page())):
+    pages = {"modes.md": modes_page(), "components.md": components_page(), "options.md": options_page()}
+    for name, text in pages.items():
         path = DOCS / name
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue

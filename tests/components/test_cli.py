@@ -165,7 +165,7 @@ def test_without_a_number_the_modes_file_says_how_many_passages(command, monkeyp
             return None
 
         def ask(self, question, **options):
-            asked.append(options["top_k"])
+            asked.append(options.get("top_k"))
             raise RefusedError("enough")
 
         async def stream(self, question, **options):

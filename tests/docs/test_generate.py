@@ -22,6 +22,10 @@ def test_the_page_of_components_is_up_to_date(generate):
     assert (DOCS / "components.md").read_text(encoding="utf-8") == generate.components_page(), "run `make docs`"
 
 
+def test_the_page_of_options_is_up_to_date(generate):
+    assert (DOCS / "options.md").read_text(encoding="utf-8") == generate.options_page(), "run `make docs`"
+
+
 def test_a_diagram_has_every_component_and_connection(generate):
     lines = generate._diagram(
         {

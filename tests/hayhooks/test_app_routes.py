@@ -45,6 +45,8 @@ ROUTES = [
     ("POST", "/api/v1/why"),
     ("GET", "/docs"),
     ("GET", "/draw/{mode}"),
+    ("POST", "/generate"),
+    ("POST", "/generate/stream"),
     ("GET", "/health"),
     ("POST", "/mcp"),
     ("GET", "/metrics"),
@@ -79,7 +81,7 @@ class EngineWithoutModels:
 
     modes = ("simple", "advanced", "agent", "precise")
 
-    def __init__(self, settings, *, library):
+    def __init__(self, settings):
         self.settings = settings
 
     def runner(self, mode):

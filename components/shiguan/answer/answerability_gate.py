@@ -85,6 +85,7 @@ class AnswerabilityGate:
         attempt: int = 1,
         recalled: list[Document] | None = None,
         answered: int = 0,
+        confidence_threshold: float | None = None,
     ) -> dict[str, Any]:
         """
         Decide.
@@ -97,6 +98,7 @@ class AnswerabilityGate:
         :param attempt: Which round of a loop this is, from 1: later rounds add to passages that came through once.
         :param recalled: What was said in the conversation, where that is the answer.
         :param answered: How many parts of the question have answers from the passages; with one, no risk is too high.
+        :param confidence_threshold: The probability below which this question is refused, over `max_risk`.
         :returns: `confidence`, the probability, 0 to 1, and either `context` or `answers`, one answer with `status`,
             `confidence` and `citations` in its meta; `warnings` that offer a name of the passages for one of the
             question that none of them has.
@@ -106,8 +108,9 @@ class AnswerabilityGate:
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
         language = language or detect_language(query)
         quote = not self._roles.usable if self.quote is None else self.quote
-        goes_on = self.max_risk is None and not quote
-        risk = 1.0 if self.max_risk is None else self.max_risk
+        max_risk = self.max_risk if confidence_threshold is None else 1 - confidence_threshold
+        goes_on = max_risk is None and not quote
+        risk = 1.0 if max_risk is None else max_risk
         refused = not goes_on and (not documents or (attempt == 1 and not answered and 1 - confidence > risk))
         if not refused and not quote and not recalled and reserve_answer(estimate_tokens(context)):
             return {"context": context, "confidence": confidence, "warnings": warnings}

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from shiguan.commands import AddCommand
 from shiguan.commands.options import (
     add_budget_option,
-    add_mode_options,
+    add_question_options,
     open_runner,
     print_json,
+    question_options,
     read_history,
     say,
     tenant,
@@ -42,32 +43,27 @@ def register(add: AddCommand) -> None:
         help="the conversation that this goes on; it is kept, see `shiguan conversations`",
     )
     parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
-    add_mode_options(parser)
+    add_question_options(parser)
     add_budget_option(parser)
     parser = add("chat", _chat, "ask one question after the other in one conversation")
     parser.add_argument("--conversation", metavar="ID", help="one that is to go on (default: a new one)")
-    add_mode_options(parser)
+    add_question_options(parser)
     add_budget_option(parser)
     parser = add("search", _search, "find passages without answering")
     parser.add_argument("question", nargs="?")
     parser.add_argument(
         "--queries", type=Path, metavar="FILE", help='JSONL (.gz too) of {"id", "text"}: one result line each'
     )
-    add_mode_options(parser)
+    add_question_options(parser)
 
 
 def _ask(options: argparse.Namespace) -> int:
     from shiguan.engine.runner import checked_question
 
     checked_question(options.question)
-    asked = {
-        "tenant_id": tenant(options),
-        "explain": options.explain,
-        "top_k": options.top_k,
-        "history": read_history(options.history) if options.history else None,
-        "conversation_id": options.conversation,
-        "budget": options.budget,
-    }
+    history = read_history(options.history) if options.history else None
+    more = {"history": history, "conversation_id": options.conversation, "budget": options.budget}
+    asked = {"tenant_id": tenant(options), "explain": options.explain, **question_options(options, **more)}
     with open_runner(options, keep_receipt=_writing(options.receipt)) as runner:
         # Before the runner is closed, which waits for a summary of the conversation.
         if options.json:
@@ -94,8 +90,8 @@ def _chat(options: argparse.Namespace) -> int:
     check_conversation_id(conversation)
     if not options.json:
         say(f"Conversation {conversation}. /quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it.")
-    asked = {"tenant_id": tenant(options), "top_k": options.top_k, "conversation_id": conversation}
-    asked["budget"] = options.budget
+    more = {"conversation_id": conversation, "budget": options.budget}
+    asked = {"tenant_id": tenant(options), **question_options(options, **more)}
     with open_runner(options) as runner, asyncio.Runner() as loop:
         while (question := _next_question(prompt=not options.json)) is not None:
             if not question:
@@ -140,8 +136,9 @@ def _search(options: argparse.Namespace) -> int:
     from shiguan.engine.runner import checked_question
 
     checked_question(options.question)
+    asked = question_options(options)
     with open_runner(options, retrieval_only=True) as runner:
-        documents, warnings = runner.search(options.question, tenant_id=tenant(options), top_k=options.top_k)
+        documents, warnings = runner.search(options.question, tenant_id=tenant(options), **asked)
     if options.json:
         results = [
             {**_hit(document), "source": document.meta.get("source"), "section": document.meta.get("section", []),
@@ -157,10 +154,10 @@ def _search(options: argparse.Namespace) -> int:
 def _search_file(options: argparse.Namespace) -> int:
     from shiguan.commands.terminal import track
 
-    queries = list(_read_queries(options.queries))
+    queries, asked = list(_read_queries(options.queries)), question_options(options)
     with open_runner(options, retrieval_only=True) as runner:
         for query_id, text in track(queries, "Searching"):
-            documents, _ = runner.search(text, tenant_id=tenant(options), top_k=options.top_k)
+            documents, _ = runner.search(text, tenant_id=tenant(options), **asked)
             print_json({"query_id": query_id, "results": [_hit(document) for document in documents]})
     return 0
 

@@ -30,6 +30,34 @@ def add_mode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
 
 
+_OPTIONS = (
+    *("rewrite_method", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
+    *("task", "profile", "language"),
+)
+_LISTS = {"source": "sources", "section": "sections"}
+
+
+def add_question_options(parser: argparse.ArgumentParser) -> None:
+    """Let a command take the options of a question, which `question_options` reads."""
+    add_mode_options(parser)
+    group = parser.add_argument_group("options of the question", "docs/options.md has their values and what they do")
+    for name in _OPTIONS:
+        group.add_argument(f"--{name.replace('_', '-')}")
+    for name in _LISTS:
+        group.add_argument(
+            f"--{name}", action="append", metavar="NAME", help=f"read this {name} alone; may be repeated"
+        )
+
+
+def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]:
+    """Read the options of a question, and refuse wrong ones before anything is loaded."""
+    from shiguan.engine.options import read_options
+
+    told = {name: getattr(options, name) for name in ("top_k", *_OPTIONS)}
+    lists = {name: getattr(options, flag) for flag, name in _LISTS.items()}
+    return read_options({**told, **lists, **more}).given()
+
+
 def add_budget_option(parser: argparse.ArgumentParser) -> None:
     """Let a command limit what a question may spend."""
     parser.add_argument(

@@ -100,6 +100,8 @@ class PipelineRun:
         self._plan = plan or BudgetPlan()
         self._budget = budget or Budget()
         self.times: dict[str, float] = {}
+        self.visits: Counter[str] = Counter()
+        self.found: set[str] = set()
         self._pipeline = pipeline
         self._data = data
         self._wanted = set(wanted)
@@ -143,6 +145,7 @@ class PipelineRun:
             if not timer.expired() or isinstance(error, ShiguanError):
                 raise
             raise self._too_long(watch.overran, at_work) from None
+        self.visits = watch.visits
         self.times = {**watch.times, "total": (time.perf_counter() - started) * 1000}
         return {stage: final[stage] for stage in self._pipeline.graph.nodes if stage in final}
 
@@ -156,14 +159,21 @@ class PipelineRun:
         async with aclosing(outputs_as_they_come):
             async for partial in outputs_as_they_come:
                 final = partial
-                if self._on_outputs is None or len(partial) != 1:
+                if len(partial) != 1:
                     continue
                 ((name, outputs),) = partial.items()
                 # What comes once more than the stage ran is the summary of the whole run.
                 if told[name] < watch.visits[name]:
                     told[name] += 1
-                    self._on_outputs(name, outputs)
+                    self._note_found(name, outputs)
+                    if self._on_outputs is not None:
+                        self._on_outputs(name, outputs)
         return final
+
+    def _note_found(self, stage: str, outputs: dict[str, Any]) -> None:
+        """Keep which passages were found; what was said in the conversation has no source and is none."""
+        metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self._limited)
+        self.found |= {meta.get("parent_id", name) for name, meta in metas if "source_id" in meta}
 
     def _too_long(self, overran: str, at_work: list[str]) -> TimeLimitError:
         if overran:

@@ -5,23 +5,23 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import StreamingChunk
 
-from shiguan.conversations import Turn, check_conversation_id
+from shiguan.conversations import Turn
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream
 from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations
+from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import PipelineRun, map_of
 from shiguan.engine.receipts import Receipt, receipt_of, text_sha256
 from shiguan.engine.turn import (
     MAX_QUESTION,
-    AskOptions,
     Results,
     answer_object,
     checked_question,
@@ -29,16 +29,14 @@ from shiguan.engine.turn import (
     warnings_of,
 )
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError, StoreFullError
-from shiguan.llm.budget import BudgetPlan, read_budget
+from shiguan.llm.budget import BudgetPlan
+from shiguan.llm.run_watch import TimeLimits
 from shiguan.memory.memory_retriever import MemoryRetriever
-from shiguan.tenants import check_filters
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
-_TOLD_IF_UNHEARD = ("top_k", "filters", "task", "profile", "language", "history")
 _SAYS_NOTHING = ("not_found", "quoted", "recalled", "refused")
 """Statuses of answers that tell nothing in words of their own, of which later turns know the first passage at most."""
-_PARAMETERS = (*_TOLD_IF_UNHEARD[:-1], "temperature")
 
 
 class Runner:
@@ -128,7 +126,7 @@ class Runner:
         self.pipeline.warm_up()
 
     def ask(
-        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
+        self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> dict[str, Any]:
         """
         Answer a question from the tenant's documents.
@@ -136,35 +134,31 @@ class Runner:
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
         :param explain: Whether `metadata.explain` tells what each stage did.
+        :param limits: How long the parts of the run may take.
         :param options: What else the question comes with, see `AskOptions`.
         :returns: The answer object: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
-        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
+        :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
         with self._turn:
-            return self._loop.run(self.ask_async(query, tenant_id=tenant_id, explain=explain, **options))
+            return self._loop.run(self.ask_async(query, tenant_id=tenant_id, explain=explain, limits=limits, **options))
 
     async def ask_async(
-        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
+        self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> dict[str, Any]:
         """
-        Answer a question from the tenant's documents, from within an event loop.
+        Answer a question from the tenant's documents, from within an event loop: with the arguments of `ask`.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
-        :param explain: Whether `metadata.explain` tells what each stage did.
-        :param options: What else the question comes with.
         :returns: The answer object, as `ask` gives it.
-        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
-        :raises AnswerError: If a stage fails; the message names it.
-        :raises TimeLimitError: If the question or one of its stages takes longer than its limit.
+        :raises TimeLimitError: If the question or one of its stages takes longer than its limit; else as `ask`.
         """
-        answer = await self._answer(query, tenant_id, options, explain=explain)
-        self._sum_up(tenant_id, options)
+        asked = read_options(options)
+        answer = await self._answer(query, tenant_id, asked, explain=explain, limits=limits)
+        self._sum_up(tenant_id, asked.conversation_id, asked.history)
         return answer
 
     async def stream(
-        self, query: str, *, tenant_id: str, explain: bool = False, **options: Unpack[AskOptions]
+        self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> AsyncGenerator[AnswerEvent, None]:
         """
         Answer a question and tell how the answer comes about; see `shiguan.engine.answer_stream` for the events.
@@ -172,40 +166,43 @@ class Runner:
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
         :param explain: Whether `metadata.explain` of the answer object tells what each stage did.
+        :param limits: How long the parts of the run may take.
         :param options: What else the question comes with.
         :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
             raised.
         """
         telling = AnswerStream(query, self._map, self._explained)
-        answer = partial(self._answer, query, tenant_id, options, explain=explain, telling=telling)
+
+        async def answer() -> dict[str, Any]:
+            asked = read_options(options)
+            return await self._answer(query, tenant_id, asked, explain=explain, limits=limits, telling=telling)
+
         async with aclosing(telling.events(answer)) as events:
             try:
                 async for event in events:
                     yield event
             finally:
-                self._sum_up(tenant_id, options)
+                self._sum_up(tenant_id, options.get("conversation_id"), options.get("history"))
 
-    def search(
-        self, query: str, *, tenant_id: str, top_k: int | None = None, filters: dict[str, Any] | None = None
-    ) -> tuple[list[Document], list[str]]:
+    def search(self, query: str, *, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """
         Find the passages that an answer would be built from, without building one.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
-        :param top_k: How many passages at most.
-        :param filters: Further conditions in Haystack's filter format.
+        :param options: What else the question comes with, such as `top_k`, `filters`, `retrieval` and `sources`.
         :returns: Parents in the mode's final order, and the warnings of the stages that found them.
-        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
+        :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
         wanted = self._outputs["documents"]
         with self._turn:
-            run = self._new_run(query, tenant_id, AskOptions(top_k=top_k, filters=filters), wanted=[wanted])
+            asked = read_options(options)
+            run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), wanted=[wanted])
             results = self._loop.run(run.results())
-        return value_at(results, wanted) or [], warnings_of(results)
+        return value_at(results, wanted) or [], [*warnings_of(results), *self._unheard(asked).values()]
 
-    def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Unpack[AskOptions]) -> dict[str, Any]:
+    def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """
         Run a question and see what passes between the stages, for those who measure a mode.
 
@@ -217,7 +214,7 @@ class Runner:
             first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
             tokens by kind; and `warnings`.
         :raises ConfigurationError: If the file has no such output.
-        :raises RefusedError: If the question is empty or too long, or the filters are malformed.
+        :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
         for name in outputs:
@@ -228,7 +225,8 @@ class Runner:
                 )
         targets = {name: self._outputs.get(name, name) for name in outputs}
         first: Results = {}
-        run = self._new_run(query, tenant_id, options, wanted=targets.values(), on_outputs=first.setdefault)
+        asked = self._narrowed(read_options(options), tenant_id)
+        run = self._new_run(query, tenant_id, asked, wanted=targets.values(), on_outputs=first.setdefault)
         with self._turn:
             results = self._loop.run(run.results())
         return {
@@ -247,14 +245,19 @@ class Runner:
         options: AskOptions,
         *,
         explain: bool = False,
+        limits: TimeLimits | None = None,
         telling: AnswerStream | None = None,
     ) -> dict[str, Any]:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
         query = checked_question(query)
-        wanted = [self._outputs["answers"], *(self._explained.values() if explain else ())]
+        searched = self._explained.get("queries") or self._explained.get("searched", "")
+        told = [searched] if searched else []
+        wanted = [self._outputs["answers"], *(self._explained.values() if explain else told)]
         remembered = await self._remembered(tenant_id, options)
-        run = self._new_run(query, tenant_id, options, wanted=wanted, telling=telling, remembered=remembered)
+        narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
+        how: dict[str, Any] = {"wanted": wanted, "limits": limits, "telling": telling, "remembered": remembered}
+        run = self._new_run(query, tenant_id, narrowed, **how)
         results = await run.results()
         answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
         if not answers:
@@ -263,8 +266,10 @@ class Runner:
                 "out; run `shiguan check` on its file."
             )
         answers = [replace(answers[0], query=query)]  # whatever it was searched with
-        answer = answer_object(answers[0], run, mode=self.mode, results=results)
-        answer["metadata"]["warnings"] += [*remembered.warnings, *self._unheard(options)]
+        asked = value_at(results, searched) or [query]
+        answer = answer_object(answers[0], run, mode=self.mode, results=results, generator=self._map.generator)
+        answer["metadata"]["queries"] = [asked] if isinstance(asked, str) else asked
+        answer["metadata"]["warnings"] += [*remembered.warnings, *self._unheard(options).values()]
         answer["metadata"]["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
         await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options)
         if explain:
@@ -278,11 +283,8 @@ class Runner:
 
     async def _remembered(self, tenant_id: str, options: AskOptions) -> Remembered:
         """Load the conversation that a question goes on, unless it brings its own history."""
-        conversation_id = options.get("conversation_id")
-        if conversation_id is None:
-            return Remembered()
-        check_conversation_id(conversation_id)
-        if options.get("history"):
+        conversation_id = options.conversation_id
+        if conversation_id is None or options.history:
             return Remembered()
         if self._conversations is None:
             self._conversations = await asyncio.to_thread(open_conversations, self.deployment, data_dir=self._data_dir)
@@ -293,11 +295,11 @@ class Runner:
     async def _keep_turn(
         self, query: str, answer: dict[str, Any], tenant_id: str, options: AskOptions, *, source: str | None
     ) -> None:
-        conversation_id = options.get("conversation_id")
+        conversation_id = options.conversation_id
         if conversation_id is None:
             return
         answer["conversation_id"] = conversation_id
-        if options.get("history") or self._conversations is None:
+        if options.history or self._conversations is None:
             return
         meta = {"mode": self.mode, "status": answer["status"], "receipt": answer["metadata"]["receipt"]}
         if meta["status"] in _SAYS_NOTHING:
@@ -307,16 +309,14 @@ class Runner:
         warnings = await asyncio.to_thread(self._conversations.keep, tenant_id, conversation_id, turn)
         answer["metadata"]["warnings"] += warnings
 
-    def _sum_up(self, tenant_id: str, options: AskOptions) -> None:
-        conversation_id = options.get("conversation_id")
-        if conversation_id is not None and not options.get("history") and self._conversations is not None:
+    def _sum_up(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> None:
+        if conversation_id is not None and not history and self._conversations is not None:
             self._conversations.sum_up(tenant_id, conversation_id)
 
     async def _write_receipt(self, answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> None:
         """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
         writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        asked = {name: value for name, value in run.pop("options").items() if name in _PARAMETERS and value is not None}
-        parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **asked}
+        parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **run.pop("options").in_receipt()}
         metadata = told["metadata"]
         try:
             receipt = receipt_of(answer, told, **self._stamp, **run, parameters=parameters)
@@ -335,17 +335,18 @@ class Runner:
         options: AskOptions,
         *,
         wanted: Collection[str],
+        limits: TimeLimits | None = None,
         telling: AnswerStream | None = None,
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
         remembered: Remembered | None = None,
     ) -> PipelineRun:
-        values: dict[str, Any] = {**options, "query": checked_question(query), "tenant_id": tenant_id}
-        if options.get("history"):
+        unheard = self._unheard(options)
+        values: dict[str, Any] = {name: value for name, value in options.given().items() if name not in unheard}
+        values |= {"query": checked_question(query), "tenant_id": tenant_id}
+        if options.history:
             values["conversation_id"] = None  # the caller's own history goes before what is kept
         elif remembered is not None:
             values |= {"history": remembered.history or None, "summary": remembered.summary or None}
-        if options.get("filters"):
-            check_filters(options["filters"])  # before Haystack copies them for every stage
         data: dict[str, dict[str, Any]] = {}
         for name, targets in self._inputs.items():
             # A value of None means "as the YAML says": it must not reach a component as an explicit None.
@@ -355,8 +356,8 @@ class Runner:
                     data.setdefault(component, {})[socket] = values[name]
         stages = self._map.warning | {target.split(".")[0] for target in wanted}
         writing = data.setdefault(self._map.generator, {}) if self._map.generator else {}
-        if options.get("temperature") is not None:
-            writing["generation_kwargs"] = {"temperature": options["temperature"]}
+        if options.writing():
+            writing["generation_kwargs"] = options.writing()
         if telling is not None:
             stages |= telling.stages
             if telling.streams_tokens:
@@ -367,20 +368,28 @@ class Runner:
             self.pipeline,
             data,
             wanted=stages,
-            limits=options.get("limits"),
+            limits=limits,
             limited=self._map.reading,
             on_begin=telling.on_begin if telling else None,
             on_outputs=telling.on_outputs if telling else on_outputs,
             on_progress=telling.on_progress if telling else None,
             plan=self._plan,
-            budget=read_budget(options.get("budget")),
+            budget=options.budget,
         )
 
-    def _unheard(self, options: AskOptions) -> list[str]:
-        names = [name for name in _TOLD_IF_UNHEARD if options.get(name) not in (None, []) and name not in self._inputs]
-        if options.get("temperature") is not None and not self._map.generator:
-            names.append("temperature")
-        return [f"The mode `{self.mode}` does not take `{name}`: it was left aside." for name in names]
+    def _unheard(self, options: AskOptions) -> dict[str, str]:
+        names = options.unheard(self._inputs, self._outputs, writes=bool(self._map.generator))
+        said = "The mode `{}` does not take `{}`: it was left aside."
+        return {name.partition(":")[0]: said.format(self.mode, name) for name in names}
+
+    def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:
+        """Join the filters with the sources and sections that are named."""
+        if not (options.sources or options.sections):
+            return options
+        library = Library(self.deployment, data_dir=self._data_dir)
+        named = library.narrowed(options.sources, options.sections, tenant_id=tenant_id)
+        joined = {"operator": "AND", "conditions": [one for one in (options.filters, named) if one]}
+        return options.model_copy(update={"filters": joined})
 
 
 def _forwarding(telling: AnswerStream) -> Any:

@@ -1,49 +1,17 @@
 """What may be asked, and the plain object in which every answer leaves the engine."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from haystack import Document, GeneratedAnswer
 
 from shiguan.errors import RefusedError
-from shiguan.llm.budget import Budget
-from shiguan.llm.run_watch import TimeLimits
 
 if TYPE_CHECKING:
     from shiguan.engine.pipeline_run import PipelineRun
 
 MAX_QUESTION = 2000
 """The longest question that is answered, in characters."""
-
-
-class AskOptions(TypedDict, total=False):
-    """
-    What a question may come with; what is left out, or None, is as the mode's file says.
-
-    - `top_k`: how many passages to read at most
-    - `filters`: further conditions in Haystack's filter format
-    - `conversation_id`: the conversation that the question goes on; it is asked with what was said there before, and
-      kept there with its answer
-    - `history`: the turns before the question, `ChatMessage`s or `{"role", "content"}`; modes that do not read them
-      answer the question as it stands. It goes before what is kept of a conversation, and nothing is kept then
-    - `temperature`: of the model that writes the answer, 0 to 2
-    - `task`: what is asked for, a layer of `prompts/layers/task/` such as `compare`
-    - `profile`: a field's demands on every answer, a file of `prompts/profiles/` such as `history`
-    - `language`: the language of the prompt and of the not-found sentence, `en` or `zh`
-    - `limits`: how long the parts of the run may take
-    - `budget`: what the question may spend, a `Budget` or its fields: `calls`, `tokens`, `seconds`, `cost`
-    """
-
-    top_k: int | None
-    filters: dict[str, Any] | None
-    conversation_id: str | None
-    history: list[Any] | None
-    temperature: float | None
-    task: str | None
-    profile: str | None
-    language: str | None
-    limits: TimeLimits | None
-    budget: Budget | dict[str, Any] | None
 
 
 def checked_question(query: str) -> str:
@@ -92,9 +60,16 @@ def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
     ]
 
 
-def answer_object(answer: GeneratedAnswer, run: "PipelineRun", *, mode: str, results: Results) -> dict[str, Any]:
+def answer_object(
+    answer: GeneratedAnswer, run: "PipelineRun", *, mode: str, results: Results, generator: str = ""
+) -> dict[str, Any]:
     """Write an answer as the command line and the server print it."""
     meta, tally, meter = answer.meta, run.tally, run.meter
+    read = {document.id for document in answer.documents}
+    grounding, changes = meta.get("grounding", {}), meta.get("changes", [])
+    written = [call for call in tally.made if call["stage"] == generator and not call.get("failed")]
+    seconds = sum(call["ms"] for call in written) / 1000
+    tokens = sum(call["tokens"].get("completion_tokens", 0) for call in written)
     warnings = [*warnings_of(results), *tally.warnings(), *(meter.warnings() if meter else ())]
     return {
         "answer": answer.data,
@@ -114,9 +89,15 @@ def answer_object(answer: GeneratedAnswer, run: "PipelineRun", *, mode: str, res
             "warnings": warnings,
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
-            "changes": meta.get("changes", []),
-            "grade": meta.get("grounding", {}).get("grade"),
+            "changes": changes,
+            "grade": grounding.get("grade"),
             "confidence": meta.get("confidence"),
-            "grounding": meta.get("grounding", {}).get("status"),
+            "grounding": grounding.get("status"),
+            "retrieved": len(run.found | read),
+            "read": len(read),
+            "attempts": run.visits[generator],
+            "corrections": len(changes),
+            "generation_ms": round(seconds * 1000, 2) if written else None,
+            "tokens_per_second": round(tokens / seconds, 2) if tokens and seconds else None,
         },
     }

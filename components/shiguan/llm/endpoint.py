@@ -147,11 +147,14 @@ class OpenAIEndpoint:
         self, callback: StreamingCallbackT | None, generation_kwargs: dict[str, Any] | None, tools: ToolsType | None
     ) -> tuple[bool, dict[str, Any] | None]:
         """Say whether to have the reply streamed, and with which settings; not every server streams every kind."""
-        asked = {**self.generation_kwargs, **(generation_kwargs or {})}
+        given = dict(generation_kwargs or {})
+        if "max_tokens" in given and "max_completion_tokens" in self.generation_kwargs:
+            given["max_completion_tokens"] = given.pop("max_tokens")  # a model takes one of the two names
+        asked = {**self.generation_kwargs, **given}
         if callback is None and (tools or {"n", "response_format", "stream"} & asked.keys()):
-            return False, generation_kwargs
+            return False, given
         # A stream tells what it used only where it is asked to.
-        return True, {"stream_options": {"include_usage": True}, **(generation_kwargs or {})}
+        return True, {"stream_options": {"include_usage": True}, **given}
 
     def longest_reply(self, generation_kwargs: dict[str, Any] | None = None) -> int:
         """Say how many tokens a reply may have."""

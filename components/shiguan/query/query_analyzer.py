@@ -82,6 +82,7 @@ class QueryAnalyzer:
         history: list[Any] | None = None,
         task: str | None = None,
         language: str | None = None,
+        scope: str | None = None,
     ) -> dict[str, Any]:
         """
         Analyse a question.
@@ -90,17 +91,18 @@ class QueryAnalyzer:
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
         :param task: What the person asks for, if they said so; it goes before what the question sounds like.
         :param language: The language in which to answer, if they said so.
+        :param scope: `local` or `global`, if they said so; None or `auto` for what the question sounds like.
         :returns: `analysis`, a plain dict; `use_hyde`, `language`, `task` and `scope` once more on their own, for the
             components that need only these; `warnings`; `llm_calls`, 0 or 1.
         """
         analysis, turns, warnings = self._by_rules(query, history)
         if self.chat_generator is None or not query.strip():
-            return self._result(_as_said(analysis, task, language), query, turns, warnings, 0)
+            return self._result(_as_said(analysis, task, language, scope), query, turns, warnings, 0)
         if not is_available(self.chat_generator):
-            return self._result(_as_said(analysis, task, language), query, turns, [*warnings, _NO_LLM], 0)
+            return self._result(_as_said(analysis, task, language, scope), query, turns, [*warnings, _NO_LLM], 0)
         reply = ask_llm(self.chat_generator, self._prompt(query, analysis), raise_on_failure=self.raise_on_failure)
         analysis, more = _merged(analysis, reply)
-        return self._result(_as_said(analysis, task, language), query, turns, warnings + more, 1)
+        return self._result(_as_said(analysis, task, language, scope), query, turns, warnings + more, 1)
 
     @component.output_types(
         analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str], llm_calls=int
@@ -111,18 +113,19 @@ class QueryAnalyzer:
         history: list[Any] | None = None,
         task: str | None = None,
         language: str | None = None,
+        scope: str | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
         analysis, turns, warnings = self._by_rules(query, history)
         if self.chat_generator is None or not query.strip():
-            return self._result(_as_said(analysis, task, language), query, turns, warnings, 0)
+            return self._result(_as_said(analysis, task, language, scope), query, turns, warnings, 0)
         if not is_available(self.chat_generator):
-            return self._result(_as_said(analysis, task, language), query, turns, [*warnings, _NO_LLM], 0)
+            return self._result(_as_said(analysis, task, language, scope), query, turns, [*warnings, _NO_LLM], 0)
         reply = await ask_llm_async(
             self.chat_generator, self._prompt(query, analysis), raise_on_failure=self.raise_on_failure
         )
         analysis, more = _merged(analysis, reply)
-        return self._result(_as_said(analysis, task, language), query, turns, warnings + more, 1)
+        return self._result(_as_said(analysis, task, language, scope), query, turns, warnings + more, 1)
 
     @staticmethod
     def _by_rules(query: str, history: list[Any] | None) -> tuple[QuestionAnalysis, list[ChatMessage], list[str]]:
@@ -160,9 +163,10 @@ class QueryAnalyzer:
         }
 
 
-def _as_said(analysis: QuestionAnalysis, task: str | None, language: str | None) -> QuestionAnalysis:
+def _as_said(analysis: QuestionAnalysis, task: str | None, language: str | None, scope: str | None) -> QuestionAnalysis:
     """Let what the person said stand before what the question seems to be."""
-    return replace(analysis, task=task or analysis.task, language=language or analysis.language)
+    said = analysis.scope if scope in (None, "", "auto") else str(scope)
+    return replace(analysis, task=task or analysis.task, language=language or analysis.language, scope=said)
 
 
 def _merged(analysis: QuestionAnalysis, reply: LlmReply) -> tuple[QuestionAnalysis, list[str]]:

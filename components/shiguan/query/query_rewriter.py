@@ -18,6 +18,7 @@ from shiguan.query.sub_questions import MOST, SubQuestion, read_plan
 from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
 
+_HYDE = "hyde"
 _ON_FAILURE = ("original", "join", "terms")
 _LONGEST_RAW_REPLY = 300
 _QUERIES = 3
@@ -132,7 +133,8 @@ class QueryRewriter:
         :param query: The question.
         :param analysis: What `QueryAnalyzer` found; None to find it here.
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
-        :param method: For this call, over the component's own.
+        :param method: For this call, over the component's own. With `hyde` a hypothetical passage is asked for and the
+            question is not reworded; with any other but `auto` none is asked for.
         :returns: `queries`, the question or its stand-alone form first; `query`, that form; `method`, what was done;
             `plan`, the sub-questions, each `number`, `text` and `needs`; `use_hyde`, what the analysis says of it,
             never beside a plan; `warnings`; `llm_calls`, 0 or 1.
@@ -167,8 +169,11 @@ class QueryRewriter:
         self, query: str, analysis: dict[str, Any] | None, history: list[Any] | None, method: str | None
     ) -> _Plan:
         wanted = self.method if method is None else method
+        hyde = bool((analysis or {}).get("use_hyde")) if method in (None, "auto") else method == _HYDE
+        if method == _HYDE:
+            wanted = "contextualize"
         if wanted not in (*METHODS, "auto"):
-            raise ValueError(f"`method` must be auto or one of {', '.join(METHODS)}, got {wanted!r}.")
+            raise ValueError(f"`method` must be auto, {_HYDE} or one of {', '.join(METHODS)}, got {wanted!r}.")
         turns, warnings = clean_history(history, max_turns=LAST_TURNS)
         if not query.strip():
             return _Plan(query, "none", warnings=warnings)
@@ -179,7 +184,7 @@ class QueryRewriter:
             wanted = method_of(analysis) or "auto"
         if wanted in ("auto", "contextualize"):
             wanted = "contextualize" if turns else "none" if wanted == "contextualize" else _method_by_rules(query)
-        return _Plan(query, wanted, turns, warnings, use_hyde=bool((analysis or {}).get("use_hyde")))
+        return _Plan(query, wanted, turns, warnings, use_hyde=hyde)
 
     def _prompt(self, plan: _Plan) -> list[ChatMessage]:
         counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}

@@ -151,6 +151,7 @@ class SubQuestionAnswerer:
         plan: list[dict[str, Any]] | None = None,
         filters: dict[str, Any] | None = None,
         language: str | None = None,
+        retrieval: str = "hybrid",
     ) -> dict[str, Any]:
         """
         Answer the sub-questions.
@@ -159,12 +160,13 @@ class SubQuestionAnswerer:
         :param plan: Its sub-questions, from `QueryRewriter`; empty where it is not taken apart.
         :param filters: What may be found, from `TenantFilter`.
         :param language: The language of the sub-answers; None for each one's own.
+        :param retrieval: Which list passages come from: `hybrid`, `words` or `vectors`.
         :returns: `documents`, those that sub-answers cite first, then the given ones, as many as were given or as are
             cited; `numbers`, what each passage is called, by id; `pairs`, questions with answers for the prompt;
             `sub_answers`, for each its `number`, `question`, `needs`, `status`, `answer`, `numbers` and `passages`;
             `answered`, how many have an answer; `missing`, the questions of those without; `warnings`; `llm_calls`.
         """
-        work = self.run_async(documents, plan, filters, language)
+        work = self.run_async(documents, plan, filters, language, retrieval)
         with ThreadPoolExecutor(1) as thread:  # the caller's thread may have an event loop at work
             return thread.submit(copy_context().run, lambda: asyncio.run(work)).result()
 
@@ -175,6 +177,7 @@ class SubQuestionAnswerer:
         plan: list[dict[str, Any]] | None = None,
         filters: dict[str, Any] | None = None,
         language: str | None = None,
+        retrieval: str = "hybrid",
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
         if not plan or not is_available(self.chat_generator):
@@ -189,10 +192,11 @@ class SubQuestionAnswerer:
         numbers: dict[str, int] = {}
         done: dict[int, _Part] = {}
         calls = 0
+        how = {} if retrieval == "hybrid" else {"retrieval": retrieval}
         for level in ordered:
             keys = {number: part.key for number, part in done.items()}
             parts = [_Part(sub, filled(sub, subs, keys)) for sub in level]
-            found = await asyncio.gather(*(self._passages(part.query, filters) for part in parts))
+            found = await asyncio.gather(*(self._passages(part.query, filters, how) for part in parts))
             for part, (passages, problem) in zip(parts, found, strict=True):
                 part.passages = [_numbered(document, numbers) for document in passages]
                 if problem:
@@ -206,9 +210,11 @@ class SubQuestionAnswerer:
         ready = [done[sub.number] for sub in subs]
         return _result(_read_first(ready, documents, numbers), ready, numbers, warnings, calls=calls)
 
-    async def _passages(self, query: str, filters: dict[str, Any] | None) -> tuple[list[Document], str]:
+    async def _passages(
+        self, query: str, filters: dict[str, Any] | None, how: dict[str, str]
+    ) -> tuple[list[Document], str]:
         try:
-            found = (await _run(self.retriever, queries=[query], filters=filters))["documents"]
+            found = (await _run(self.retriever, queries=[query], filters=filters, **how))["documents"]
             parents = (await _run(self.parent_fetcher, documents=found, filters=filters))["documents"]
             ranked = await _run(self.ranker, query=query, documents=parents, top_k=self.top_k)
         except Exception as error:  # the whole question was searched already; a part that cannot be costs itself alone

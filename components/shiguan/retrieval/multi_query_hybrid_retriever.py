@@ -11,7 +11,7 @@ from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
 from haystack.core.serialization import component_to_dict
 
-from shiguan.retrieval.score_standardizer import standardized
+from shiguan.retrieval.score_standardizer import left_out, standardized
 
 _PARTS = ("bm25_retriever", "embedding_retriever", "text_embedder", "joiner", "query_joiner")
 
@@ -109,7 +109,12 @@ class MultiQueryHybridRetriever:
         llm_calls=int,
     )
     def run(
-        self, queries: list[str], filters: dict[str, Any] | None = None, use_hyde: bool = False, attempt: int = 1
+        self,
+        queries: list[str],
+        filters: dict[str, Any] | None = None,
+        use_hyde: bool = False,
+        attempt: int = 1,
+        retrieval: str = "hybrid",
     ) -> dict[str, Any]:
         """
         Search for every query with both retrievers and join the lists.
@@ -119,10 +124,12 @@ class MultiQueryHybridRetriever:
         :param use_hyde: Whether hypothetical passages may be written for the question; for its other wordings never.
         :param attempt: Which round of a loop this is, from 1. Later rounds search for what an answer lacked,
             which need no hypothetical passage.
+        :param retrieval: `words` or `vectors` to take passages from one of the two lists alone; `nearest` stays.
         :returns: `documents`, children by fused score; `nearest`, those that the first query found by vectors,
             with their cosines; `searches`, for each list its `kind` (`bm25` or `embedding`),
             `query`, how many were `found` and, for vectors with HyDE, the `hypothetical_passages`; `warnings`;
             `llm_calls`, how many HyDE made.
+        :raises ValueError: If `retrieval` is none of the three.
         """
         self.warm_up()
         found: list[_Found] = []
@@ -133,7 +140,7 @@ class MultiQueryHybridRetriever:
             vector = embedded["embedding"]
             by_vectors = self.embedding_retriever.run(query_embedding=vector, filters=filters) if vector else {}
             found.append(_Found(query, by_words, by_vectors.get("documents", []), embedded))
-        return self._joined(found)
+        return self._joined(found, retrieval)
 
     @component.output_types(
         documents=list[Document],
@@ -143,14 +150,20 @@ class MultiQueryHybridRetriever:
         llm_calls=int,
     )
     async def run_async(
-        self, queries: list[str], filters: dict[str, Any] | None = None, use_hyde: bool = False, attempt: int = 1
+        self,
+        queries: list[str],
+        filters: dict[str, Any] | None = None,
+        use_hyde: bool = False,
+        attempt: int = 1,
+        retrieval: str = "hybrid",
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
         self.warm_up()
         hyde = use_hyde and attempt == 1
         asked = enumerate(_asked(queries))
         return self._joined(
-            await asyncio.gather(*(self._search(query, filters, hyde and not place) for place, query in asked))
+            await asyncio.gather(*(self._search(query, filters, hyde and not place) for place, query in asked)),
+            retrieval,
         )
 
     async def _search(self, query: str, filters: dict[str, Any] | None, use_hyde: bool) -> _Found:
@@ -174,13 +187,13 @@ class MultiQueryHybridRetriever:
         sockets = self.text_embedder.__haystack_input__._sockets_dict  # type: ignore[attr-defined]
         return {"text": query, "use_hyde": use_hyde} if "use_hyde" in sockets else {"text": query}
 
-    def _joined(self, found: Sequence[_Found]) -> dict[str, Any]:
-        lists = [
-            self.joiner.run(documents=[_averaged(one.by_words), standardized(one.by_vectors, compare_languages=True)])[
-                "documents"
-            ]
-            for one in found
-        ]
+    def _joined(self, found: Sequence[_Found], retrieval: str) -> dict[str, Any]:
+        no_words, no_vectors = left_out("words", retrieval), left_out("vectors", retrieval)
+        lists = []
+        for one in found:
+            words = [] if no_words else _averaged(one.by_words)
+            vectors = [] if no_vectors else standardized(one.by_vectors, compare_languages=True)
+            lists.append(self.joiner.run(documents=[words, vectors])["documents"])
         documents = lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"]
         return {
             "documents": documents,

@@ -7,6 +7,9 @@ from typing import Self
 
 from haystack import Document, component
 
+RETRIEVALS = ("hybrid", "words", "vectors")
+"""Which lists passages may come from."""
+
 # Stores compute with 32 bits: equal passages differ by as much, and dividing by that would make an order of noise.
 _NOISE = 1e-6
 # What the better of two hits gets whatever their scores, for these lie one deviation each from their mean.
@@ -40,25 +43,41 @@ class ScoreStandardizer:
     ```
     """
 
-    def __init__(self, *, compare_languages: bool = False) -> None:
+    def __init__(self, *, compare_languages: bool = False, finds_by: str = "") -> None:
         """
-        Say whether scores of different languages compare.
+        Say whether scores of different languages compare, and whose list it is.
 
         :param compare_languages: Let a language whose best score is lower than another's count less, by the fourth
             power of their ratio (docs/decisions/0012 has the numbers): for vectors, whose cosines compare. Otherwise
             all count the same: for words, whose scores hang on the vocabulary.
+        :param finds_by: `words` or `vectors`: how the list was found, so that `retrieval` can leave it out.
+        :raises ValueError: If it is neither.
         """
+        if finds_by not in ("", *RETRIEVALS[1:]):
+            raise ValueError(f"`finds_by` must be one of {', '.join(RETRIEVALS[1:])}, got {finds_by!r}.")
         self.compare_languages = compare_languages
+        self.finds_by = finds_by
 
     @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+    def run(self, documents: list[Document], retrieval: str = "hybrid") -> dict[str, list[Document]]:
         """
         Standardise the scores of one list.
 
         :param documents: What one retriever found; one without a score counts as the lowest.
+        :param retrieval: `words` or `vectors` to leave out a list that was found the other way.
         :returns: `documents`, copies in the same order with scores from 0.
+        :raises ValueError: If `retrieval` is none of the three.
         """
+        if left_out(self.finds_by, retrieval):
+            return {"documents": []}
         return {"documents": standardized(documents, compare_languages=self.compare_languages)}
+
+
+def left_out(finds_by: str, retrieval: str) -> bool:
+    """Tell whether a list does not count, by how it was found."""
+    if retrieval not in RETRIEVALS:
+        raise ValueError(f"`retrieval` must be one of {', '.join(RETRIEVALS)}, got {retrieval!r}.")
+    return bool(finds_by) and retrieval not in ("hybrid", finds_by)
 
 
 def standardized(documents: Sequence[Document], *, compare_languages: bool = False) -> list[Document]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from haystack import AsyncPipeline, Document
@@ -11,7 +12,6 @@ from pydantic import ValidationError
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import GENERATION_COMPLETE, AnswerEvent
 from shiguan.engine.conversations import open_conversations
-from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
 from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError
@@ -40,14 +40,10 @@ class Engine:
 
     :param settings: The settings of the server.
     :param modes: The modes to load; None for those of the deployment.
-    :param library: Where sources and sections are looked up by their names.
     """
 
-    def __init__(
-        self, settings: ServingSettings, *, modes: Sequence[str] | None = None, library: Library | None = None
-    ) -> None:
+    def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
         self.settings = settings
-        self.library = library
         self.deployment = settings.deployment
         # An unknown deployment is refused when its first mode is loaded.
         names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
@@ -87,8 +83,7 @@ class Engine:
     async def ask(self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None) -> dict[str, Any]:
         """Answer a question."""
         runner = self.runner(request.mode)
-        options = request.options(self._limits(deadline))
-        options["filters"] = await self._narrowed(request, tenant_id)
+        options = {"limits": self._limits(deadline), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
         _count(answer)
         return _for_caller(answer, request)
@@ -98,8 +93,7 @@ class Engine:
     ) -> AsyncGenerator[AnswerEvent, None]:
         """Answer a question and tell how the answer comes about."""
         runner = self.runner(request.mode)
-        options = request.options(self._limits(deadline))
-        options["filters"] = await self._narrowed(request, tenant_id)
+        options = {"limits": self._limits(deadline), **request.options()}
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
             async for event in events:
                 if event.name == GENERATION_COMPLETE:
@@ -141,14 +135,6 @@ class Engine:
             runner.close()
         if self.conversations is not None:
             self.conversations.close()
-
-    async def _narrowed(self, request: AnswerRequest, tenant_id: str) -> dict[str, Any] | None:
-        """Join the caller's filters with the sources and sections that are named."""
-        if self.library is None or not (request.sources or request.sections):
-            return request.filters
-        named = await asyncio.to_thread(self.library.narrowed, request.sources, request.sections, tenant_id=tenant_id)
-        conditions = [condition for condition in (request.filters, named) if condition]
-        return {"operator": "AND", "conditions": conditions}
 
     def _limits(self, deadline: float | None) -> TimeLimits:
         left = self.settings.request_timeout
@@ -216,26 +202,8 @@ class WrappedMode:
         """Take the mode's pipeline from the engine."""
         self.pipeline = current_engine().runner(self.mode).pipeline
 
-    async def run_api_async(
-        self,
-        *,
-        query: str,
-        top_k: int | None = None,
-        temperature: float | None = None,
-        filters: dict[str, Any] | None = None,
-        sources: list[str] | None = None,
-        sections: list[str] | None = None,
-        conversation_id: str | None = None,
-        history: list[dict[str, Any]] | None = None,
-        budget: dict[str, Any] | None = None,
-        include_sources: bool = True,
-        task: str | None = None,
-        profile: str | None = None,
-        language: str | None = None,
-        tenant_id: str | None = None,
-    ) -> dict[str, Any]:
+    async def run_api_async(self, **given: Any) -> dict[str, Any]:
         """Answer a question from the caller's documents."""
-        given = {name: value for name, value in locals().items() if name != "self"}
         principal = principal_of_request.get()
         if principal is None:
             raise ApiError("unauthenticated")
@@ -247,3 +215,19 @@ class WrappedMode:
             raise invalid_fields(error) from error
         except Exception as error:
             raise counted(error, None) from error
+
+
+_FIELDS = [
+    Parameter(
+        name,
+        Parameter.KEYWORD_ONLY,
+        annotation=field.annotation,
+        default=Parameter.empty if field.is_required() else field.default,
+    )
+    for name, field in AnswerRequest.model_fields.items()
+    if name != "mode"
+]
+# Hayhooks reads from the signature what the route takes.
+WrappedMode.run_api_async.__signature__ = Signature(  # type: ignore[attr-defined]
+    [Parameter("self", Parameter.POSITIONAL_ONLY), *_FIELDS], return_annotation=dict[str, Any]
+)

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import GENERATION_COMPLETE, TOKEN, AnswerEvent
+from shiguan.engine.options import AskOptions
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.llm.budget import Budget
 from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
@@ -40,11 +40,6 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "prediction": (),
     "web_search_options": (),
 }
-# What is left aside with a warning, because many programs send it whether it matters or not.
-_IGNORED = (
-    *("top_p", "max_tokens", "max_completion_tokens", "presence_penalty", "frequency_penalty"),
-    *("stop", "seed", "reasoning_effort", "verbosity"),
-)
 _LONGEST_TURN = 20_000
 _MOST_TURNS = 100
 
@@ -62,18 +57,16 @@ class ChatMessage(BaseModel):
     content: str | list[dict[str, Any]] | None = None
 
 
-class ChatRequest(BaseModel):
-    """What a chat completion may ask for; further fields are looked at by `unsupported` and `ignored`."""
+class ChatRequest(AskOptions):
+    """What a chat completion may ask for beside options; other fields are for `unsupported` and `ignored`."""
 
     model_config = ConfigDict(extra="allow")
 
     model: str
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
-    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    max_completion_tokens: int | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    conversation_id: str | None = None
-    budget: Budget | None = None
 
     def unsupported(self) -> str:
         """Find a parameter that cannot be honoured."""
@@ -88,8 +81,9 @@ class ChatRequest(BaseModel):
         )
 
     def ignored(self) -> list[str]:
-        """Say what is left aside."""
-        names = [f"`{name}`" for name in _IGNORED if (self.model_extra or {}).get(name) is not None]
+        """Say what is left aside, for many programs send fields whether they matter or not."""
+        given = (self.model_extra or {}).items()
+        names = [f"`{name[:40]}`" for name, value in given if value is not None and name not in _REFUSED]
         said = [f"Left aside: {', '.join(names)}; the mode's own settings hold."] if names else []
         others = sorted({message.role for message in self.messages if message.role not in _SPEAKERS})
         if others:
@@ -116,14 +110,10 @@ class ChatRequest(BaseModel):
             for message in before
             if message.role in _SPEAKERS
         ]
-        return AnswerRequest(
-            query=question,
-            mode=self.model.removeprefix(MODEL_PREFIX),
-            temperature=self.temperature,
-            history=turns[-_MOST_TURNS:] or None,
-            conversation_id=self.conversation_id,
-            budget=self.budget,
-        )
+        given = {"max_tokens": self.max_completion_tokens, **self.given()}
+        if turns:
+            given["history"] = turns[-_MOST_TURNS:]
+        return AnswerRequest(query=question, mode=self.model.removeprefix(MODEL_PREFIX), **given)
 
 
 def model_object(mode: str) -> dict[str, Any]:

@@ -50,12 +50,13 @@ class EventStreamResponse(StreamingResponse):
             await super().stream_response(send)
 
 
-router = APIRouter(prefix="/api/v1/rag", tags=["rag"])
+router = APIRouter(tags=["rag"])
 
 Asker = Annotated[Principal, Depends(current_principal)]
 
 
-@router.post("/query", summary="Answer a question", response_class=JSONResponse)
+@router.post("/generate", summary="Another name of /api/v1/rag/query", response_class=JSONResponse)
+@router.post("/api/v1/rag/query", summary="Answer a question", response_class=JSONResponse)
 async def query(body: AnswerRequest, request: Request, asker: Asker) -> JSONResponse:
     """
     Answer a question from the caller's documents.
@@ -67,18 +68,20 @@ async def query(body: AnswerRequest, request: Request, asker: Asker) -> JSONResp
     return JSONResponse({**answer, "request_id": request_id_of(request)})
 
 
-@router.post(
-    "/query-stream",
-    status_code=200,
-    summary="Answer a question and tell how the answer comes about",
-    response_class=EventStreamResponse,
-    responses={
+_STREAM: dict[str, Any] = {
+    "status_code": 200,
+    "response_class": EventStreamResponse,
+    "responses": {
         200: {
             "content": {"text/event-stream": {}},
             "description": "\n".join(f"- `{name}`: {about}" for name, about in EVENTS.items()),
         }
     },
-)
+}
+
+
+@router.post("/generate/stream", summary="Another name of /api/v1/rag/query-stream", **_STREAM)
+@router.post("/api/v1/rag/query-stream", summary="Answer a question and tell how the answer comes about", **_STREAM)
 async def query_stream(body: AnswerRequest, request: Request, asker: Asker) -> EventStreamResponse:
     """
     Answer a question as server-sent events, numbered from 1.
@@ -92,7 +95,7 @@ async def query_stream(body: AnswerRequest, request: Request, asker: Asker) -> E
     return EventStreamResponse(_written(events, request_id_of(request)))
 
 
-@router.post("/batch", summary="Answer several questions", response_class=JSONResponse)
+@router.post("/api/v1/rag/batch", summary="Answer several questions", response_class=JSONResponse)
 async def batch(body: BatchRequest, request: Request, asker: Asker) -> JSONResponse:
     """
     Answer up to 50 questions, some of them side by side.

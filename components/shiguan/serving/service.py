@@ -188,7 +188,7 @@ class Service:
     @contextlib.asynccontextmanager
     async def _running(self, app: FastAPI, deploy: Deploy) -> AsyncIterator[None]:
         library = await asyncio.to_thread(self._open_library)
-        engine = await asyncio.to_thread(Engine, self.settings, library=library)
+        engine = await asyncio.to_thread(Engine, self.settings)
         # It comes with the extra `transformers` alone, and where it is there Haystack has imported it.
         torch = sys.modules.get("torch")
         if torch is not None:

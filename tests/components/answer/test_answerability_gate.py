@@ -136,3 +136,10 @@ def test_it_survives_a_round_trip():
     gate = AnswerabilityGate("advanced", max_risk=0.5, quote=False)
     again = component_from_dict(AnswerabilityGate, component_to_dict(gate, "gate"), "gate")
     assert (again.mode, again.max_risk, again.quote) == ("advanced", 0.5, False)
+
+
+@pytest.mark.parametrize(("threshold", "status"), [(0.0, "quoted"), (1.0, "not_found"), (None, "quoted")])
+def test_a_threshold_for_one_question_goes_before_the_risk_of_the_file(threshold, status):
+    told = run([passage()], confidence_threshold=threshold)
+    assert 0.5 < told["confidence"] < 1
+    assert told["answers"][0].meta["status"] == status

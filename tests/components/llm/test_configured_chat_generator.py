@@ -367,6 +367,12 @@ def test_a_reply_is_limited_unless_the_file_says_otherwise(endpoint, given, sent
     assert {name: body[name] for name in ("max_tokens", "max_completion_tokens") if name in body} == sent
 
 
+def test_the_limit_of_one_call_keeps_the_name_that_the_file_uses(endpoint):
+    generator(generation_kwargs={"max_completion_tokens": 64}).run(messages=PROMPT, generation_kwargs={"max_tokens": 9})
+    body = endpoint.requests[0].body
+    assert {name: body[name] for name in body if name.startswith("max_")} == {"max_completion_tokens": 9}
+
+
 def test_half_characters_and_numbers_that_are_none_are_mended():
     reply = ChatMessage.from_assistant(
         "Horse \ud83d\udc0e and half \ud83d.", meta={"usage": {"total_tokens": float("nan"), "n": 3}}

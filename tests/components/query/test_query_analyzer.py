@@ -308,3 +308,9 @@ def test_what_the_person_says_goes_before_what_the_question_sounds_like():
     found = QueryAnalyzer().run(query="Who was Guo Ziyi?", task="summarize", language="zh")
     assert (found["task"], found["language"]) == ("summarize", "zh")
     assert (found["analysis"]["task"], found["analysis"]["language"]) == ("summarize", "zh")
+
+
+@pytest.mark.parametrize(("said", "scope"), [(None, "local"), ("auto", "local"), ("global", "global")])
+def test_the_scope_that_the_person_names_goes_before_what_the_question_sounds_like(said, scope):
+    told = QueryAnalyzer().run(query="Who was Guo Ziyi?", scope=said)
+    assert (told["scope"], told["analysis"]["scope"]) == (scope, scope)

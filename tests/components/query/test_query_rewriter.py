@@ -381,3 +381,28 @@ def test_searching_with_words_of_the_history_is_a_declared_fallback():
 def test_words_of_an_empty_history_change_nothing():
     result = QueryRewriter(None, on_failure="terms").run(query="Who drove him to death?", history=[])
     assert result["queries"] == ["Who drove him to death?"]
+
+
+@pytest.mark.parametrize(
+    ("method", "analysed", "use_hyde"),
+    [
+        ("hyde", False, True),
+        ("none", True, False),
+        ("step_back", True, False),
+        ("auto", True, True),
+        (None, True, True),
+        (None, False, False),
+    ],
+)
+def test_a_method_for_one_call_says_whether_a_passage_is_imagined(stand_in_llm, method, analysed, use_hyde):
+    analysis = {"method": "none", "use_hyde": analysed}
+    told = rewriter(stand_in_llm, {"queries": []}).run(query=MULTI, analysis=analysis, method=method)
+    assert told["use_hyde"] is use_hyde
+    assert told["queries"] == [MULTI]
+
+
+def test_with_hyde_a_follow_up_is_made_to_stand_alone(stand_in_llm):
+    told = rewriter(stand_in_llm, {"query": "安禄山是何时起兵的？"}).run(
+        query="他是何时起兵的？", history=HISTORY, method="hyde"
+    )
+    assert (told["query"], told["method"], told["use_hyde"]) == ("安禄山是何时起兵的？", "contextualize", True)

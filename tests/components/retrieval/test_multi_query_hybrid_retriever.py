@@ -277,3 +277,14 @@ connections: []
     assert Pipeline.loads(once).dumps() == once
     loaded = Pipeline.loads(once).get_component("retriever")
     assert (loaded.joiner.weights, loaded.query_joiner.top_k) == ([0.2, 0.8], 7)
+
+
+@pytest.mark.parametrize(("retrieval", "found"), [("hybrid", ["b", "a"]), ("words", ["a"]), ("vectors", ["b"])])
+def test_passages_come_from_one_list_alone_where_that_is_asked_for(retrieval, found):
+    one = retriever({"q": {"a": 9.0}}, {1.0: {"b": 0.9}})
+    told = one.run(["q"], retrieval=retrieval)
+    assert sorted(names(told)) == sorted(found)
+    assert sorted(names(asyncio.run(one.run_async(["q"], retrieval=retrieval)))) == sorted(found)
+    assert [document.id for document in told["nearest"]] == ["b"]
+    with pytest.raises(ValueError, match="hybrid, words, vectors, got 'both'"):
+        one.run(["q"], retrieval="both")

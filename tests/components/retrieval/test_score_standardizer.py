@@ -158,3 +158,14 @@ def test_one_more_hit_as_low_as_the_lowest_leaves_the_order(scores):
     assert sorted(scores, key=lambda name: (-standardised(scores)[name], name)) == sorted(
         scores, key=lambda name: (-more[name], name)
     )
+
+
+def test_a_list_that_was_found_the_other_way_is_left_out():
+    words, unnamed = ScoreStandardizer(finds_by="words"), ScoreStandardizer()
+    found = hits({"a": 3.0, "b": 1.0})
+    assert [len(words.run(found, how)["documents"]) for how in ("hybrid", "words", "vectors")] == [2, 2, 0]
+    assert [len(unnamed.run(found, how)["documents"]) for how in ("hybrid", "words", "vectors")] == [2, 2, 2]
+    with pytest.raises(ValueError, match="hybrid, words, vectors, got 'both'"):
+        words.run(found, "both")
+    with pytest.raises(ValueError, match="`finds_by` must be one of words, vectors, got 'luck'"):
+        ScoreStandardizer(finds_by="luck")

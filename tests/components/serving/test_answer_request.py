@@ -2,7 +2,6 @@ import pytest
 from pydantic import ValidationError
 
 from shiguan.llm.budget import Budget
-from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.error_replies import invalid_fields
 from shiguan.serving.openai_routes import ChatRequest
@@ -76,9 +75,8 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
             "budget": {"calls": 0, "seconds": 2},
         }
     )
-    limits = TimeLimits(request=1)
     assert request.query == "Who?"
-    assert request.options(limits) == {
+    assert request.options() == {
         "top_k": 50,
         "filters": nested(9),
         "conversation_id": "c-1",
@@ -87,7 +85,6 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
         "task": "compare",
         "profile": "history",
         "language": "zh",
-        "limits": limits,
         "budget": Budget(calls=0, seconds=2.0),
     }
 
@@ -98,5 +95,4 @@ def test_a_chat_request_may_have_a_budget_too():
 
 
 def test_what_is_left_out_is_as_the_yaml_says():
-    options = AnswerRequest(query="Who?").options(TimeLimits())
-    assert {name: value for name, value in options.items() if value is not None} == {"limits": TimeLimits()}
+    assert AnswerRequest(query="Who?").options() == {}

@@ -56,7 +56,7 @@ def server(settings, library):
     install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
     file = KeyFile(settings.keys_path)
     keys = {who: file.add(who, "read")[0] for who in (TENANT, "b")}
-    engine = Engine(settings, modes=["simple"], library=library)
+    engine = Engine(settings, modes=["simple"])
     use_engine(engine)
 
     async def call(path, *, who=TENANT, body=None, **query):

@@ -1,0 +1,142 @@
+"""The options of a question: the one table that Python, the routes, the command line and docs/options.md read."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from shiguan.conversations import CONVERSATION_ID, check_conversation_id
+from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.llm.budget import Budget, read_budget
+from shiguan.llm.prompts import list_layers, load_prompt_data
+from shiguan.tenants import check_filters
+
+ENGINE_OPTIONS = ("sources", "sections", "temperature", "max_tokens", "conversation_id", "budget")
+"""Options that the engine sees to; every other one goes where a mode's `inputs` say."""
+_WRITING = ("temperature", "max_tokens")
+_NOT_IN_RECEIPTS = {"conversation_id", "history", "budget"}
+
+Name = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+def _checked(check: Callable[[Any], object]) -> AfterValidator:
+    def validate(value: Any) -> Any:
+        try:
+            if value is not None and value != {}:
+                check(value)
+        except (RefusedError, ConfigurationError) as error:
+            raise ValueError(str(error)) from error
+        return value
+
+    return AfterValidator(validate)
+
+
+def _check_task(task: str) -> None:
+    known = list_layers("task")
+    if task not in known:
+        raise RefusedError(f"Known tasks: {', '.join(known)}.")
+
+
+class AskOptions(BaseModel):
+    """What a question may come with; what is left out, or None, is as the mode's file says."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    top_k: Annotated[int | None, Field(ge=1, le=50, description="How many passages to read at most.")] = None
+    rewrite_method: Annotated[
+        Literal["auto", "none", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"] | None,
+        Field(description="How the question is reworded for the search; `auto`: as its analysis suggests."),
+    ] = None
+    retrieval: Annotated[
+        Literal["hybrid", "words", "vectors"] | None,
+        Field(description="Whether passages come from the search by words, from that by vectors, or from both."),
+    ] = None
+    scope: Annotated[
+        Literal["auto", "local", "global"] | None,
+        Field(description="Whether exact details are asked for or a synthesis; `auto`: as the question sounds."),
+    ] = None
+    confidence_threshold: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="The calibrated probability below which the mode refuses: 1 - `max_risk`."),
+    ] = None
+    temperature: Annotated[float | None, Field(ge=0, le=2, description="Of the model that answers.")] = None
+    max_tokens: Annotated[
+        int | None, Field(ge=1, le=128_000, description="The longest reply of the model that answers, in tokens.")
+    ] = None
+    sources: Annotated[
+        list[Name] | None, Field(max_length=50, description="Names of source files: only these are read.")
+    ] = None
+    sections: Annotated[
+        list[Name] | None,
+        Field(max_length=50, description="Headings of any level: only what stands below one of them is read."),
+    ] = None
+    filters: Annotated[
+        dict[str, Any] | None,
+        _checked(check_filters),
+        Field(description="Further conditions in Haystack's filter format."),
+    ] = None
+    conversation_id: Annotated[
+        str | None,
+        _checked(check_conversation_id),
+        Field(
+            description="The conversation that the question goes on: it is asked with what was said, and kept there.",
+            json_schema_extra={"pattern": f"^{CONVERSATION_ID}$"},
+        ),
+    ] = None
+    history: Annotated[list[Any] | None, Field(description="The turns before, instead of what is kept.")] = None
+    budget: Annotated[Budget | None, Field(description="What the question may spend; a mode's own limits hold.")] = None
+    task: Annotated[
+        str | None, Field(max_length=40, description="A layer of prompts/layers/task."), _checked(_check_task)
+    ] = None
+    profile: Annotated[
+        str | None,
+        Field(max_length=40, description="A file of prompts/profiles."),
+        _checked(lambda profile: load_prompt_data("profiles", profile)),
+    ] = None
+    language: Annotated[
+        Literal["en", "zh"] | None, Field(description="Of the prompt; by default that of the question.")
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Give the options that were set, by name, whatever else a request has beside them."""
+        values = {name: getattr(self, name) for name in AskOptions.model_fields}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def writing(self) -> dict[str, Any]:
+        """Give what the model that answers is told."""
+        return {name: value for name, value in self.given().items() if name in _WRITING}
+
+    def in_receipt(self) -> dict[str, Any]:
+        """Give what a receipt keeps as parameters."""
+        return {name: value for name, value in self.given().items() if name not in _NOT_IN_RECEIPTS}
+
+    def unheard(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool) -> list[str]:
+        """Name the options that a mode with these inputs and outputs leaves aside."""
+        given = {name: value for name, value in self.given().items() if value not in ([], {})}
+        names = [name for name in given if name not in inputs and name not in ENGINE_OPTIONS]
+        if self.rewrite_method == "decompose" and "rewrite_method" in inputs and "sub_questions" not in outputs:
+            names.append("rewrite_method: decompose")  # a plan whose parts nothing answers
+        return names + [name for name in _WRITING if name in given and not writes]
+
+
+def read_options(given: Mapping[str, Any]) -> AskOptions:
+    """
+    Read what a question came with.
+
+    :param given: Options by name.
+    :returns: The options.
+    :raises RefusedError: If one is unknown or cannot be used; the message names it and what is allowed.
+    """
+    if given.get("budget") is not None:
+        given = {**given, "budget": read_budget(given["budget"])}
+    try:
+        return AskOptions.model_validate(dict(given))
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        name = ".".join(str(step) for step in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            known = ", ".join(AskOptions.model_fields)
+            raise RefusedError(f"There is no option `{name[:40]}`. Known: {known}. Correct the name.") from error
+        said = fault.get("ctx", {}).get("error")
+        expected = str(said) if said is not None else f"{fault['msg']}, got {str(fault['input'])[:80]!r}. Correct it."
+        raise RefusedError(f"The option `{name}` cannot be used: {expected}") from error

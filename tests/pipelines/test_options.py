@@ -1,0 +1,215 @@
+"""Options of a question: heard by whole modes, and wrong ones refused at every door."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.doubles.small_library import TENANT, ingest_small_library
+
+from shiguan.cli import main
+from shiguan.engine.options import AskOptions
+from shiguan.engine.runner import Runner
+from shiguan.errors import RefusedError
+from shiguan.serving.answer_request import AnswerRequest
+from shiguan.serving.engine import WrappedMode
+from shiguan.serving.error_replies import invalid_fields
+from shiguan.serving.openai_routes import ChatRequest
+
+QUESTION = "Who proposed the two-tax reform?"
+DOCS = Path(__file__).parents[2] / "docs"
+# Option, value, what the refusal must say.
+WRONG = [
+    ("rewrite_method", "magic", "'multi_query'"),
+    ("retrieval", "both", "'hybrid', 'words' or 'vectors'"),
+    ("scope", "cosmic", "'auto', 'local' or 'global'"),
+    ("confidence_threshold", "1.5", "less than or equal to 1"),
+    ("confidence_threshold", "nan", "equal to"),
+    ("temperature", "3", "less than or equal to 2"),
+    ("max_tokens", "0", "greater than or equal to 1"),
+    ("max_tokens", "many", "valid integer"),
+    ("top_k", "0", "greater than or equal to 1"),
+    ("task", "poem", "Known tasks: "),
+    ("profile", "alchemy", "alchemy"),
+    ("language", "fr", "'en' or 'zh'"),
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return ingest_small_library(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def runner_of(library):
+    runners = []
+
+    def load(mode):
+        runners.append(Runner("embedded", mode, data_dir=library))
+        return runners[-1]
+
+    yield load
+    for runner in runners:
+        runner.close()
+
+
+@pytest.mark.parametrize(("name", "value", "said"), WRONG)
+def test_a_wrong_option_is_refused_in_all_interfaces_with_what_is_allowed(name, value, said, runner, capsys):
+    with pytest.raises(RefusedError, match="cannot be used") as python:
+        runner.ask(QUESTION, tenant_id=TENANT, **{name: value})
+    told = {"python": str(python.value)}
+
+    flag = f"--{name.replace('_', '-')}"
+    try:
+        code = main(["ask", QUESTION, flag, value])
+    except SystemExit as refusal:  # by argparse
+        code = refusal.code
+    assert code == 2
+    told["cli"] = capsys.readouterr().err
+
+    with pytest.raises(ValueError) as http:
+        AnswerRequest.model_validate({"query": QUESTION, name: value})
+    reply = invalid_fields(http.value)
+    assert (reply.status_code, reply.fields[0]["field"]) == (422, name)
+    told["http"] = reply.fields[0]["problem"]
+
+    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": QUESTION}], name: value}
+    with pytest.raises(ValueError) as openai:
+        ChatRequest.model_validate(body).as_request()
+    told["openai"] = invalid_fields(openai.value).fields[0]["problem"]
+
+    by_argparse = {"cli"} if name == "top_k" else set()
+    for interface, text in told.items():
+        assert interface in by_argparse or said in text, (interface, text)
+
+
+@pytest.fixture(scope="module")
+def runner(library):
+    with Runner("embedded", "simple", data_dir=library) as runner:
+        yield runner
+
+
+def test_an_option_that_does_not_exist_is_refused_with_the_names_of_all(runner, capsys):
+    with pytest.raises(RefusedError, match=r"no option `rewriting`\. Known: top_k, rewrite_method, retrieval"):
+        runner.ask(QUESTION, tenant_id=TENANT, rewriting="hyde")
+    with pytest.raises(ValueError):
+        AnswerRequest.model_validate({"query": QUESTION, "rewriting": "hyde"})
+    with pytest.raises(SystemExit) as refusal:
+        main(["ask", QUESTION, "--rewriting", "hyde"])
+    assert refusal.value.code == 2
+
+
+def test_a_program_of_openai_is_told_of_a_field_that_is_no_option():
+    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}], "rewriting": "hyde"}
+    assert "`rewriting`" in ChatRequest.model_validate(body).ignored()[0]
+
+
+def test_a_program_of_openai_may_send_every_option():
+    options = {"rewrite_method": "hyde", "retrieval": "words", "scope": "local", "confidence_threshold": 0.7}
+    options |= {"max_completion_tokens": 9, "top_k": 3, "temperature": 0.5, "sources": ["tax.txt"]}
+    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}], **options}
+    asked = ChatRequest.model_validate(body).as_request()
+    assert asked.options() == {**{k: v for k, v in options.items() if "tokens" not in k}, "max_tokens": 9}
+
+
+def test_the_routes_of_hayhooks_take_the_same_options():
+    from inspect import signature
+
+    assert set(signature(WrappedMode.run_api_async).parameters) == {"self", *AnswerRequest.model_fields} - {"mode"}
+
+
+def test_the_command_line_has_every_option(capsys):
+    with pytest.raises(SystemExit):
+        main(["ask", "--help"])
+    text = capsys.readouterr().out
+    other = {"conversation_id": "--conversation", "sources": "--source", "sections": "--section", "filters": ""}
+    for name in AskOptions.model_fields:
+        assert other.get(name, f"--{name.replace('_', '-')}") in text
+
+
+def test_words_and_vectors_alone_search_as_told(runner_of):
+    found = {}
+    for retrieval in ("hybrid", "words", "vectors"):
+        documents, warnings = runner_of("simple").search("二税", tenant_id=TENANT, retrieval=retrieval)
+        assert warnings == []
+        found[retrieval] = {document.meta["source"] for document in documents}
+    # No text has these words, and vectors always find their nearest.
+    assert found["words"] == set()
+    assert len(found["vectors"]) == 4
+    assert found["hybrid"] == found["vectors"]
+
+
+def test_sources_and_sections_narrow_a_question_in_python(runner):
+    documents, _ = runner.search(QUESTION, tenant_id=TENANT, sources=["wall.txt"])
+    assert {document.meta["source"] for document in documents} == {"wall.txt"}
+    answer = runner.ask(QUESTION, tenant_id=TENANT, sources=["wall.txt"])
+    assert {document["source"] for document in answer["documents"]} <= {"wall.txt"}
+    with pytest.raises(RefusedError, match="no section `Nowhere`"):
+        runner.ask(QUESTION, tenant_id=TENANT, sections=["Nowhere"])
+
+
+def test_below_the_threshold_the_mode_refuses(runner):
+    quoted = runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=0)
+    assert quoted["status"] == "quoted"
+    confidence = quoted["metadata"]["confidence"]
+    at = runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=confidence - 0.001)
+    above = runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=min(confidence + 0.001, 1))
+    assert (at["status"], above["status"]) == ("quoted", "not_found")
+
+
+def test_an_option_that_a_mode_cannot_hear_is_told(runner, runner_of):
+    said = runner.ask(QUESTION, tenant_id=TENANT, rewrite_method="hyde", scope="global")["metadata"]["warnings"]
+    assert [text.split(":")[0] for text in said] == [
+        "The mode `simple` does not take `rewrite_method`",
+        "The mode `simple` does not take `scope`",
+    ]
+    said = runner_of("precise").ask(QUESTION, tenant_id=TENANT, rewrite_method="decompose", retrieval="words")
+    assert {text for text in said["metadata"]["warnings"] if "does not take" in text} == {
+        "The mode `precise` does not take `retrieval`: it was left aside.",
+        "The mode `precise` does not take `rewrite_method: decompose`: it was left aside.",
+    }
+
+
+def test_the_model_is_told_how_long_its_reply_may_be(llm, runner_of):
+    runner_of("simple").ask(QUESTION, tenant_id=TENANT, max_tokens=77, temperature=0.7)
+    assert [(call.body["max_tokens"], call.body["temperature"]) for call in llm.requests] == [(77, 0.7)]
+
+
+def test_a_question_is_reworded_as_told(llm, runner_of):
+    llm.default = json.dumps({"queries": ["Whose idea was the two-tax system?"]})
+    runner = runner_of("advanced")
+    asked = runner.ask(QUESTION, tenant_id=TENANT, rewrite_method="step_back")["metadata"]
+    assert asked["queries"] == [QUESTION, "Whose idea was the two-tax system?"]
+    llm.default = "Yang Yan proposed the two-tax reform in 780. [1]"
+    told = runner.ask(QUESTION, tenant_id=TENANT, rewrite_method="hyde", explain=True)["metadata"]
+    assert told["queries"] == [QUESTION]
+    assert [one.get("hypothetical_passages") for one in told["explain"]["searches"]][-1] == [
+        "Yang Yan proposed the two-tax reform in 780. [1]"
+    ]
+    plain = runner.ask(QUESTION, tenant_id=TENANT, rewrite_method="none", retrieval="words")["metadata"]
+    assert plain["llm_calls"] == 1
+    assert plain["warnings"] == []
+
+
+def test_the_page_has_every_key_of_a_real_answer_and_no_other(llm, runner_of):
+    answer = runner_of("simple").ask(QUESTION, tenant_id=TENANT, explain=True, conversation_id="page")
+    keys = {*(key for key in answer if key != "metadata"), *(f"metadata.{key}" for key in answer["metadata"])}
+    page = (DOCS / "answer_object.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    streamed = {"metadata.time_to_first_token_ms", "request_id"}
+    assert rows == keys | streamed
+
+
+def test_an_answer_tells_what_it_took(llm, runner_of):
+    told = runner_of("simple").ask(QUESTION, tenant_id=TENANT)["metadata"]
+    assert told["queries"] == [QUESTION]
+    assert told["retrieved"] == told["read"] == 4  # every text of the tenant
+    assert (told["attempts"], told["corrections"]) == (1, 0)
+    seconds = told["calls"][0]["ms"] / 1000
+    assert told["generation_ms"] == pytest.approx(seconds * 1000)
+    tokens = told["calls"][0]["tokens"]["completion_tokens"]
+    assert told["tokens_per_second"] == pytest.approx(tokens / seconds, rel=0.01)
+
+
+def test_an_answer_without_a_model_took_no_generation(runner):
+    told = runner.ask(QUESTION, tenant_id=TENANT)["metadata"]
+    assert (told["attempts"], told["generation_ms"], told["tokens_per_second"]) == (0, None, None)
