@@ -83,7 +83,11 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
     assert ready.get("/health").text == "ok\n"
     assert ready.get("/api/v1/rag/health").status_code == 401
     told = ready.get("/api/v1/rag/health", **by(keys, "reader")).json()
-    assert (told["status"], told["modes"], told["role"]) == ("ready", ["advanced", "precise", "simple"], "read")
+    assert (told["status"], told["modes"], told["role"]) == (
+        "ready",
+        ["advanced", "agent", "precise", "simple"],
+        "read",
+    )
     assert str(ready.data_dir) not in json.dumps(told)
 
 
@@ -92,7 +96,7 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
     [
         ("POST", "/deploy_files"), ("POST", "/deploy-yaml"), ("POST", "/deploy"), ("POST", "/undeploy/simple"),
         ("GET", "/traces"), ("GET", "/traces/"), ("POST", "/v1/files"), ("POST", "/v1/responses"), ("GET", "/models"),
-        ("POST", "/chat/completions"), ("POST", "/simple/chat"), ("GET", "/redoc"), ("GET", "/mcp"),
+        ("POST", "/chat/completions"), ("POST", "/simple/chat"), ("GET", "/redoc"),
         ("GET", "/sse"), ("POST", "/simple/run/"), ("GET", "//ready"), ("GET", "/../etc/passwd"),
     ],
 )  # fmt: skip

@@ -81,10 +81,13 @@ def adds_up(answer, llm):
     made = [call for call in calls if "failed" not in call]
     assert len(made) == metadata["llm_calls"]
     answered = [call for call in llm.requests if call.usage is not None and call.status == 200]
+    # What was no longer waited for may have been answered all the same, and is not known to have been.
+    cut = [call for call in calls if call.get("failed") in ("stopped", "timeout")]
     for kind in ("prompt_tokens", "completion_tokens"):
-        seen = sum(call.usage[kind] for call in answered)
-        assert seen == sum(call["tokens"][kind] for call in made) == metadata["usage"].get(kind, 0)
-    assert sorted(call["model"] for call in made) == sorted(call.body["model"] for call in answered)
+        seen, known = sum(call.usage[kind] for call in answered), sum(call["tokens"][kind] for call in made)
+        assert known == metadata["usage"].get(kind, 0)
+        assert seen == known or (cut and seen > known)
+    assert cut or sorted(call["model"] for call in made) == sorted(call.body["model"] for call in answered)
     assert all(call["ms"] >= 0 and call["role"] and call["cost"] is not None for call in calls)
 
 

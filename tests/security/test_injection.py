@@ -70,7 +70,8 @@ def ask(place, model, monkeypatch):
 
 
 async def told(runner, one):
-    options = {"history": one.history} if one.history else {}
+    # Whatever the library holds, the model is asked: it is what comes back from it that is tried here.
+    options = {"confidence_threshold": 0.0} | ({"history": one.history} if one.history else {})
     return [event async for event in runner.stream(one.question, tenant_id=one.tenant, **options)]
 
 
@@ -130,13 +131,15 @@ def test_an_obedient_model_shows_nothing_false(mode, ask, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
-def test_an_obedient_model_shows_nothing_false_three_hundred_times(mode, ask, capsys):
+def test_an_obedient_model_shows_nothing_false_three_hundred_times(ask, capsys):
+    """Each in one mode, all modes by turns."""
     OBEYED.clear()
-    wrong = [fault for one in INJECTIONS for fault in ask(one, mode, capsys)]
+    wrong = [fault for at, one in enumerate(INJECTIONS) for fault in ask(one, MODES[at % len(MODES)], capsys)]
     assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong[:60]])
-    # The model was led astray by nearly every attack: where it was not, the test proves nothing.
-    assert len(OBEYED) > 200
+    # The model was led astray by every attack in both languages: where it was not, the test proves nothing.
+    attacks = {(one.attack, one.language) for one in INJECTIONS}
+    assert {(one.attack, one.language) for one in INJECTIONS if one.id in OBEYED} == attacks
+    assert len(OBEYED) > 2 * len(attacks)
 
 
 @pytest.mark.parametrize("attack", PAYLOADS)

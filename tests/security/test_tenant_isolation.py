@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 from haystack import AsyncPipeline, Document
+from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
 from tests.security.test_tenant_mutants import InOrder, without_models
@@ -184,7 +185,8 @@ def test_no_mode_hands_on_another_tenants_document(stores, folder, mode):
     while run_with < WHOLE_PIPELINES // 3:
         tenant = chance.choice(ASKING)
         said = {"query": chance.choice(QUESTIONS), "tenant_id": tenant, "filters": condition(chance)}
-        with suppress(FilterError, RefusedError):
+        # In a pipeline the memory refuses, too, what names a tenant beside the asking one.
+        with suppress(FilterError, RefusedError, PipelineRuntimeError):
             TenantFilter().run(tenant_id=tenant, filters=said["filters"])
             stores["children"].unscoped().count_documents_by_filter(said["filters"])  # is it a filter at all?
             run_with += 1
