@@ -294,9 +294,11 @@ async def test_no_budget_is_exceeded_by_more_than_the_call_in_flight_whatever_fa
                 assert sum(taken) - max(taken, default=0) <= budget[unit] + 1e-12, (number, unit)
         if events[-1].name == "generation_complete":
             adds_up(events[-1].data, llm)
+            failed = {call.get("failed") for call in events[-1].data["metadata"]["calls"]}
             record = events[-1].data["metadata"]["budget"]
             assert record["spent"]["calls"] == llm.calls
-            assert record["spent"]["tokens"] == sum(sizes["tokens"])
+            spent, seen = record["spent"]["tokens"], sum(sizes["tokens"])
+            assert spent == seen or (spent < seen and failed & {"stopped", "timeout"})
             assert record["rung"] in LADDER
             rungs.add(record["rung"])
     assert rungs >= ({"full", "quotations"} if times < 1000 else set(LADDER))
