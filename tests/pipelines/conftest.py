@@ -1,12 +1,19 @@
 """What the tests of whole pipelines share."""
 
 import pytest
+from tests.doubles.waiting import waits  # noqa: F401  a fixture
 
 
 @pytest.fixture
-def llm(stand_in_llm, monkeypatch):
-    """A model behind the environment's endpoint that answers with one supported sentence."""
+def endpoint(stand_in_llm, monkeypatch):
+    """A scripted model behind the environment's endpoint."""
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
     monkeypatch.setenv("OPENAI_API_KEY", "test")
-    stand_in_llm.default = "Yang Yan proposed the two-tax reform in 780. [1]"
     return stand_in_llm
+
+
+@pytest.fixture
+def llm(endpoint):
+    """One that answers with one supported sentence."""
+    endpoint.default = "Yang Yan proposed the two-tax reform in 780. [1]"
+    return endpoint

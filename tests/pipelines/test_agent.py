@@ -1,8 +1,6 @@
 """The mode `agent` whole: real stores, a scripted model over real HTTP, and stand-ins of the services that tools ask."""
 
-import asyncio
 import json
-from types import SimpleNamespace
 
 import pytest
 from tests.doubles.agent_file import agent_file, outside_tools
@@ -29,23 +27,8 @@ def services():
 
 
 @pytest.fixture
-def llm(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "test")
-    return stand_in_llm
-
-
-@pytest.fixture
-def waits(monkeypatch):
-    waits, sleep = [], asyncio.sleep
-
-    async def sleep_async(seconds):
-        waits.append(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=waits.append))
-    monkeypatch.setattr(asyncio, "sleep", sleep_async)
-    return waits
+def llm(endpoint):
+    return endpoint
 
 
 def script(llm, *replies):

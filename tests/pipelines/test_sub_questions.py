@@ -58,11 +58,9 @@ def library(tmp_path_factory):
 
 
 @pytest.fixture
-def llm(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "test")
-    stand_in_llm.default = "Caizhou was taken by the general Li Su. Li Su was born in the prefecture of Lintao."
-    return stand_in_llm
+def llm(endpoint):
+    endpoint.default = "Caizhou was taken by the general Li Su. Li Su was born in the prefecture of Lintao."
+    return endpoint
 
 
 @pytest.fixture

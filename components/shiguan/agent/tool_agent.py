@@ -4,8 +4,6 @@ import asyncio
 import inspect
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import replace
 from typing import Any, Self
 
@@ -25,7 +23,7 @@ from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
 from shiguan.llm.budget_meter import budget_allows
-from shiguan.llm.calls import run_generator_async, warm_up_generator
+from shiguan.llm.calls import run_generator_async, run_to_end, warm_up_generator
 from shiguan.llm.endpoint import FIRST_WAIT
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import counting_replies, waiting_for_llm
@@ -140,10 +138,8 @@ class ToolAgent:
         :raises AnswerError: If the language model fails for good.
         :raises RefusedError: If a tool was to read documents without a tenant.
         """
-        # An event loop may be running here, and none can be run inside of it.
         given = {name: value for name, value in locals().items() if name != "self"}
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(copy_context().run, asyncio.run, self.run_async(**given)).result()
+        return run_to_end(self.run_async(**given))
 
     @component.output_types(
         replies=list[ChatMessage],

@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -252,8 +253,7 @@ class Runner:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
         query = checked_question(query)
         searched = self._explained.get("queries") or self._explained.get("searched", "")
-        told = [searched] if searched else []
-        wanted = [self._outputs["answers"], *(self._explained.values() if explain else told)]
+        wanted = [self._outputs["answers"], *(self._explained.values() if explain else filter(None, [searched]))]
         remembered = await self._remembered(tenant_id, options)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         how: dict[str, Any] = {"wanted": wanted, "limits": limits, "telling": telling, "remembered": remembered}
@@ -276,21 +276,19 @@ class Runner:
             answer["metadata"]["explain"] = {
                 name: value_at(results, target) for name, target in self._explained.items()
             }
-        await self._keep_turn(
-            query, answer, tenant_id, options, source=value_at(results, self._outputs.get("source", ""))
-        )
+        source = value_at(results, self._outputs.get("source", ""))
+        await self._keep_turn(query, answer, tenant_id, options, source=source)
         return answer
 
     async def _remembered(self, tenant_id: str, options: AskOptions) -> Remembered:
         """Load the conversation that a question goes on, unless it brings its own history."""
-        conversation_id = options.conversation_id
-        if conversation_id is None or options.history:
+        if options.conversation_id is None or options.history:
             return Remembered()
         if self._conversations is None:
             self._conversations = await asyncio.to_thread(open_conversations, self.deployment, data_dir=self._data_dir)
         if self._conversations is None:
             return Remembered(warnings=[f"The deployment `{self.deployment}` keeps no conversations."])
-        return await asyncio.to_thread(self._conversations.load, tenant_id, conversation_id)
+        return await asyncio.to_thread(self._conversations.load, tenant_id, options.conversation_id)
 
     async def _keep_turn(
         self, query: str, answer: dict[str, Any], tenant_id: str, options: AskOptions, *, source: str | None
@@ -355,15 +353,13 @@ class Runner:
                     component, socket = target.split(".")
                     data.setdefault(component, {})[socket] = values[name]
         stages = self._map.warning | {target.split(".")[0] for target in wanted}
-        writing = data.setdefault(self._map.generator, {}) if self._map.generator else {}
-        if options.writing():
-            writing["generation_kwargs"] = options.writing()
+        writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
         if telling is not None:
             stages |= telling.stages
             if telling.streams_tokens:
                 writing["streaming_callback"] = _forwarding(telling)
-        if not writing:
-            data.pop(self._map.generator, None)
+        if writing and self._map.generator:
+            data.setdefault(self._map.generator, {}).update(writing)
         return PipelineRun(
             self.pipeline,
             data,
@@ -382,12 +378,16 @@ class Runner:
         said = "The mode `{}` does not take `{}`: it was left aside."
         return {name.partition(":")[0]: said.format(self.mode, name) for name in names}
 
+    @cached_property
+    def _library(self) -> Library:
+        # To make one reads and checks the file of the index: once, and only for whoever names sources or sections.
+        return Library(self.deployment, data_dir=self._data_dir)
+
     def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:
         """Join the filters with the sources and sections that are named."""
         if not (options.sources or options.sections):
             return options
-        library = Library(self.deployment, data_dir=self._data_dir)
-        named = library.narrowed(options.sources, options.sections, tenant_id=tenant_id)
+        named = self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id)
         joined = {"operator": "AND", "conditions": [one for one in (options.filters, named) if one]}
         return options.model_copy(update={"filters": joined})
 

@@ -1,9 +1,11 @@
 """Asks a chat generator on behalf of a stage that can do without: one call, a text or a reason why there is none."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
@@ -14,6 +16,8 @@ from shiguan.llm.budget_meter import budget_allows, current_meter
 from shiguan.llm.run_watch import counting_replies, current_watch, waiting_for_llm
 
 logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -47,14 +51,23 @@ def warm_up_generator(chat_generator: Any) -> None:
         warm_up()
 
 
+async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
+    """Run a nested component without blocking the event loop; one without `run_async` runs in a thread."""
+    if callable(getattr(part, "run_async", None)):
+        result: dict[str, Any] = await part.run_async(**arguments)
+        return result
+    return await asyncio.to_thread(part.run, **arguments)
+
+
+def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine for a caller who cannot await it: in a thread, since an event loop may be at work in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, asyncio.run, work).result()
+
+
 async def run_generator_async(chat_generator: Any, messages: Any, settings: dict[str, Any]) -> list[ChatMessage]:
-    """Run a generator without blocking the event loop; one without `run_async` runs in a thread."""
-    run_async = getattr(chat_generator, "run_async", None)
-    if callable(run_async):
-        result = await run_async(messages=messages, **settings)
-    else:
-        result = await asyncio.to_thread(chat_generator.run, messages=messages, **settings)
-    replies: list[ChatMessage] = result["replies"]
+    """Run a generator without blocking the event loop."""
+    replies: list[ChatMessage] = (await run_nested_async(chat_generator, messages=messages, **settings))["replies"]
     return replies
 
 

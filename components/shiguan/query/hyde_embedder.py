@@ -10,7 +10,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, run_nested_async, warm_up_generator
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.languages import detect_language
@@ -142,7 +142,7 @@ class HyDEEmbedder:
         """Do as `run`, without blocking the event loop."""
         self.warm_up()
         generator, warnings = self._generator(text, use_hyde)
-        embedding = _run(self.text_embedder, text=text)
+        embedding = run_nested_async(self.text_embedder, text=text)
         if generator is None:
             return _result(_of_question(await embedding), [], [], warnings)
         messages = self._prompt(text)
@@ -153,7 +153,7 @@ class HyDEEmbedder:
         documents = [Document(content=passage) for passage in passages] if own[0] else []
         if documents:
             warm_up_generator(self.document_embedder)
-            documents = (await _run(self.document_embedder, documents=documents))["documents"]
+            documents = (await run_nested_async(self.document_embedder, documents=documents))["documents"]
         return _result(own, passages, documents, warnings, len(replies))
 
     def _generator(self, text: str, use_hyde: bool | None) -> tuple[ChatGenerator | None, list[str]]:
@@ -197,13 +197,6 @@ def _mean(vectors: list[list[float]]) -> list[float]:
 def _unit(vector: list[float]) -> list[float]:
     length = math.sqrt(sum(value * value for value in vector))
     return [value / length for value in vector] if length > 0 else list(vector)
-
-
-async def _run(part: Any, **arguments: Any) -> dict[str, Any]:
-    if callable(getattr(part, "run_async", None)):
-        result: dict[str, Any] = await part.run_async(**arguments)
-        return result
-    return await asyncio.to_thread(part.run, **arguments)
 
 
 def _of_question(result: dict[str, Any]) -> tuple[list[float], list[str]]:

@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, Literal, Self
@@ -15,7 +13,7 @@ from haystack.core.serialization import component_to_dict
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import find_marks, split_claims
 from shiguan.claims.reply_cleaning import clean_reply
-from shiguan.llm.calls import ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.calls import ask_llm_async, is_available, run_nested_async, run_to_end, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.prompts import not_found_sentence
@@ -166,9 +164,7 @@ class SubQuestionAnswerer:
             `sub_answers`, for each its `number`, `question`, `needs`, `status`, `answer`, `numbers` and `passages`;
             `answered`, how many have an answer; `missing`, the questions of those without; `warnings`; `llm_calls`.
         """
-        work = self.run_async(documents, plan, filters, language, retrieval)
-        with ThreadPoolExecutor(1) as thread:  # the caller's thread may have an event loop at work
-            return thread.submit(copy_context().run, lambda: asyncio.run(work)).result()
+        return run_to_end(self.run_async(documents, plan, filters, language, retrieval))
 
     @component.output_types(**_OUTPUTS)
     async def run_async(
@@ -214,9 +210,9 @@ class SubQuestionAnswerer:
         self, query: str, filters: dict[str, Any] | None, how: dict[str, str]
     ) -> tuple[list[Document], str]:
         try:
-            found = (await _run(self.retriever, queries=[query], filters=filters, **how))["documents"]
-            parents = (await _run(self.parent_fetcher, documents=found, filters=filters))["documents"]
-            ranked = await _run(self.ranker, query=query, documents=parents, top_k=self.top_k)
+            found = (await run_nested_async(self.retriever, queries=[query], filters=filters, **how))["documents"]
+            parents = (await run_nested_async(self.parent_fetcher, documents=found, filters=filters))["documents"]
+            ranked = await run_nested_async(self.ranker, query=query, documents=parents, top_k=self.top_k)
         except Exception as error:  # the whole question was searched already; a part that cannot be costs itself alone
             logger.warning("A sub-question could not be searched: {error}", error=repr(error))
             return [], f"searching for it failed ({type(error).__name__})"
@@ -229,7 +225,7 @@ class SubQuestionAnswerer:
         if not part.passages or self.chat_generator is None:
             return ""
         numbers = {document.id: document.meta["number"] for document in part.passages}
-        built = await _run(self.context_builder, documents=part.passages, query=part.query, numbers=numbers)
+        built = await run_nested_async(self.context_builder, documents=part.passages, query=part.query, numbers=numbers)
         messages = render_prompt(
             "sub_question_answerer",
             context=built["context"],
@@ -310,10 +306,3 @@ def _result(
 
 def _failure(part: _Part, reason: str) -> str:
     return f"The sub-question {part.sub.number} was not answered ({reason}): {part.query}"
-
-
-async def _run(part: Any, **arguments: Any) -> dict[str, Any]:
-    if getattr(part, "__haystack_supports_async__", False):
-        result: dict[str, Any] = await part.run_async(**arguments)
-        return result
-    return await asyncio.to_thread(part.run, **arguments)

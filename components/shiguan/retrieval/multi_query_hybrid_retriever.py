@@ -11,6 +11,7 @@ from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
 from haystack.core.serialization import component_to_dict
 
+from shiguan.llm.calls import run_nested_async
 from shiguan.retrieval.score_standardizer import left_out, standardized
 
 _PARTS = ("bm25_retriever", "embedding_retriever", "text_embedder", "joiner", "query_joiner")
@@ -168,16 +169,22 @@ class MultiQueryHybridRetriever:
 
     async def _search(self, query: str, filters: dict[str, Any] | None, use_hyde: bool) -> _Found:
         async def words(text: str) -> list[Document]:
-            documents: list[Document] = (await _run(self.bm25_retriever, query=text, filters=filters))["documents"]
+            documents: list[Document] = (await run_nested_async(self.bm25_retriever, query=text, filters=filters))[
+                "documents"
+            ]
             return documents
 
         async def vectors(vector: list[float]) -> list[Document]:
-            found = await _run(self.embedding_retriever, query_embedding=vector, filters=filters) if vector else {}
+            found = (
+                await run_nested_async(self.embedding_retriever, query_embedding=vector, filters=filters)
+                if vector
+                else {}
+            )
             documents: list[Document] = found.get("documents", [])
             return documents
 
         own, embedded = await asyncio.gather(
-            words(query), _run(self.text_embedder, **self._embedder_input(query, use_hyde))
+            words(query), run_nested_async(self.text_embedder, **self._embedder_input(query, use_hyde))
         )
         passages = embedded.get("hypothetical_passages") or []
         by_vectors, *more = await asyncio.gather(vectors(embedded["embedding"]), *map(words, passages))
@@ -223,10 +230,3 @@ def _searches(found: _Found) -> list[dict[str, Any]]:
     if found.passages:
         vectors["hypothetical_passages"] = found.passages
     return [*words, vectors] if found.embedded["embedding"] else words
-
-
-async def _run(part: Any, **arguments: Any) -> dict[str, Any]:
-    if getattr(part, "__haystack_supports_async__", False):
-        result: dict[str, Any] = await part.run_async(**arguments)
-        return result
-    return await asyncio.to_thread(part.run, **arguments)

@@ -1,21 +1,9 @@
 """Waits that do not pass, for everything that tries again."""
 
-import asyncio
-from types import SimpleNamespace
-
 import pytest
+from tests.doubles.waiting import waits  # noqa: F401  a fixture
 
 
 @pytest.fixture(autouse=True)
-def waits(monkeypatch):
-    """The seconds that were waited for, none of which pass."""
-    waits = []
-    sleep = asyncio.sleep
-
-    async def sleep_async(seconds):
-        waits.append(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=waits.append))
-    monkeypatch.setattr(asyncio, "sleep", sleep_async)
-    return waits
+def _without_waiting(waits):  # noqa: F811
+    pass

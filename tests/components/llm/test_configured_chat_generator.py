@@ -1,5 +1,4 @@
 import asyncio
-from types import SimpleNamespace
 
 import pytest
 from haystack import AsyncPipeline
@@ -28,19 +27,8 @@ def endpoint(stand_in_llm, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def waits(monkeypatch):
-    """The seconds that were waited for, none of which pass."""
-    waits = []
-
-    sleep = asyncio.sleep
-
-    async def sleep_async(seconds):
-        waits.append(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=waits.append))
-    monkeypatch.setattr(asyncio, "sleep", sleep_async)
-    return waits
+def _without_waiting(waits):
+    pass
 
 
 def generator(**more):

@@ -1,0 +1,1 @@
+from tests.doubles.waiting import waits  # noqa: F401  a fixture
