@@ -10,6 +10,8 @@ from shiguan.ingest import conversion
 SOURCES = dict(hostile_sources())
 # What these need grows faster than they do, in libraries that we do not mend: they are ended.
 ENDED = {"merged_rows.docx": "reading it took more than 8 seconds of the processor"}
+# 20,000 pages take most of their limit on a quiet machine: another one may end them.
+ENDED_OR_READ = {"many_kids.pdf": "reading it took more than 9 seconds of the processor"}
 # These have no text that anybody could read, or the reader refuses them.
 REFUSED = {
     "nested_tables.docx": "the DOCX is damaged or holds no text",
@@ -44,7 +46,9 @@ def test_each_ends_within_its_limits_with_its_text_or_a_reason(reading, name):
     assert conversion._SECONDS + conversion._SECONDS_PER_MB * size / 1e6 <= 20
     text, causes = texts(reading, name)
     expected = ENDED.get(name) or REFUSED.get(name)
-    if expected:
+    if causes and name in ENDED_OR_READ:
+        assert (text, causes) == ("", [ENDED_OR_READ[name]])
+    elif expected:
         assert (text, causes) == ("", [expected])
     else:
         assert TEXT in text

@@ -32,11 +32,9 @@ DOCUMENTS = [
 
 
 @pytest.mark.slow
-def test_three_thousand_sentences_cost_two_seconds_of_the_processor_at_most():
-    text = long_reply(3200)
-    CitationExtractor().run([ChatMessage.from_assistant(text[:500])], DOCUMENTS)
-
-    def cost():
+def test_three_thousand_sentences_cost_at_most_twice_what_eight_hundred_do():
+    def cost(sentences):
+        text = long_reply(sentences)
         started = time.process_time()
         stream = ClaimStream(DOCUMENTS)
         for at in range(0, len(text), 20):
@@ -47,8 +45,9 @@ def test_three_thousand_sentences_cost_two_seconds_of_the_processor_at_most():
         assert any("too long" in warning for warning in result["warnings"])
         return time.process_time() - started
 
-    # The better of three: what else runs on a core makes the same work cost more of it.
-    assert min(cost() for _ in range(3)) < 2.0
+    cost(800)
+    # The best of three: what else runs on a core makes the same work cost more of it.
+    assert min(cost(3200) for _ in range(3)) <= 2 * min(cost(800) for _ in range(3))
 
 
 def test_the_same_reply_three_times_as_long_is_split_no_more_often():
