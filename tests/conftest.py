@@ -66,6 +66,15 @@ def models_at_their_best():
         circuits._circuits.clear()
 
 
+@pytest.fixture(autouse=True)
+def no_replies_of_other_tests(request, monkeypatch):
+    """Take nothing from the cache of a library that several tests share but what the test itself has put there."""
+    module = sys.modules.get("shiguan.llm.reply_cache")
+    if module is not None:
+        key = module.TenantCache.key
+        monkeypatch.setattr(module.TenantCache, "key", lambda self, *parts: key(self, request.node.nodeid, *parts))
+
+
 @pytest.fixture(scope="session")
 def public_data() -> Path:
     """The folder of public evaluation data; tests that need it are skipped where it is absent."""

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import yaml
 
 from shiguan.errors import StoreFullError
@@ -30,6 +31,11 @@ def resource_folder(name: str) -> Path:
         f"The folder `{name}` of Shiguan is missing: looked in {', '.join(str(c) for c in candidates)}. "
         'Install the package again with `pip install --force-reinstall "shiguan"`.'
     )
+
+
+def data_folder(path: str | Path | None = None) -> Path:
+    """Say where a library is: in the folder that is named, else `SHIGUAN_DATA_DIR`, else the user's data folder."""
+    return Path(path or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan"))
 
 
 def read_patterns(path: Path) -> dict[str, Any]:

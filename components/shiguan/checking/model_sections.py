@@ -1,13 +1,14 @@
-"""What a file says of models and of budgets: who they are, who calls them, and what is given up when little is left."""
+"""What a file says of models, budgets and caches: who they are, who calls them, what is given up, what is kept."""
 
 from collections.abc import Iterator
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from shiguan.checking.definition import Definition
 from shiguan.checking.reading import Finding, flaw, shortened
 from shiguan.llm.budget import BudgetPlan
 from shiguan.llm.model_roles import model_faults
+from shiguan.llm.reply_cache import CachePlan
 
 _DOCS = "docs/models.md shows how it looks."
 
@@ -27,16 +28,28 @@ def check_models(definition: Definition) -> Iterator[Finding]:
             )
 
 
-def check_budget(definition: Definition) -> Iterator[Finding]:
-    """Find limits that are none, and rungs of a ladder that no stage stands on, or two."""
-    section = definition.file.content.get("budget") or {}
+def _faults(definition: Definition, name: str, plan: type[BaseModel], expected: str) -> Iterator[Finding]:
     try:
-        plan = BudgetPlan.model_validate(section)
+        plan.model_validate(definition.file.content.get(name) or {})
     except ValidationError as error:
         for fault in error.errors(include_url=False):
-            problem = f"`{shortened(fault['loc'][-1])}`: {shortened(fault['msg'], 200)}."
-            yield flaw(("budget", *fault["loc"]), problem, f"Expected limits and a `ladder`: {_DOCS}", "Correct it.")
+            what = shortened(fault["loc"][-1] if fault["loc"] else name)
+            problem = f"`{what}`: {shortened(fault['msg'], 200)}."
+            yield flaw((name, *fault["loc"]), problem, f"Expected {expected}: {_DOCS}", "Correct it.")
+
+
+def check_cache(definition: Definition) -> Iterator[Finding]:
+    """Find times for which nothing can be kept."""
+    yield from _faults(definition, "cache", CachePlan, "seconds for `calls` and `answers`")
+
+
+def check_budget(definition: Definition) -> Iterator[Finding]:
+    """Find limits that are none, and rungs of a ladder that no stage stands on, or two."""
+    faults = list(_faults(definition, "budget", BudgetPlan, "limits and a `ladder`"))
+    if faults:
+        yield from faults
         return
+    plan = BudgetPlan.model_validate(definition.file.content.get("budget") or {})
     met: dict[str, str] = {}
     for number, step in enumerate(plan.ladder):
         for stage in step.stages:

@@ -9,7 +9,7 @@ from typing import Any
 from shiguan.checking.allowed_types import SETTING, check_allowed_types, extensions
 from shiguan.checking.definition import Definition
 from shiguan.checking.loops import check_starvation
-from shiguan.checking.model_sections import check_budget, check_models
+from shiguan.checking.model_sections import check_budget, check_cache, check_models
 from shiguan.checking.parameters import check_code_in_parameters, check_reachable_parameters
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, read_pipeline_file
 from shiguan.checking.structure import check_promise, check_structure
@@ -17,7 +17,7 @@ from shiguan.checking.templates import check_templates
 from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 
-TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_templates, check_models, check_budget)
+TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_templates, check_models, check_budget, check_cache)
 """What must hold before anything is built."""
 
 GRAPH_CHECKS = (check_starvation, check_reachable_parameters, check_tenant_reads, check_tenant_writes)
@@ -105,7 +105,7 @@ def _placed(file: PipelineFile, subject: Any, checks: Iterable[Callable[[Any], I
 def _unpack_metadata(content: dict[str, Any]) -> None:
     """Put back in its place what `load_pipeline` keeps in the metadata, where Haystack's `dumps` writes it."""
     metadata = content.get("metadata")
-    for section in ("inputs", "outputs", "explain", "budget"):
+    for section in ("inputs", "outputs", "explain", "budget", "cache"):
         if isinstance(metadata, dict) and section in metadata:
             content.setdefault(section, metadata[section])
 

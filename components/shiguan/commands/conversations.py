@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from shiguan.commands import AddCommand
 from shiguan.commands.options import print_json, say, tenant
 from shiguan.errors import RefusedError
+from shiguan.resources import data_folder
 
 if TYPE_CHECKING:
     from shiguan.conversations import ConversationStore
@@ -51,9 +52,12 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _delete(options: argparse.Namespace) -> int:
+    from shiguan.llm.reply_cache import TenantCache
+
     with _store(options) as store:
         if not store.delete(tenant(options), options.id):
             raise _none(options.id)
+    TenantCache(data_folder(options.data_dir), tenant(options)).clear()  # its summaries may stand there
     if options.json:
         print_json({"id": options.id, "deleted": True})
     else:

@@ -239,3 +239,13 @@ class AnswerStream:
         self._count += 1
         self._ended = name in TERMINAL
         self._queue.put_nowait(AnswerEvent(name, data, self._count, error))
+
+
+def forwarding(telling: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
+    """Give what a generator calls with each piece."""
+
+    # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
+    async def forward(chunk: StreamingChunk) -> None:
+        await telling.on_chunk(chunk)
+
+    return forward

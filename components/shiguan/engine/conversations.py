@@ -1,9 +1,9 @@
 """What the engine does with a conversation around a question: load it before, keep the turn and sum it up after."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from haystack import logging
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.engine.loading import has_file, load_pipeline
 from shiguan.errors import ConfigurationError, StoreError
+from shiguan.llm.reply_cache import CachePlan, TenantCache, caching
 from shiguan.memory.summary_tree import SummaryTree
+from shiguan.resources import data_folder
 from shiguan.tenants import TENANT_FIELD
 
 logger = logging.getLogger(__name__)
@@ -40,9 +42,10 @@ class ConversationMemory:
     what came in meanwhile is done at once after. What a crash left out is made up with the conversation's next turn.
     """
 
-    def __init__(self, tree: SummaryTree) -> None:
-        """Take the component that sums up, and its store."""
+    def __init__(self, tree: SummaryTree, cached: Callable[[str], TenantCache] | None = None) -> None:
+        """Take the component that sums up, its store, and what gives a tenant's cache."""
         self.tree = tree
+        self._cached = cached
         self.store: ConversationStore = tree.conversation_store
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="conversation-summaries")
         self._lock = threading.Lock()
@@ -88,7 +91,8 @@ class ConversationMemory:
         while again:
             try:
                 filters = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
-                done: dict[str, Any] = self.tree.run(conversation_id=conversation_id, filters=filters)
+                with caching(self._cached(tenant_id)) if self._cached else nullcontext():
+                    done: dict[str, Any] = self.tree.run(conversation_id=conversation_id, filters=filters)
                 for warning in done["warnings"]:
                     logger.warning("{warning}", warning=warning)
             # Nobody waits for this thread; what it could not do is done with the next turn.
@@ -104,9 +108,11 @@ def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -
     """Load what keeps a deployment's conversations, by its `memory.yml`; None where it has none."""
     if not has_file(deployment, "memory"):
         return None
-    for _, part in load_pipeline(deployment, "memory", data_dir=data_dir).walk():
+    pipeline = load_pipeline(deployment, "memory", data_dir=data_dir)
+    plan = CachePlan.model_validate(pipeline.metadata["cache"])
+    for _, part in pipeline.walk():
         if isinstance(part, SummaryTree):
-            return ConversationMemory(part)
+            return ConversationMemory(part, lambda tenant_id: TenantCache(data_folder(data_dir), tenant_id, plan))
     raise ConfigurationError(f"{deployment}/memory.yml has no `SummaryTree`. Add one: it says where conversations are.")
 
 

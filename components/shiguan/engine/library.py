@@ -14,6 +14,8 @@ from haystack.dataclasses import ByteStream
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
 from shiguan.errors import RefusedError, ShiguanError
 from shiguan.ingest.conversion import Conversion
+from shiguan.llm.reply_cache import TenantCache
+from shiguan.resources import data_folder
 from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
@@ -241,6 +243,7 @@ class Library:
             some = {"field": "meta.source_id", "operator": "in", "value": ids[start : start + _SOURCES]}
             self.stores["children"].delete_by_filter(_of_tenant(tenant_id, some))
             self.stores["parents"].delete_by_filter(_of_tenant(tenant_id, some))
+        TenantCache(data_folder(self.data_dir), tenant_id).clear()
         return len(parents)
 
     def count(self, *, tenant_id: str) -> int:

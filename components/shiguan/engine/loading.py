@@ -111,6 +111,7 @@ def _with_metadata(definition: dict[str, Any], deployment: str, mode: str | Path
         "outputs": definition.pop("outputs", None) or {},
         "explain": definition.pop("explain", None) or {},
         "budget": definition.pop("budget", None) or {},
+        "cache": definition.pop("cache", None) or {},
         "comment": describe_mode(deployment, mode) or (definition.get("metadata") or {}).get("comment", ""),
     }
     return definition

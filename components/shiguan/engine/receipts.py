@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +13,7 @@ from haystack import GeneratedAnswer
 from pydantic import BaseModel, Field, NonNegativeInt
 
 from shiguan import __version__
-from shiguan.errors import RefusedError
+from shiguan.errors import RefusedError, StoreFullError
 
 _LARGEST = 4 * 1024 * 1024
 
@@ -105,6 +107,16 @@ def receipt_of(answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> Rec
     }
     receipt = Receipt.model_validate(data)
     return receipt.model_copy(update={"id": receipt.own_id()})
+
+
+@contextmanager
+def receipt_warning(metadata: dict[str, Any]) -> Iterator[None]:
+    """Let a receipt that cannot be made or kept cost a warning and not the answer."""
+    try:
+        yield
+    except (OSError, StoreFullError, ValueError, TypeError) as error:
+        why = getattr(error, "strerror", None) or type(error).__name__
+        metadata["warnings"].append(f"The receipt of this answer could not be kept ({why}); the answer is whole.")
 
 
 def read_receipt(path: Path) -> Receipt:

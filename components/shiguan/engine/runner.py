@@ -11,16 +11,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer
-from haystack.dataclasses import StreamingChunk
 
 from shiguan.conversations import Turn
-from shiguan.engine.answer_stream import AnswerEvent, AnswerStream
+from shiguan.engine.answer_cache import KeptAnswer
+from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
 from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import PipelineRun, map_of
-from shiguan.engine.receipts import Receipt, receipt_of, text_sha256
+from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
 from shiguan.engine.turn import (
     MAX_QUESTION,
     Results,
@@ -29,10 +29,12 @@ from shiguan.engine.turn import (
     value_at,
     warnings_of,
 )
-from shiguan.errors import AnswerError, ConfigurationError, RefusedError, StoreFullError
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.llm.budget import BudgetPlan
+from shiguan.llm.reply_cache import CachePlan, TenantCache, caching
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.memory.memory_retriever import MemoryRetriever
+from shiguan.resources import data_folder
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
@@ -97,6 +99,7 @@ class Runner:
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
         self._explained: dict[str, str] = self.pipeline.metadata["explain"]
         self._plan = BudgetPlan.model_validate(self.pipeline.metadata["budget"])
+        self._kept_for = CachePlan.model_validate(self.pipeline.metadata["cache"])
         self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
         self._loop = asyncio.Runner()
         self._turn = threading.Lock()
@@ -254,28 +257,35 @@ class Runner:
         query = checked_question(query)
         searched = self._explained.get("queries") or self._explained.get("searched", "")
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else filter(None, [searched]))]
+        cache = TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
+        same = None if explain else options
+        kept = await asyncio.to_thread(KeptAnswer, cache, lambda: self._library, query, same, self._stamp)
+        if (receipt := kept.find()) is not None:
+            answer = kept.told_again(receipt)
+            await self._hand_over(receipt, answer["metadata"])
+            return answer
         remembered = await self._remembered(tenant_id, options)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         how: dict[str, Any] = {"wanted": wanted, "limits": limits, "telling": telling, "remembered": remembered}
         run = self._new_run(query, tenant_id, narrowed, **how)
-        results = await run.results()
+        with caching(cache):
+            results = await run.results()
         answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
         if not answers:
             raise AnswerError(
                 f"The mode `{self.mode}` ended without an answer. A stage before `{self._outputs['answers']}` was left "
                 "out; run `shiguan check` on its file."
             )
-        answers = [replace(answers[0], query=query)]  # whatever it was searched with
+        made = replace(answers[0], query=query)  # whatever it was searched with
         asked = value_at(results, searched) or [query]
-        answer = answer_object(answers[0], run, mode=self.mode, results=results, generator=self._map.generator)
-        answer["metadata"]["queries"] = [asked] if isinstance(asked, str) else asked
-        answer["metadata"]["warnings"] += [*remembered.warnings, *self._unheard(options).values()]
-        answer["metadata"]["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
-        await self._write_receipt(answers[0], answer, tenant_id=tenant_id, options=options)
+        answer = answer_object(made, run, mode=self.mode, results=results, generator=self._map.generator)
+        metadata = answer["metadata"]
+        metadata |= {"queries": [asked] if isinstance(asked, str) else asked, "cache": dict(cache.hits)}
+        metadata["warnings"] += [*remembered.warnings, *self._unheard(options).values(), *cache.warnings]
+        metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
+        await self._write_receipt(made, answer, kept, tenant_id=tenant_id, options=options)
         if explain:
-            answer["metadata"]["explain"] = {
-                name: value_at(results, target) for name, target in self._explained.items()
-            }
+            metadata["explain"] = {name: value_at(results, target) for name, target in self._explained.items()}
         source = value_at(results, self._outputs.get("source", ""))
         await self._keep_turn(query, answer, tenant_id, options, source=source)
         return answer
@@ -311,20 +321,21 @@ class Runner:
         if conversation_id is not None and not history and self._conversations is not None:
             self._conversations.sum_up(tenant_id, conversation_id)
 
-    async def _write_receipt(self, answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> None:
+    async def _write_receipt(self, answer: GeneratedAnswer, told: dict[str, Any], kept: KeptAnswer, **run: Any) -> None:
         """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
         writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
         parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **run.pop("options").in_receipt()}
-        metadata = told["metadata"]
-        try:
+        with receipt_warning(told["metadata"]):
             receipt = receipt_of(answer, told, **self._stamp, **run, parameters=parameters)
-            metadata["receipt"] = receipt.id
+            kept.keep(receipt)
+            await self._hand_over(receipt, told["metadata"])
+        told["metadata"].setdefault("receipt", None)
+
+    async def _hand_over(self, receipt: Receipt, metadata: dict[str, Any]) -> None:
+        metadata["receipt"] = receipt.id
+        with receipt_warning(metadata):
             if self._keep_receipt is not None:
                 await asyncio.to_thread(self._keep_receipt, receipt)
-        except (OSError, StoreFullError, ValueError, TypeError) as error:
-            why = getattr(error, "strerror", None) or type(error).__name__
-            metadata["warnings"].append(f"The receipt of this answer could not be kept ({why}); the answer is whole.")
-        metadata.setdefault("receipt", None)
 
     def _new_run(
         self,
@@ -357,7 +368,7 @@ class Runner:
         if telling is not None:
             stages |= telling.stages
             if telling.streams_tokens:
-                writing["streaming_callback"] = _forwarding(telling)
+                writing["streaming_callback"] = forwarding(telling)
         if writing and self._map.generator:
             data.setdefault(self._map.generator, {}).update(writing)
         return PipelineRun(
@@ -388,13 +399,5 @@ class Runner:
         if not (options.sources or options.sections):
             return options
         named = self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id)
-        joined = {"operator": "AND", "conditions": [one for one in (options.filters, named) if one]}
-        return options.model_copy(update={"filters": joined})
-
-
-def _forwarding(telling: AnswerStream) -> Any:
-    # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
-    async def forward(chunk: StreamingChunk) -> None:
-        await telling.on_chunk(chunk)
-
-    return forward
+        conditions = [one for one in (options.filters, named) if one]
+        return options.model_copy(update={"filters": {"operator": "AND", "conditions": conditions}})

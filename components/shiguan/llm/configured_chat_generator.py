@@ -13,6 +13,8 @@ from shiguan.llm.budget_meter import estimate_tokens
 from shiguan.llm.endpoint import OpenAIEndpoint
 from shiguan.llm.failover import Failover
 from shiguan.llm.model_roles import Role, read_model_roles
+from shiguan.llm.prompt_rendering import messages_sha256
+from shiguan.llm.reply_cache import KeptCall
 
 _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered")
 
@@ -33,6 +35,9 @@ class ConfiguredChatGenerator:
     with the first. Then the next model of the role is asked, and the answer warns of it. Neither happens once parts of
     the answer have been streamed, nor where the endpoint refused the prompt itself. A model that failed three times in
     a row is left alone for 30 seconds while there is another one. What still fails is an `EndpointError`.
+
+    What a helper was replied is kept for its tenant, and the same prompt is not sent again while it counts
+    (docs/models.md).
 
     Example in YAML:
     ```yaml
@@ -144,11 +149,14 @@ class ConfiguredChatGenerator:
         :raises AnswerError: If the endpoint fails for good, or there is none.
         """
         turn = self._turn(messages, generation_kwargs, analysis, attempt)
+        kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
+        if kept is not None and (known := kept.replies()):
+            return {"replies": _marked(known, messages)}
         for call in turn:
             with call:
                 how = (streaming_callback, generation_kwargs, tools, call)
                 call.replied(call.endpoint.reply(messages, *how))
-        return {"replies": _marked(turn.replies or [], messages)}
+        return {"replies": _marked(_keep(kept, turn), messages)}
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(
@@ -174,11 +182,14 @@ class ConfiguredChatGenerator:
         :raises AnswerError: If the endpoint fails for good, or there is none.
         """
         turn = self._turn(messages, generation_kwargs, analysis, attempt)
+        kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
+        if kept is not None and (known := kept.replies()):
+            return {"replies": _marked(known, messages)}
         for call in turn:
             with call:
                 how = (streaming_callback, generation_kwargs, tools, call)
                 call.replied(await call.endpoint.reply_async(messages, *how))
-        return {"replies": _marked(turn.replies or [], messages)}
+        return {"replies": _marked(_keep(kept, turn), messages)}
 
     def _turn(
         self,
@@ -198,6 +209,16 @@ class ConfiguredChatGenerator:
         fitting, passed = self._fitting(groups, tokens, generation_kwargs)
         return Failover(fitting, tokens, passed, role=role)
 
+    def _kept(self, messages: Any, generation_kwargs: dict[str, Any] | None, heard: Any) -> KeptCall | None:
+        """Find the place of a helper's call in the cache; what is streamed or may call tools has none."""
+        if self.role != "helper" or heard or not messages or isinstance(messages, str):
+            return None
+        asked = [[one.named.address, one.model, one.generation_kwargs] for one in self._groups(self.role)[0]]
+        about = {"role": self.role, "name": self._groups(self.role)[0][0].named.name}
+        marks = messages[-1].meta
+        parts = (asked, generation_kwargs, marks.get("prompt_hash"), messages_sha256(messages))
+        return KeptCall(*parts, about={**about, "prompt": marks.get("prompt")})
+
     def _fitting(
         self, groups: list[list[OpenAIEndpoint]], tokens: int, generation_kwargs: dict[str, Any] | None
     ) -> tuple[list[list[OpenAIEndpoint]], list[tuple[str, str]]]:
@@ -210,6 +231,13 @@ class ConfiguredChatGenerator:
 
     def _groups(self, role: Role) -> list[list[OpenAIEndpoint]]:
         return [[self._endpoints[name] for name in group] for group in self._roles.groups(role, self._endpoints)]
+
+
+def _keep(kept: KeptCall | None, turn: Failover) -> list[ChatMessage]:
+    replies = turn.replies or []
+    if kept is not None and not turn.stood_in:
+        kept.keep(replies)
+    return replies
 
 
 def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:

@@ -48,6 +48,7 @@ class Failover:
         self._prompt_tokens = prompt_tokens
         self.passed = list(passed)
         self.about = about
+        self.stood_in = False
         self.failure: AnswerError | None = None
         self.replies: list[ChatMessage] | None = None
 
@@ -91,6 +92,7 @@ class ModelCall:
             logger.warning("{stands_in} stands in for {model} ({why})", stands_in=self._name, model=name, why=reason)
             if tally is not None:
                 tally.switches.append({"from": name, "to": self._name, "reason": reason})
+        self._turn.stood_in |= bool(self._turn.passed)
         self._turn.passed = []
         return self
 

@@ -19,6 +19,7 @@ from shiguan.conversations import (
     head_of,
 )
 from shiguan.errors import RefusedError
+from shiguan.llm.reply_cache import TenantCache
 from shiguan.serving.authentication import Principal, current_principal, writing_principal
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
@@ -100,4 +101,5 @@ async def rename(conversation_id: str, body: Title, asker: Writer) -> dict[str, 
 async def delete(conversation_id: str, asker: Writer) -> dict[str, Any]:
     """Remove a conversation with its summaries."""
     await _of_store(lambda store: store.delete(asker.tenant_id, conversation_id))
+    await asyncio.to_thread(TenantCache(current_engine().settings.folder, asker.tenant_id).clear)
     return {"id": conversation_id, "deleted": True}

@@ -43,6 +43,9 @@ SWITCHES = Counter(
     "shiguan_model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"],
     registry=REGISTRY,
 )  # fmt: skip
+CACHED = Counter(
+    "shiguan_cache_hits", "Calls, vectors and whole answers taken from the cache.", ["mode", "kind"], registry=REGISTRY
+)
 FALLBACKS = Counter("shiguan_fallbacks", "Answers that came with a warning.", ["mode"], registry=REGISTRY)
 VERDICTS = Counter("shiguan_verdicts", "Sentences of answers by verdict.", ["mode", "verdict"], registry=REGISTRY)
 FAILURES = Counter("shiguan_failures", "Errors that callers were told of, by type.", ["type"], registry=REGISTRY)
@@ -76,6 +79,8 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         if isinstance(usage.get(kind), int):
             TOKENS.labels(mode, kind.removesuffix("_tokens")).inc(usage[kind])
     LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
+    for kind, hits in metadata.get("cache", {}).items():
+        CACHED.labels(mode, kind).inc(hits)
     for switch in metadata.get("switches", []):
         SWITCHES.labels(switch["from"], switch["reason"]).inc()  # names of a pipeline file, and words of the engine
     if metadata.get("warnings"):

@@ -1,10 +1,8 @@
 """The embedded document store: documents, BM25 and vectors in one folder, in process."""
 
-import os
 from pathlib import Path
 
-import platformdirs
-
+from shiguan.resources import data_folder
 from shiguan.stores import PipelineStore
 from shiguan.stores.embedded.shard_format import ShardFormat
 from shiguan.stores.embedded.shards import Shard, open_shard
@@ -112,8 +110,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
     @property
     def folder(self) -> Path:
         """The data folder, as the parameters and the environment have it now."""
-        base = self.path or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan")
-        return Path(base).expanduser().resolve() / self.name
+        return data_folder(self.path).expanduser().resolve() / self.name
 
     def close(self) -> None:
         """Free the folder for other processes. The next use of this or another store opens it again."""

@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 from haystack import default_from_dict, default_to_dict
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreError, StoreFormatError, StoreFullError, StoreLockedError
+from shiguan.resources import data_folder
 
 _FORMAT = 1
 _PATIENCE = 10.0
@@ -66,8 +66,7 @@ class SQLiteConversationStore(ConversationStore):
     @property
     def file(self) -> Path:
         """The database, as the parameters and the environment have it now."""
-        base = self.path or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan")
-        return Path(base).expanduser().resolve() / "conversations.sqlite"
+        return data_folder(self.path).expanduser().resolve() / "conversations.sqlite"
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

@@ -1,0 +1,213 @@
+import errno
+import json
+import logging
+import pickle
+import shutil
+import stat
+
+import cachelib.file
+import pytest
+from haystack.dataclasses import ChatMessage
+
+from shiguan.llm import reply_cache
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.reply_cache import CachePlan, TenantCache, caching
+from shiguan.llm.run_watch import tallied_llm_calls
+
+PROMPT = "Reword: who took Caizhou?"
+
+
+@pytest.fixture
+def llm(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = "Which general took Caizhou?"
+    return stand_in_llm
+
+
+class Question:
+    """One question of a tenant: its cache, and what its calls cost."""
+
+    def __init__(self, folder, tenant="a", plan=None):
+        self.cache = TenantCache(folder, tenant, plan or CachePlan())
+
+    def ask(self, prompt=PROMPT, *, role="helper", callback=None, temperature=None, **more):
+        kwargs = None if temperature is None else {"temperature": temperature}
+        generator = ConfiguredChatGenerator(role=role, max_retries=0, **more)
+        with caching(self.cache), tallied_llm_calls() as self.tally:
+            replies = generator.run([ChatMessage.from_user(prompt)], callback, kwargs)["replies"]
+        return [reply.text for reply in replies]
+
+
+def test_the_second_question_is_answered_without_a_call(llm, tmp_path):
+    first, second = Question(tmp_path), Question(tmp_path)
+    assert first.ask() == second.ask() == ["Which general took Caizhou?"]
+    assert (llm.calls, first.tally.calls, first.tally.requests) == (1, 1, 1)
+    assert (second.tally.calls, second.tally.requests, second.tally.tokens, second.tally.usage) == (0, 0, 0, {})
+    (made,) = second.tally.made
+    told = {name: made[name] for name in ("role", "name", "model", "attempts", "cached", "tokens", "cost")}
+    assert told == {
+        "role": "helper", "name": "default", "model": "gpt-4.1-mini", "attempts": 0, "cached": True, "tokens": {},
+        "cost": 0.0,
+    }  # fmt: skip
+    assert (first.cache.hits, second.cache.hits) == ({}, {"calls": 1})
+
+
+async def test_a_call_that_is_awaited_is_kept_alike(llm, tmp_path):
+    for _ in range(2):
+        with caching(TenantCache(tmp_path, "a")):
+            generator = ConfiguredChatGenerator(role="helper")
+            await generator.run_async([ChatMessage.from_user(PROMPT)])
+    assert llm.calls == 1
+
+
+def test_what_is_asked_otherwise_is_asked_again(llm, tmp_path, monkeypatch):
+    Question(tmp_path).ask()
+    Question(tmp_path, tenant="b").ask()
+    Question(tmp_path).ask("Reword: who held Caizhou?")
+    Question(tmp_path).ask(temperature=0.7)
+    Question(tmp_path).ask(model="another")
+    Question(tmp_path, plan=CachePlan(calls=0)).ask()
+    assert llm.calls == 6
+    monkeypatch.setattr(cachelib.file, "time", lambda: 10**10)  # years later
+    Question(tmp_path).ask()
+    assert llm.calls == 7
+
+
+def test_only_helpers_that_nobody_listens_to_are_kept(llm, tmp_path):
+    for _ in range(2):
+        Question(tmp_path).ask(role="answer")
+        Question(tmp_path).ask(role="judge")
+        Question(tmp_path).ask(callback=lambda chunk: None)
+    assert llm.calls == 6
+    generator = ConfiguredChatGenerator(role="helper")
+    for _ in range(2):
+        generator.run([ChatMessage.from_user(PROMPT)])  # nobody knows whose question it is
+    assert llm.calls == 8
+
+
+def test_the_same_prompt_twice_in_one_question_is_two_calls(llm, tmp_path):
+    for _ in range(2):
+        question = Question(tmp_path)
+        question.ask()
+        question.ask()
+    assert llm.calls == 2
+
+
+def test_calls_that_failed_or_were_cut_off_are_not_kept(llm, tmp_path):
+    llm.next(status=500)
+    with pytest.raises(Exception, match="failed"):
+        Question(tmp_path).ask()
+    for _ in range(2):  # the second token is one too many
+        (cut,) = Question(tmp_path).ask(generation_kwargs={"max_tokens": 1})
+        assert "Caizhou" not in cut
+    assert llm.calls == 3
+
+
+def test_a_model_that_stood_in_is_not_kept_for_the_one_it_stood_in_for(llm, tmp_path):
+    section = {
+        "models": [{"name": "first", "model": "big"}, {"name": "second", "model": "small"}],
+        "roles": {"answer": ["first", "second"]},
+    }
+    llm.next(status=500)
+    Question(tmp_path).ask(models=section)
+    Question(tmp_path).ask(models=section)
+    assert [call.body["model"] for call in llm.requests] == ["big", "small", "big"]
+
+
+def test_files_are_the_owners_alone_and_hold_json(llm, tmp_path):
+    Question(tmp_path).ask()
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    contents = [json.loads(path.read_bytes()[4:]) for path in files]
+    assert {"texts": ["Which general took Caizhou?"], "model": "gpt-4.1-mini"} in contents
+    folder = next((tmp_path / "cache").iterdir())
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+class Bomb:
+    def __reduce__(self):
+        return (pytest.fail, ("a file of the cache was run",))
+
+
+DAMAGE = {
+    "pickle": b"\0\0\0\0" + pickle.dumps(Bomb()),
+    "empty": b"",
+    "half": b'\0\0\0\0{"texts": ["Which',
+    "not text": b"\0\0\0\0\xff\xfe\x00",
+    "another shape": b'\0\0\0\0{"texts": "Which"}',
+    "a number": b"\0\0\0\x007",
+    "deep": b"\0\0\0\0" + b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_entry_is_written_anew(llm, tmp_path, content, caplog):
+    Question(tmp_path).ask()
+    for path in (tmp_path / "cache").rglob("*"):
+        if path.is_file():
+            path.write_bytes(content)
+    reply_cache._opened.cache_clear()
+    damaged, mended = Question(tmp_path), Question(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        assert damaged.ask() == mended.ask() == ["Which general took Caizhou?"]
+    assert llm.calls == 2
+    assert mended.cache.hits == {"calls": 1}
+    assert "Traceback" not in caplog.text
+
+
+def refusing(number):
+    def refuse(*args, **kwargs):
+        raise OSError(number, "Read-only file system" if number == errno.EROFS else "No space left on device")
+
+    return refuse
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
+def test_a_folder_that_takes_nothing_is_told_once_and_the_question_answered(llm, tmp_path, monkeypatch, number, caplog):
+    monkeypatch.setattr(cachelib.file.tempfile, "mkstemp", refusing(number))
+    questions = [Question(tmp_path) for _ in range(3)]
+    with caplog.at_level(logging.WARNING):
+        assert [question.ask() for question in questions] == [["Which general took Caizhou?"]] * 3
+    assert [len(question.cache.warnings) for question in questions] == [1, 0, 0]
+    what = "Read-only file system" if number == errno.EROFS else "No space left on device"
+    assert f"{tmp_path / 'cache'} could not be used ({what})" in questions[0].cache.warnings[0]
+    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+
+
+def test_a_disk_that_is_almost_full_and_a_file_in_the_way_cost_no_answer(llm, tmp_path, monkeypatch):
+    (tmp_path / "cache").write_text("no folder")
+    in_the_way = Question(tmp_path)
+    assert in_the_way.ask() == ["Which general took Caizhou?"]
+    assert len(in_the_way.cache.warnings) == 1
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: type("Usage", (), {"free": 3_000_000}))
+    full = Question(tmp_path / "other")
+    assert full.ask() == ["Which general took Caizhou?"]
+    assert "3 MB free" in full.cache.warnings[0]
+
+
+def test_what_a_tenant_deletes_is_forgotten_for_that_tenant_alone(llm, tmp_path):
+    for tenant in ("a", "b"):
+        Question(tmp_path, tenant).ask()
+    TenantCache(tmp_path, "a").clear()
+    for tenant in ("a", "b"):
+        Question(tmp_path, tenant).ask()
+    assert llm.calls == 3
+
+
+def test_the_oldest_entries_make_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(reply_cache, "_MOST_ENTRIES", 3)
+    cache = TenantCache(tmp_path, "a")
+    for number in range(5):
+        monkeypatch.setattr(cachelib.file, "time", lambda now=number: 1_000_000 + now)
+        cache.keep("calls", str(number), number)
+    kept = [number for number in range(5) if cache.get(str(number)) is not None]
+    assert kept[-1] == 4
+    assert 0 not in kept
+    assert len(kept) <= 4
+
+
+def test_a_plan_takes_whole_seconds_alone():
+    assert (CachePlan().calls, CachePlan().answers) == (86_400, 0)
+    for wrong in ({"calls": -1}, {"answers": 1.5}, {"answers": True}, {"vectors": 1}):
+        with pytest.raises(ValueError, match="validation error"):
+            CachePlan.model_validate(wrong)
