@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 from haystack.dataclasses import ChatMessage, ToolCall
 
-from shiguan.llm.json_replies import json_object
+from shiguan.llm.json_replies import json_object, without_thoughts
 from shiguan.llm.source_blocks import neutral_text
 
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 # A call is the end of a reply and begins a line: JSON in the middle of an answer may be a source's.
 _CALL = re.compile(
     r"(?:^|\n)[ \t]*(?:(?:行动|行動|action)[ \t]*[:：]\s*)?(?:```\w*\s*)?(\{.*\})\s*(?:```)?\s*$",
@@ -37,7 +36,7 @@ class ModelStep:
 
 def read_step(reply: ChatMessage, step: int) -> ModelStep:
     """Read a reply; calls without an id of their own get one, names that no API would take are mended."""
-    text = _THOUGHT.sub(" ", reply.text or "").strip()
+    text = without_thoughts(reply.text or "").strip()
     if reply.tool_calls:
         calls = []
         for number, call in enumerate(reply.tool_calls[:_MOST]):

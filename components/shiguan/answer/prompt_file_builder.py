@@ -31,7 +31,9 @@ from shiguan.text.languages import detect_language
 _FILLED = ("not_found", "profile", "examples")
 _SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "goal": str}
 # The layers that a run chooses, each by an input of its name or by the analysis.
-_CHOSEN_BY_RUN = ("task", "scope")
+_CHOSEN_BY_RUN = ("task", "scope", "working")
+# Questions of these types are worked out, in a block that is cut out of the reply, before they are answered.
+_WORKED_OUT = ("complex_reasoning", "multi_hop", "comparison")
 _DEFAULT_PERSONA = "shiguan"
 
 
@@ -47,10 +49,12 @@ class PromptFileBuilder:
 
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
     and `{% include rules %}` take the layers named here; `{% include task %}` and `{% include scope %}` take those
-    that the run asks for, by the inputs `task` and `scope` or by an `analysis` with these keys. A profile adds what a
-    field asks of every answer, and a run may name another one; examples show its form. All of these come before the
-    sources and do not change from question to question, so that a provider's prefix cache hits. `goal` and `feedback`,
-    which models write, and `memory`, what was said before, are made harmless like passages.
+    that the run asks for, by the inputs `task` and `scope` or by an `analysis` with these keys; `{% include working %}`
+    asks for brief working before the answer where the analysis's `type` is complex_reasoning, multi_hop or comparison,
+    in a block that is cut out of the reply wherever it is read. A profile adds what a field asks of every answer, and a
+    run may name another one; examples show its form. All of these come before the sources and do not change from
+    question to question, so that a provider's prefix cache hits. `goal` and `feedback`, which models write, and
+    `memory`, what was said before, are made harmless like passages.
 
     Each message's meta carries `prompt` (its name, or `template`), `prompt_hash`, `prompt_layers` (the hash of every
     layer, profile and set of examples in it), `prompt_rendered` (the messages' `sha256` and the `variables` beside the
@@ -120,6 +124,7 @@ class PromptFileBuilder:
             "rules": rules or self._mode,
             "task": task,
             "scope": scope,
+            "working": "none",
         }
         for kind, name in self._layers.items():
             check_layer(kind, name)
@@ -177,9 +182,9 @@ class PromptFileBuilder:
 
         :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `memory`
             (what was said in the conversation), `pairs` (parts of the question with answers, harmless), `language`
-            (in which to answer; else the one of `query`), `task`, `scope`, `analysis` (a dict that may have `task` and
-            `scope`) and `profile` (a file's stem in `prompts/profiles/`, instead of the builder's own) may be left out;
-            what `task` and `scope` say goes before the analysis.
+            (in which to answer; else the one of `query`), `task`, `scope`, `working` (`brief` or `none`), `analysis` (a
+            dict that may have `task`, `scope` and `type`) and `profile` (a file's stem in `prompts/profiles/`, instead
+            of the builder's own) may be left out; what `task` and `scope` say goes before the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
         :raises ConfigurationError: If there is no such task, scope or profile, or the template asks for something that
@@ -238,6 +243,8 @@ class PromptFileBuilder:
         for kind in _CHOSEN_BY_RUN:
             if kind in layers:
                 layers[kind] = kwargs.get(kind) or analysis.get(kind) or layers[kind]
+                if kind == "working" and not kwargs.get(kind) and analysis.get("type") in _WORKED_OUT:
+                    layers[kind] = "brief"
                 _check_once(kind, layers[kind])
         return layers
 

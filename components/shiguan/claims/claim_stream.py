@@ -10,6 +10,7 @@ from shiguan.claims.checker import checker_of, numbered_passages
 from shiguan.claims.citations import CitedClaim, citations_of, cite_claim, write_cited
 from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claims import MOST_CHARACTERS, split_claims
+from shiguan.llm.json_replies import CLOSED_THOUGHT, END_OF_THOUGHT
 
 _STOP = re.compile(r"[.!?。！？…\n]")
 _WORD = re.compile(r"[^\W_]")
@@ -18,6 +19,7 @@ _MARKS = re.compile(r"(?: ?(?:\[\d{1,3}\])+)?")
 _OPEN_MARK = re.compile(
     r"(?:!?\[[^\[\]\n]{0,200}\] ?(?:\([^()\n]{0,500})?|[\[【［〔][^\]】］〕\n]{0,40}|<[^<>\n]{0,200})\Z"
 )
+_LONGEST_END = len("</reasoning>")
 # A long answer is looked at again when this share of it is new, so that the work stays in proportion to its length.
 _NEW_SHARE = 32
 
@@ -53,6 +55,11 @@ class ClaimStream:
         piece = piece if self._text else piece.lstrip()
         before = len(self._text)
         self._text += piece
+        if ">" in piece and END_OF_THOUGHT.search(self._text, max(0, before - _LONGEST_END)):
+            # What was thought is over: the answer begins to be read.
+            piece = self._text = CLOSED_THOUGHT.sub(" ", self._text).lstrip()
+            before = self._looked_at = 0
+            self._stopped_at = -1
         stops = [before + stop.start() for stop in _STOP.finditer(piece)]
         if self._stopped_at < 0 and stops:
             self._stopped_at = stops[0]

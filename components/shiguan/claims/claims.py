@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from shiguan.claims.reply_cleaning import clean_reply
+from shiguan.llm.json_replies import without_thoughts
 from shiguan.text.sentences import sentence_spans
 
 MOST_CHARACTERS, MOST_CLAIMS = 20_000, 200
@@ -107,6 +108,7 @@ def split_claims(answer: str) -> ClaimedText:
     A mark belongs to the sentence that it stands in or behind; one that opens a line belongs to the sentence that
     follows.
     """
+    answer = without_thoughts(answer)  # which may be longer than any answer
     answer, is_cut = clean_reply(answer[:MOST_CHARACTERS]), len(answer) > MOST_CHARACTERS
     text, marks = _without_marks(answer, find_marks(answer))
     spans = [_without_bullet(text, span) for span in _cut_at_marks(text, sentence_spans(text), marks)]

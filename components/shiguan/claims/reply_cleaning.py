@@ -3,11 +3,10 @@
 import html
 import re
 
+from shiguan.llm.json_replies import THOUGHT
 from shiguan.llm.source_blocks import TAG_NAMES
 from shiguan.text.terminal import printable
 
-# Thinking aloud, also where the reply ends in the middle of it.
-_THOUGHT = re.compile(r"<(think|thinking|reasoning|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _SPEAKER = "system|user|assistant|human|developer|tool|系统|系統|用户|用戶|助手"
 _MARKUP = re.compile(
     rf"[ \t]*(?:</?\s{{0,4}}(?:{'|'.join(TAG_NAMES)})(?:\s[^<>\n]{{0,200}})?/?>"
@@ -81,7 +80,7 @@ def _without_markup(text: str) -> str:
     text = _ESCAPED_MARK.sub(r"[\1]", text)
     for _ in range(_PASSES):
         before = text
-        text = _MARKUP.sub(_between, _THOUGHT.sub(" ", text))
+        text = _MARKUP.sub(_between, THOUGHT.sub(" ", text))
         text = _LINK.sub(_linked, _IMAGE.sub("", _ELEMENT.sub("", text)))
         if text == before:
             return text

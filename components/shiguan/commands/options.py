@@ -31,7 +31,7 @@ def add_mode_options(parser: argparse.ArgumentParser) -> None:
 
 
 _OPTIONS = (
-    *("rewrite_method", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
+    *("rewrite_method", "wordings", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
     *("task", "profile", "language"),
 )
 _LISTS = {"source": "sources", "section": "sections"}

@@ -47,6 +47,10 @@ class AskOptions(BaseModel):
         Literal["auto", "none", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"] | None,
         Field(description="How the question is reworded for the search; `auto`: as its analysis suggests."),
     ] = None
+    wordings: Annotated[
+        int | None,
+        Field(ge=1, le=5, description="How many other wordings of the question to search with; by default 3."),
+    ] = None
     retrieval: Annotated[
         Literal["hybrid", "words", "vectors"] | None,
         Field(description="Whether passages come from the search by words, from that by vectors, or from both."),

@@ -13,6 +13,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError, BudgetError
 from shiguan.llm.budget_meter import budget_allows, current_meter
+from shiguan.llm.json_replies import without_thoughts
 from shiguan.llm.run_watch import counting_replies, current_watch, waiting_for_llm
 
 logger = logging.getLogger(__name__)
@@ -140,7 +141,7 @@ def _extra(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _read(replies: Sequence[ChatMessage]) -> LlmReply:
-    texts = tuple(text for text in ((reply.text or "").strip() for reply in replies) if text)
+    texts = tuple(text for text in (without_thoughts(reply.text or "").strip() for reply in replies) if text)
     return LlmReply(texts=texts, failure="" if texts else "the LLM's reply is empty")
 
 

@@ -20,11 +20,23 @@ _DEEPEST = 40
 _MOST_PIECES = 20
 _MARK = "\x1a"  # a control character: JSON never has it as it is
 _CUT = "cut" + _MARK
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THINKING = "think|thinking|reasoning|thought"
+THOUGHT = re.compile(rf"<({_THINKING})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+"""What a model thinks aloud, also where the reply ends in the middle of it."""
+CLOSED_THOUGHT = re.compile(rf"<({_THINKING})>.*?</\1>", re.DOTALL | re.IGNORECASE)
+END_OF_THOUGHT = re.compile(rf"</(?:{_THINKING})>", re.IGNORECASE)
+# The prompt of some models opens the block, so that their replies have only its end.
+_HEADLESS = re.compile(rf"\A.*</(?:{_THINKING})>", re.DOTALL | re.IGNORECASE)
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|["{}\[\]]', re.DOTALL)
 _WIDE_COLON, _WIDE_COMMA = re.compile(r'(?<=")\s*：'), re.compile(r'，(?=\s*")')
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=[A-Za-z])")
 _SCORE = re.compile(r"^\s*([+-]?\d+(?:\.\d+)?)\s*(?:/\s*\d+(?:\.\d+)?|分|points?)?\s*$")
+
+
+def without_thoughts(reply: str) -> str:
+    """Take off a reply what its model thought aloud, or worked out where it was asked to."""
+    text = _HEADLESS.sub(" ", THOUGHT.sub(" ", reply)) if "<" in reply else reply
+    return reply if text == reply else text.strip()
 
 
 def json_object(reply: str, key: str | None = None) -> dict[str, Any] | None:
@@ -72,7 +84,7 @@ def _only_string(item: Any) -> str:
 
 def _find(reply: str, opening: str, key: str | None = None) -> Any:
     """Read each piece of JSON that stands for itself, and take the one that has the key, else the longest."""
-    text = _THOUGHT.sub(" ", reply[:_LONGEST])
+    text = without_thoughts(reply[:_LONGEST])
     best: Any = None
     at = text.find(opening)
     for _ in range(_MOST_PIECES):

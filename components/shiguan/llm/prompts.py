@@ -81,7 +81,7 @@ def modes_with_sentence() -> tuple[str, ...]:
     return tuple(_not_found_sentences())
 
 
-KINDS = ("persona", "rules", "task", "scope")
+KINDS = ("persona", "rules", "task", "scope", "working")
 """The kinds of layer of which one is chosen by name: `{% include persona %}` in a template."""
 
 _PREFIX, _SUFFIX = "layers/", ".jinja"

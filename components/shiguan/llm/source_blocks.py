@@ -14,6 +14,7 @@ _HIDDEN = r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\u
 TAG_NAMES = (
     "source sources background question task system user assistant human developer tool tool_call tool_response "
     "function instruction instructions context document documents haystack_content_part sys inst s think thinking "
+    "reasoning thought "
     "answer goal feedback claims example examples history conversation memory summary start_of_turn end_of_turn "
     "message prompt"
 ).split()

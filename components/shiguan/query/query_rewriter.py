@@ -12,16 +12,20 @@ from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, wa
 from shiguan.llm.history import LAST_TURNS, clean_history
 from shiguan.llm.json_replies import json_object, json_strings
 from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import in_language, read_examples
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of
 from shiguan.query.sub_questions import MOST, SubQuestion, read_plan
 from shiguan.text.follow_ups import needs_context, salient_terms
+from shiguan.text.languages import DETECTED, detect_language
 from shiguan.text.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
 
 _HYDE = "hyde"
 _ON_FAILURE = ("original", "join", "terms")
 _LONGEST_RAW_REPLY = 300
-_QUERIES = 3
+_QUERIES, _MOST_QUERIES = 3, 5
+_MOST_LANGUAGES = 3
+_WITH_EXAMPLES = ("step_back", "decompose")
 _STEP_BACK_QUERIES = 1
 _EXPANSION_TERMS = 8
 _OUTPUTS: dict[str, Any] = {
@@ -44,10 +48,12 @@ class _Plan:
     turns: list[ChatMessage] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     use_hyde: bool = False
+    languages: tuple[str, ...] = ()
+    wordings: int = _QUERIES
 
     @property
     def needs_llm(self) -> bool:
-        return self.method != "none"
+        return self.method != "none" or bool(self.languages)
 
 
 @component
@@ -60,11 +66,14 @@ class QueryRewriter:
     among the queries; a follow-up that leans on the conversation is first made to stand alone, in the same call.
 
     - `none`: the question as it is
-    - `multi_query`: the question and three others, from different angles (RAG-Fusion)
+    - `multi_query`: the question and three others, up to five on request, from different angles (RAG-Fusion)
     - `step_back`: and a more general question (Zheng et al. 2023, Take a Step Back, https://arxiv.org/abs/2310.06117)
     - `decompose`: the question as it is, and a `plan` of two to four sub-questions for `SubQuestionAnswerer`
     - `expand`: and the question with synonyms and aliases appended
     - `contextualize`: the question made to stand alone, from the history
+
+    Where the library has books in languages that the question is not in, one wording in each of them, three at most,
+    is searched as well; it is asked for in the same call, with every method but a `none` or `hyde` that was asked for.
 
     A reworded follow-up is checked before it replaces the question: it must be a question, in the question's language,
     not too long, about the same thing, and without names or numbers that nobody mentioned. Without a model, after an
@@ -74,7 +83,8 @@ class QueryRewriter:
     nDCG@10 of .80, with such words of .89 (docs/answers.md).
 
     Reply of the model: an object with `query` (the stand-alone question, only with a history) and `queries`; for
-    `decompose` with `questions`, each of them `text` and `needs`, the numbers of those whose answers it builds on.
+    `decompose` with `questions`, each of them `text` and `needs`, the numbers of those whose answers it builds on; for
+    other languages with `translations`, by language.
 
     Example:
     ```python
@@ -126,6 +136,9 @@ class QueryRewriter:
         analysis: dict[str, Any] | None = None,
         history: list[Any] | None = None,
         method: str | None = None,
+        *,
+        languages: list[str] | None = None,
+        wordings: int | None = None,
     ) -> dict[str, Any]:
         """
         Reword a question.
@@ -135,16 +148,18 @@ class QueryRewriter:
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
         :param method: For this call, over the component's own. With `hyde` a hypothetical passage is asked for and the
             question is not reworded; with any other but `auto` none is asked for.
+        :param languages: Those of the library, ISO 639-1, the commonest first, from `LibraryLanguages`.
+        :param wordings: How many others `multi_query` writes, 1 to 5; it is then the method where none is named.
         :returns: `queries`, the question or its stand-alone form first; `query`, that form; `method`, what was done;
             `plan`, the sub-questions, each `number`, `text` and `needs`; `use_hyde`, what the analysis says of it,
             never beside a plan; `warnings`; `llm_calls`, 0 or 1.
-        :raises ValueError: If the method is unknown.
+        :raises ValueError: If the method is unknown, or `wordings` out of its range.
         """
-        plan = self._plan(query, analysis, history, method)
+        plan = self._plan(query, analysis, history, method, languages=languages, wordings=wordings)
         if not plan.needs_llm:
             return _done(plan, [])
         if not is_available(self.chat_generator) or self.chat_generator is None:
-            return self._fallback(plan, "No LLM is configured", calls=0)
+            return self._without_llm(plan)
         reply = ask_llm(self.chat_generator, self._prompt(plan), raise_on_failure=self.raise_on_failure)
         return self._read(plan, reply)
 
@@ -155,20 +170,36 @@ class QueryRewriter:
         analysis: dict[str, Any] | None = None,
         history: list[Any] | None = None,
         method: str | None = None,
+        *,
+        languages: list[str] | None = None,
+        wordings: int | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
-        plan = self._plan(query, analysis, history, method)
+        plan = self._plan(query, analysis, history, method, languages=languages, wordings=wordings)
         if not plan.needs_llm:
             return _done(plan, [])
         if not is_available(self.chat_generator) or self.chat_generator is None:
-            return self._fallback(plan, "No LLM is configured", calls=0)
+            return self._without_llm(plan)
         reply = await ask_llm_async(self.chat_generator, self._prompt(plan), raise_on_failure=self.raise_on_failure)
         return self._read(plan, reply)
 
     def _plan(
-        self, query: str, analysis: dict[str, Any] | None, history: list[Any] | None, method: str | None
+        self,
+        query: str,
+        analysis: dict[str, Any] | None,
+        history: list[Any] | None,
+        method: str | None,
+        *,
+        languages: list[str] | None = None,
+        wordings: int | None = None,
     ) -> _Plan:
+        if wordings is not None and not 1 <= wordings <= _MOST_QUERIES:
+            raise ValueError(f"`wordings` must lie between 1 and {_MOST_QUERIES}, got {wordings}.")
+        if wordings is not None and method in (None, "auto"):
+            method = "multi_query"
         wanted = self.method if method is None else method
+        known = (analyse_question(query).language, "und")
+        others = [code for code in languages or () if code not in known] if wanted not in ("none", _HYDE) else []
         hyde = bool((analysis or {}).get("use_hyde")) if method in (None, "auto") else method == _HYDE
         if method == _HYDE:
             wanted = "contextualize"
@@ -184,18 +215,24 @@ class QueryRewriter:
             wanted = method_of(analysis) or "auto"
         if wanted in ("auto", "contextualize"):
             wanted = "contextualize" if turns else "none" if wanted == "contextualize" else _method_by_rules(query)
-        return _Plan(query, wanted, turns, warnings, use_hyde=hyde)
+        into = tuple(others[:_MOST_LANGUAGES])
+        return _Plan(query, wanted, turns, warnings, hyde, into, wordings or _QUERIES)
 
     def _prompt(self, plan: _Plan) -> list[ChatMessage]:
         counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
+        language = analyse_question(plan.query).language
+        # The examples have no history, so that of a follow-up has none of them.
+        shown = plan.method if plan.method in _WITH_EXAMPLES and not plan.turns else None
         return render_prompt(
             "query_rewriter",
             query=neutral_text(plan.query),
-            language=analyse_question(plan.query).language,
+            language=language,
             method=plan.method,
-            count=counts.get(plan.method, _QUERIES),
+            count=counts.get(plan.method, plan.wordings),
             persona=self.persona,
             history=[{"role": turn.role.value, "text": turn.text} for turn in plan.turns],
+            languages=list(plan.languages),
+            examples=in_language(read_examples(shown), language),
         )
 
     def _read(self, plan: _Plan, reply: LlmReply) -> dict[str, Any]:
@@ -206,22 +243,30 @@ class QueryRewriter:
             question, fault = _stand_alone(reply.text, plan)
             if fault:
                 return self._fallback(plan, f"The LLM's rewording was not used, because {fault}")
-        if plan.method == "contextualize":
-            return _done(plan, [], question=question, calls=1)
+        translated, missing = _translations(reply.text, plan)
+        if missing:
+            warnings.append(f"The LLM sent no usable wording in {', '.join(missing)}: there the question is as it was.")
+        if plan.method in ("contextualize", "none"):
+            return _done(plan, translated, question=question, warnings=warnings, calls=1)
         if plan.method == "decompose":
             subs = read_plan(reply.text, question)
             if not subs:
                 warnings.append("The LLM did not take the question apart: it was answered as a whole.")
-            return _done(plan, [], question=question, subs=subs, warnings=warnings, calls=1)
+            return _done(plan, translated, question=question, subs=subs, warnings=warnings, calls=1)
         found = json_strings(reply.text, "queries")
         if plan.method == "expand":
             queries = _expanded(question, found)
         else:
-            most = _STEP_BACK_QUERIES if plan.method == "step_back" else _QUERIES
+            most = _STEP_BACK_QUERIES if plan.method == "step_back" else plan.wordings
             queries = usable_queries(found, question, most=most)
         if not queries:
             warnings.append("The LLM sent no usable queries: the question was searched as it is.")
-        return _done(plan, queries, question=question, warnings=warnings, calls=1)
+        return _done(plan, [*queries, *translated], question=question, warnings=warnings, calls=1)
+
+    def _without_llm(self, plan: _Plan) -> dict[str, Any]:
+        if plan.method == "none":  # other languages are a help that nobody asked for
+            return _done(plan, [])
+        return self._fallback(plan, "No LLM is configured", calls=0)
 
     def _fallback(self, plan: _Plan, reason: str, calls: int = 1) -> dict[str, Any]:
         question, said = plan.query, "it was searched as it is"
@@ -252,6 +297,18 @@ def _stand_alone(reply: str, plan: _Plan) -> tuple[str, str]:
     question = question_part(cleaned_question(text))
     context = "\n".join(turn.text or "" for turn in plan.turns)
     return question, fault_of_rewrite(question, plan.query, context)
+
+
+def _translations(reply: str, plan: _Plan) -> tuple[list[str], list[str]]:
+    """Give the usable wordings in other languages, and the languages without one."""
+    found = (json_object(reply, "translations") or {}).get("translations")
+    texts = found if isinstance(found, dict) else {}
+    kept: dict[str, str] = {}
+    for code in plan.languages:
+        for query in usable_queries([text] if isinstance(text := texts.get(code), str) else [], plan.query, most=1):
+            if detect_language(query) in (code, "und") or code not in DETECTED:
+                kept[code] = query
+    return list(kept.values()), [code for code in plan.languages if code not in kept]
 
 
 def _expanded(question: str, found: list[str]) -> list[str]:

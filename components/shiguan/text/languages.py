@@ -49,6 +49,9 @@ _FUNCTION_WORDS: dict[str, frozenset[str]] = {
     ),
 }
 
+DETECTED = frozenset(code for code, _ in _SCRIPTS) | _FUNCTION_WORDS.keys()
+"""The languages that can be told."""
+
 # A text counts as written in a script from this share of its letters on; the rest may be names or quotations.
 _SHARE = 0.3
 # So much kana beside Han makes a text Japanese: even terse Japanese has more, a Chinese text quoting a name has less.

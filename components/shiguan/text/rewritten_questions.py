@@ -38,7 +38,6 @@ _REFUSAL = re.compile(
     r"|抱歉|对不起|對不起|作为(?:一个)?(?:AI|人工智能|语言模型)|无法(?:改写|回答|确定)|無法",
     re.IGNORECASE,
 )
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[ \t]*\w*")
 _PASSAGE_LABEL = re.compile(
     r"^\s*(?:\**(?:hypothetical |imagined )?(?:passage|answer|paragraph|document)\**\s*[:：]\**|"
@@ -142,7 +141,7 @@ def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
 
 def cleaned_passage(reply: str, max_characters: int) -> str:
     """Take a passage out of a reply."""
-    text = _FENCE.sub("", _THOUGHT.sub(" ", reply))
+    text = _FENCE.sub("", reply)
     text = _PASSAGE_LABEL.sub("", text.strip(), count=1)
     text = " ".join(text.split()).strip("\"“”'` ")
     if len(text) < _SHORTEST_PASSAGE or _PASSAGE_REFUSAL.search(text):

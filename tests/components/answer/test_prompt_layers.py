@@ -256,7 +256,7 @@ def test_every_prompt_says_what_it_is_for(name):
     assert "Reply contract:" in head
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "working"])
 def test_every_layer_of_a_kind_renders_in_both_languages(kind):
     for name in list_layers(kind):
         builder = PromptFileBuilder(prompt="precise", **{kind: name})
@@ -265,6 +265,24 @@ def test_every_layer_of_a_kind_renders_in_both_languages(kind):
             assert [message.role.value for message in messages] == ["system", "user"]
         text = load_layer(f"{kind}/{name}")
         assert any("\u4e00" <= character <= "\u9fff" for character in text)
+
+
+@pytest.mark.parametrize("kind", ["complex_reasoning", "multi_hop", "comparison"])
+def test_advanced_asks_for_working_where_it_takes_several_steps(kind):
+    english, chinese = (build("advanced", language, analysis={"type": kind})[1].text for language in ("en", "zh"))
+    assert "First work it out briefly between <thinking> and </thinking>" in english
+    assert english.index("</sources>") < english.index("<thinking>") < english.index("<question>")
+    assert "请先在 <thinking> 与 </thinking> 之间简要推演" in chinese
+
+
+def test_working_is_not_asked_for_elsewhere_and_comes_back_from_a_receipt():
+    for inputs in ({}, {"analysis": {"type": "simple_fact"}}, {"analysis": {"type": "multi_hop"}, "working": "none"}):
+        assert "<thinking>" not in build("advanced", **inputs)[1].text
+    for mode in ("simple", "precise"):
+        assert "<thinking>" not in build(mode, analysis={"type": "multi_hop"})[1].text
+    made = build("advanced", analysis={"type": "comparison"})[1]
+    again = build("advanced", **{**made.meta["prompt_rendered"]["variables"], "context": CONTEXT})[1]
+    assert again.text == made.text
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

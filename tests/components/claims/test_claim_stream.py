@@ -18,6 +18,9 @@ ANSWERS = [
     "## The rising\n\n- An Lushan rose at Fanyang in 755 [1].\n- He took Luoyang with 3.14 men [1].\n\nI hope this helps!",
     "No mark at all: An Lushan rose at Fanyang in 755. He took Luoyang in the twelfth month.",
     "  \n An Lushan rose at Fanyang in 755 [1, 2]。He took Luoyang",
+    "<thinking>[1] says 755. So he rose then. It is [1].</thinking>\nAn Lushan rose at Fanyang in 755 [1]. He took it.",
+    "<think>Who? An Lushan rose. </think>An Lushan rose at Fanyang in 755 [1]. <think>And? He took.</think> He took it.",
+    "An Lushan rose at Fanyang in 755 [1]. He took Luoyang. <reasoning>He had three eyes. It never ends. No",
 ]
 
 
@@ -89,3 +92,21 @@ def test_a_point_in_a_number_ends_nothing():
     told = [stream.finished() for piece in "It cost 3.14 coins and" if stream.add(piece)]
     assert told
     assert not any(told)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_nothing_of_a_working_block_is_told_however_long_it_is(size):
+    working = "<thinking>" + "It may be that he had three eyes. " * 800 + "</thinking>"
+    answer = f"{working}\n\nAn Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]."
+    stream = ClaimStream(PASSAGES)
+    told, claims = "", []
+    for at in range(0, len(answer), size):
+        if stream.add(answer[at : at + size]):
+            claims += stream.finished()
+            told += "".join(stream.pieces)
+            assert claims == [] or at + size > len(working)
+    assert claims  # told before the end
+    claims += stream.finished(last=True)
+    told += "".join(stream.pieces)
+    assert told == "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]."
+    assert [claim["verdict"] for claim in claims] == ["supported", "supported"]

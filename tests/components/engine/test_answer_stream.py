@@ -301,3 +301,14 @@ async def test_a_question_that_takes_too_long_says_what_was_at_work(runner, llm)
     with pytest.raises(TimeLimitError, match="longer than 2 s while `generator` was at work"):
         await runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(request=2))
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)
+
+
+async def test_what_was_worked_out_is_neither_told_nor_shown(runner, llm):
+    question = "Why was the two-tax reform proposed, and how was it collected?"
+    llm.rule("First work it out briefly", f"<thinking>[1] says 780. Li Mi thought of it.</thinking>\n{GOOD}")
+    events = [event async for event in runner("advanced").stream(question, tenant_id="a")]
+    answer = events[-1].data
+    assert "".join(event.data["text"] for event in events if event.name == "token") == answer["answer"]
+    assert answer["answer"].startswith("Yang Yan proposed the two-tax reform in 780")
+    assert "Li Mi" not in str([event.data for event in events])
+    assert any("First work it out briefly" in prompt for prompt in llm.prompts)

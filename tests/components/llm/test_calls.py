@@ -48,3 +48,10 @@ async def test_an_error_becomes_a_clause_or_is_let_through(stand_in_llm, generat
         ask_llm(FailingGenerator(), PROMPT, raise_on_failure=True)
     with pytest.raises(RuntimeError):
         await ask_llm_async(FailingGenerator(), PROMPT, raise_on_failure=True)
+
+
+async def test_what_a_model_thought_aloud_is_no_part_of_its_reply(generator, stand_in_llm):
+    stand_in_llm.default = "<think>What do I know?</think>\nThe court feared its general."
+    assert ask_llm(generator, PROMPT).text == "The court feared its general."
+    stand_in_llm.default = "<think>It never ends"
+    assert (await ask_llm_async(generator, PROMPT)).failure == "the LLM's reply is empty"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.llm.json_replies import json_number, json_object, json_strings
+from shiguan.llm.json_replies import json_number, json_object, json_strings, without_thoughts
 
 Q = {"queries": ["安史之乱的起因", "Who led the revolt?"]}
 
@@ -174,3 +174,18 @@ def test_no_text_is_an_error(text):
 @given(st.text(alphabet="{}[]\"':,\\ a1/*`\n", max_size=200))
 def test_no_broken_json_is_an_error(text):
     json_object(text)
+
+
+@pytest.mark.parametrize(
+    ("reply", "left"),
+    [
+        ("<think>Who?</think>He rose.", "He rose."),
+        ("<Thinking>Who?</Thinking>\nHe rose.", "He rose."),
+        ("He rose. <reasoning>And then", "He rose."),
+        ("Who was it? I see.</think>He rose.", "He rose."),  # the prompt had opened the block
+        ("5 < 6, and he rose.", "5 < 6, and he rose."),
+        ("</answer>He rose.", "</answer>He rose."),
+    ],
+)
+def test_thoughts_are_taken_off(reply, left):
+    assert without_thoughts(reply) == left

@@ -179,8 +179,6 @@ def test_a_reply_that_is_no_passage_gives_the_plain_embedding(stand_in_llm, repl
         ("以下是一段假想的原文：\n天寶末，帝春秋高，怠於政事。", "天寶末，帝春秋高，怠於政事。"),
         ("“天寶末，帝春秋高，怠於政事。”", "天寶末，帝春秋高，怠於政事。"),
         ("```text\nThe court feared its general.\n```", "The court feared its general."),
-        ("<think>What do I know?</think>\nThe court feared its general.", "The court feared its general."),
-        ("<think>It never ends", ""),
         ("The court\n\nfeared its general.", "The court feared its general."),
         ("x" * 50, "x" * 30),
         ("...", ""),

@@ -349,7 +349,15 @@ def test_prompt_is_the_golden_one(method, language):
         else []
     )
     messages = render_prompt(
-        "query_rewriter", query="Q?", language=language, method=method, count=3, persona="", history=history
+        "query_rewriter",
+        query="Q?",
+        language=language,
+        method=method,
+        count=3,
+        persona="",
+        history=history,
+        languages=[],
+        examples=[],
     )
     text = "".join(f"=== {message.role.value}\n{message.text}\n" for message in messages)
     assert text == (GOLDEN / f"query_rewriter_{method}_{language}.txt").read_text(encoding="utf-8")
@@ -406,3 +414,97 @@ def test_with_hyde_a_follow_up_is_made_to_stand_alone(stand_in_llm):
         query="他是何时起兵的？", history=HISTORY, method="hyde"
     )
     assert (told["query"], told["method"], told["use_hyde"]) == ("安禄山是何时起兵的？", "contextualize", True)
+
+
+async def test_a_wording_in_each_language_of_the_library_that_the_question_is_not_in(stand_in_llm):
+    question = "Who led the Shuofang army?"
+    found = {"translations": {"zh": "谁统领朔方军？", "fr": "Qui commandait l'armée de Shuofang ?", "en": "Again?"}}
+    result = rewriter(stand_in_llm, found).run(query=question, languages=["zh", "en", "und", "fr"])
+    assert result["queries"] == [question, "谁统领朔方军？", "Qui commandait l'armée de Shuofang ?"]
+    assert (result["query"], result["method"], result["warnings"]) == (question, "none", [])
+    assert (result["llm_calls"], stand_in_llm.calls) == (1, 1)
+    prompt = stand_in_llm.prompts[0]
+    assert "once in each of these languages (ISO 639-1 codes): zh, fr." in prompt
+    assert '{"translations": {"zh": "...", "fr": "..."}}' in prompt
+    again = await rewriter(stand_in_llm, found).run_async(query=question, languages=["zh", "en", "und", "fr"])
+    assert again == result
+
+
+@pytest.mark.parametrize(
+    ("languages", "method"),
+    [(["en"], None), ([], None), (None, None), (["und"], None), (["zh"], "none"), (["zh"], "hyde")],
+)
+def test_no_call_where_no_other_language_is_needed(stand_in_llm, languages, method):
+    result = rewriter(stand_in_llm).run(query="Who led the Shuofang army?", languages=languages, method=method)
+    assert (result["queries"], result["warnings"], stand_in_llm.calls) == (["Who led the Shuofang army?"], [], 0)
+
+
+@pytest.mark.parametrize("generator", [None, UnavailableGenerator()])
+def test_without_a_model_other_languages_cost_no_warning(generator):
+    result = QueryRewriter(generator).run(query="Who led the Shuofang army?", languages=["zh"])
+    assert (result["queries"], result["warnings"]) == (["Who led the Shuofang army?"], [])
+
+
+@pytest.mark.parametrize(
+    "translations",
+    [
+        {}, {"zh": ""}, {"zh": 7}, {"zh": "Who led it?"}, {"zh": "抱歉，我无法改写。"}, {"zh": "谁" * 5000}, ["谁统领朔方军？"],
+        "谁统领朔方军？", {"fr": "Qui ?"},
+    ],
+)  # fmt: skip
+def test_a_wording_that_is_none_is_left_out_with_a_warning(stand_in_llm, translations):
+    result = rewriter(stand_in_llm, {"translations": translations}).run(query="Who led it?", languages=["zh"])
+    assert result["queries"] == ["Who led it?"]
+    (warning,) = result["warnings"]
+    assert "no usable wording in zh" in warning
+
+
+def test_other_languages_come_with_every_method_in_the_same_call(stand_in_llm):
+    translated = {"zh": "比较均田制与两税法。"}
+    plan = [{"text": "What was the equal-field system?"}, {"text": "What was the two-tax law?"}]
+    for method, found, more in (
+        ("multi_query", {"queries": ["juntian"]}, ["juntian"]),
+        ("step_back", {"queries": ["Tang taxes"]}, ["Tang taxes"]),
+        ("expand", {"queries": ["juntian"]}, [f"{MULTI} juntian"]),
+        ("decompose", {"questions": plan}, []),
+    ):
+        result = rewriter(stand_in_llm, {**found, "translations": translated}).run(
+            query=MULTI, method=method, languages=["en", "zh"]
+        )
+        assert result["queries"] == [MULTI, *more, translated["zh"]]
+        assert result["warnings"] == []
+    assert stand_in_llm.calls == 4
+
+
+def test_a_follow_up_is_worded_in_other_languages_as_it_stands_alone(stand_in_llm):
+    found = {"query": "安禄山是何时起兵的？", "translations": {"en": "When did An Lushan rise?"}}
+    result = rewriter(stand_in_llm, found).run(query="他是何时起兵的？", history=HISTORY, languages=["zh", "en"])
+    assert result["queries"] == ["安禄山是何时起兵的？", "When did An Lushan rise?"]
+    assert '{"query": "...", "translations": {"en": "..."}}' in stand_in_llm.prompts[0]
+
+
+def test_five_wordings_on_request(stand_in_llm):
+    wordings = [f"wording number {number}" for number in range(7)]
+    result = rewriter(stand_in_llm, {"queries": wordings}).run(query="Who led the Shuofang army?", wordings=5)
+    assert (result["method"], result["queries"][1:]) == ("multi_query", wordings[:5])
+    assert "write 5 search questions" in stand_in_llm.prompts[0]
+    for wrong in (0, 6):
+        with pytest.raises(ValueError, match="between 1 and 5"):
+            QueryRewriter().run(query="Q?", wordings=wrong)
+
+
+@pytest.mark.parametrize(("method", "key"), [("step_back", "queries"), ("decompose", "questions")])
+@pytest.mark.parametrize(("question", "shown"), [(MULTI, "Question: "), ("安禄山为何起兵，结局如何？", "问题：")])
+def test_hard_methods_are_shown_examples(stand_in_llm, method, key, question, shown):
+    rewriter(stand_in_llm, "{}").run(query=question, method=method)
+    prompt = stand_in_llm.prompts[0]
+    examples = prompt.split(shown)[1:]
+    assert len(examples) == 2
+    for example in examples:
+        assert json.JSONDecoder().raw_decode(example[example.index("{") :])[0][key]
+    assert "石桥" not in rewriter_prompt_with_history(stand_in_llm, method)
+
+
+def rewriter_prompt_with_history(llm, method):
+    rewriter(llm, "{}").run(query="他是何时起兵的？", history=HISTORY, method=method)
+    return llm.prompts[-1]
