@@ -1,5 +1,18 @@
-"""Sentences of parallel paragraphs, to measure the check of an answer in another language than its passages."""
+"""
+Measures what is done across languages: the check of an answer, and the search with wordings in a book's language.
 
+    python -m bench.quality.across LIBRARY [--data DIR]
+
+prints what wordings in the language of the book bring to questions in another one. LIBRARY has the three books of
+books_qa for the tenant `evaluation`. Each question of the group "across languages" goes through `advanced` twice, with
+a model that replies nothing and with one that replies the wording recorded in golden/book_wordings.json, a plain
+translation made without a look at the books; no other model is asked. Counted are the questions that the first 5 and 10
+passages of the fusion answer, and those whose answer the reader is shown. Intervals are of the paired bootstrap of
+`shiguan eval compare`.
+"""
+
+import argparse
+import json
 import random
 import zlib
 from collections.abc import Iterable, Sequence
@@ -8,13 +21,19 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from bench.quality.book_questions import ACROSS, BookQuestion, contains_quote, read_book_questions
 from bench.quality.groundedness import ROOT, Row, auroc, read
+from bench.quality.retrieval_bars import DATA
 from bench.quality.swaps import swaps
-from haystack import Document
+from haystack import Document, component
 from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
+from haystack.dataclasses import ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.claims.checker import checker_of
+from shiguan.engine.runner import Runner
+from shiguan.evaluation.intervals import compare_metric
+from shiguan.evaluation.provenance import TENANT
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.query.e5_text_embedder import E5TextEmbedder
@@ -161,3 +180,70 @@ def fit_near(folder: Path) -> float:
     check = AcrossCheck((case.texts["right paragraph"] for case in cases), 0.0)
     cosines = sorted(check.cosine(case.claim, case.texts["right paragraph"]) for case in cases)
     return int(100 * cosines[len(cosines) // 10]) / 100
+
+
+WORDINGS = Path(__file__).parent / "golden" / "book_wordings.json"
+MEASURES = ("R@5", "R@10", "shown")
+
+
+@component
+class RecordedModel:
+    """Replies one recorded wording in every language that it is asked for."""
+
+    def __init__(self) -> None:
+        self.wording = ""
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]) -> dict[str, Any]:
+        """Reply to the rewriter's prompt; what was not recorded has no translation."""
+        reply = {"translations": dict.fromkeys(("en", "zh"), self.wording)} if self.wording else {}
+        return {"replies": [ChatMessage.from_assistant(json.dumps(reply))] if messages else []}
+
+
+def measured(runner: Runner, question: BookQuestion) -> list[float]:
+    """
+    Ask a question.
+
+    :param runner: The mode.
+    :param question: The question.
+    :returns: A 0 or 1 for each of `MEASURES`.
+    """
+    wanted = ["parent_fetcher.documents", "answers"]
+    outputs = runner.trace(question.text, tenant_id=TENANT, outputs=wanted)["outputs"]
+    rank = question.rank(outputs[wanted[0]] or [])
+    answer = outputs["answers"][0]
+    quotes = [cited["quote"] for cited in answer.meta.get("citations", []) if cited["source"] == question.book]
+    shown = bool(question.sides) and all(any(contains_quote(text, side) for text in quotes) for side in question.sides)
+    return [float(rank is not None and rank <= 5), float(rank is not None and rank <= 10), float(shown)]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", type=Path)
+    parser.add_argument("--data", type=Path, default=DATA)
+    options = parser.parse_args()
+    wordings: dict[str, str] = json.loads(WORDINGS.read_text(encoding="utf-8"))
+    questions = read_book_questions(options.data / "books_qa" / "questions.jsonl")
+    asked = [question for question in questions if question.group == ACROSS]
+    model = RecordedModel()
+    ways: list[list[list[float]]] = [[], []]
+    with Runner("embedded", "advanced", data_dir=options.library) as runner:
+        runner.pipeline.get_component("rewriter").chat_generator = model
+        for question in asked:
+            for way, wording in zip(ways, ("", wordings[question.id]), strict=True):
+                model.wording = wording
+                way.append(measured(runner, question))
+    print(f"{len(asked)} questions on books in another language, without and with a wording in the book's language")
+    for name, before, after in zip(MEASURES, *(zip(*way, strict=True) for way in ways), strict=True):
+        found = compare_metric(name, before, after)
+        interval = f"{found.difference:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+        counts = f"gained {found.gained}, lost {found.lost}"
+        print(f"{name:6} {found.before:.3f} {found.after:.3f}  {interval}  {counts}")
+    for question, before, after in zip(asked, *ways, strict=True):
+        if before != after:
+            print(f"  {question.id}: {dict(zip(MEASURES, before, strict=True))} -> {after}")
+
+
+if __name__ == "__main__":
+    main()

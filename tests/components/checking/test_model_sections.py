@@ -69,3 +69,18 @@ def test_an_unknown_role_is_refused_where_it_stands(tmp_path):
     path.write_text(path.read_text().replace("      models: *models\n      gen", "      role: writer\n      gen"))
     (finding,) = check_pipeline(path, "mine.yml").findings
     assert "`role` must be one of answer, answer_strong, helper, judge" in finding.problem
+
+
+@pytest.mark.parametrize(
+    ("cache", "problem"),
+    [
+        ({"answers": -1}, "`answers`: Input should be greater than or equal to 0."),
+        ({"calls": "a day"}, "`calls`: Input should be a valid integer."),
+        ({"vectors": 1}, "`vectors`: Extra inputs are not permitted."),
+    ],
+)
+def test_a_wrong_time_to_keep_is_found_on_its_line(tmp_path, cache, problem):
+    _, findings = found(tmp_path, cache=cache)
+    (finding,) = findings
+    assert (finding.check, finding.problem) == ("cache", problem)
+    assert found(tmp_path, cache={"calls": 0, "answers": 600})[1] == []

@@ -1,3 +1,4 @@
+import numpy
 import pytest
 from haystack import Pipeline
 
@@ -37,3 +38,28 @@ def test_round_trip_through_yaml():
     pipeline = Pipeline()
     pipeline.add_component("embedder", E5TextEmbedder())
     assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("embedder"), E5TextEmbedder)
+
+
+def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
+    from shiguan.llm.reply_cache import TenantCache, caching
+    from shiguan.query import e5_text_embedder
+
+    made = []
+
+    class Engine:
+        def embed(self, texts, kind):
+            made.append((texts, kind))
+            return numpy.ones((1, 3), dtype=numpy.float32)
+
+    monkeypatch.setattr(e5_text_embedder, "engine", Engine)
+    e5_text_embedder._remembered.cache_clear()
+    hits = []
+    for tenant, text in [("a", "Who?"), ("a", "Who?"), ("b", "Who?"), ("a", "When?"), ("a", "Who?")]:
+        with caching(TenantCache(tmp_path, tenant)) as cache:
+            assert E5TextEmbedder().run(text=text)["embedding"] == [1.0, 1.0, 1.0]
+        hits.append(cache.hits["vectors"])
+    assert hits == [0, 1, 0, 0, 1]
+    assert len(made) == 3
+    E5TextEmbedder().run(text="Who?")  # nobody's question: embedded, and not remembered
+    assert len(made) == 4
+    e5_text_embedder._remembered.cache_clear()
