@@ -65,7 +65,7 @@ def test_a_library_lives_on_the_two_servers(elasticsearch, qdrant, small_models,
     ingest(headed)
     with Runner(DEPLOYMENT, "simple") as runner:
         assert runner.ask("Who rose at Fanyang?", tenant_id="t", sources=["war.md"])["documents"]
-        with pytest.raises(RefusedError, match="cannot limit a question to `sections`.*`sources`"):
+        with pytest.raises(RefusedError, match=r"cannot limit a question to `sections`.*`sources`"):
             runner.ask("Who rose at Fanyang?", tenant_id="t", sections=["The War"])
     assert library.delete("war.md", tenant_id="t") == 1
 

@@ -63,8 +63,8 @@ def _comparison(condition: dict[str, Any], keywords: set[str]) -> dict[str, Any]
         name = "id"
     elif name == "section":
         raise RefusedError(
-            "This deployment cannot limit a question to `sections`: its servers hold headings as words to search by, not "
-            "as values to filter by. Limit it to `sources`, or ask a library of the deployment `embedded`."
+            "This deployment cannot limit a question to `sections`: its servers hold headings as words to search by, "
+            "not as values to filter by. Limit it to `sources`, or ask a library of the deployment `embedded`."
         )
     elif not is_number and name not in keywords:
         raise RefusedError(
