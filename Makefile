@@ -51,7 +51,14 @@ test: $(VENV)/installed-dev  ## every test that needs no server, key, network or
 slow: $(VENV)/installed-dev  ## the long ones: servers, kills, whole sets, a hundred thousand cases
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "slow and not integration and not transformers and not browser"
 
-test-browser: $(VENV)/installed-dev  ## the page, in Chromium where this machine has one
+# What checks the modules of the page against lists of browsers; without npm those tests are skipped.
+PAGE_LINT := tests/browser/lint/node_modules
+$(PAGE_LINT)/installed: tests/browser/lint/package.json
+	@cd $(<D) && npm install --silent --no-audit --no-fund --no-package-lock --ignore-scripts || \
+	  echo "What checks the modules of the page could not be installed: those tests will be skipped."
+	@mkdir -p $(@D) && touch $@
+
+test-browser: $(VENV)/installed-dev $(PAGE_LINT)/installed  ## the page, in Chromium where this machine has one
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/browser
 
 pictures: $(VENV)/installed-dev  ## docs/images, from the tests of the page
@@ -105,4 +112,4 @@ quality: $(VENV)/installed-dev  ## what each part of the retrieval pays, on the 
 	$(BIN)/python -m bench.quality.answer_bars --keep .data/bars
 
 clean:
-	rm -rf $(VENV) $(HEAVY) $(LLM) .data dist build
+	rm -rf $(VENV) $(HEAVY) $(LLM) $(PAGE_LINT) .data dist build

@@ -7,6 +7,7 @@ import { h, icon, kept } from "./dom.js";
 import { failed } from "./failure.js";
 import { libraryView } from "./library.js";
 import { pastView } from "./past.js";
+import { reportsView } from "./reports.js";
 import { language, switchLanguage, t } from "./words.js";
 
 const THEMES = ["", "light", "dark"];
@@ -77,6 +78,7 @@ async function route() {
     server ??= await call("/api/v1/rag/health");
     if (view === "library") await libraryView(place, server);
     else if (view === "past") await pastView(place, server);
+    else if (view === "reports") await reportsView(place, id);
     else if (view === "book") await bookView(place, query);
     else if (view === "answer" && id) await receiptView(place, id, server);
     else await askView(place, id || null, server);

@@ -1,6 +1,7 @@
 // Elements are made here and nowhere from markup, so that no text of a book, an answer or a name can become any.
 
-const SVG = "http://www.w3.org/2000/svg";
+export const SVG = "http://www.w3.org/2000/svg";
+export const XHTML = "http://www.w3.org/1999/xhtml";
 
 /** Make an element: `h("p.note", {lang: "zh"}, "text", child)`. Functions are listeners, null children are left out. */
 export function h(name, given, ...children) {

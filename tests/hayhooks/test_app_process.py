@@ -1,5 +1,6 @@
 """The real server as its callers meet it, with a model that can be slow."""
 
+import concurrent.futures
 import contextlib
 import json
 import re
@@ -350,6 +351,23 @@ def test_an_address_that_is_taken_is_told_of_before_anything_is_loaded(tmp_path,
         port = taken.getsockname()[1]
         assert main(["serve", "--port", str(port)]) == 2
     assert f"127.0.0.1:{port} cannot be listened on" in capsys.readouterr().err
+
+
+def test_of_two_servers_that_race_for_a_port_one_serves_and_the_other_says_so(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    both = [ServerProcess(tmp_path / name, port=port) for name in ("one", "two")]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        started = [pool.submit(server.start) for server in both]
+    served = [server for server, start in zip(both, started, strict=True) if start.exception() is None]
+    for server in served:
+        assert server.get("/health").status_code == 200
+        server.stop()
+    (lost,) = (server for server in both if server not in served)
+    lost._end()
+    assert lost.process.returncode == 2
+    (said,) = lost.errors.splitlines()
+    assert f"127.0.0.1:{port} cannot be listened on" in said
 
 
 def test_without_keys_another_address_is_refused(tmp_path, monkeypatch, capsys):

@@ -88,7 +88,8 @@ def test_components_and_connections_stand_in_the_order_of_the_data(path):
 def test_a_mode_gives_answers_and_documents(mode):
     data = definition(mode)
     assert {"answers", "documents"} <= set(data["outputs"])
-    assert {"query", "tenant_id", "filters", "top_k"} <= set(data["inputs"])
+    assert set(data["inputs"]) == {"query", "tenant_id"}
+    assert {"filters", "top_k", "language"} <= set(data["options"])
 
 
 def test_every_component_that_takes_filters_takes_them_from_the_tenant_filter(mode):

@@ -237,6 +237,16 @@ def _templates() -> Iterator[Hostile]:
     yield changed(
         "a template from the caller", "templates", lambda d: d["inputs"].update(template=["prompt_builder.template"])
     )
+    yield changed(
+        "a template as an option",
+        "templates",
+        lambda d: d.update(options={"template": ["prompt_builder.template"]}),
+    )
+    yield changed(
+        "an option in place of the tenant's filter",
+        "tenant_reads",
+        lambda d: d.update(options={"where": ["retriever.filters"]}, connections=d["connections"][1:]),
+    )
     maker = {"type": "haystack.components.converters.output_adapter.OutputAdapter", "init_parameters": {"template": "{{ x }}", "output_type": "str"}}  # fmt: skip
 
     def made(d):
@@ -352,14 +362,14 @@ def _shapes() -> Iterator[Hostile]:
     for value in ("x", {"sender": "a.b", "receiver": "c.d"}, [1], [None], [[]], [{"sender": "a.b"}], [{"sender": "retriever.documents", "receiver": "x.y", "z": 1}],
                   [{"sender": "retriever", "receiver": "prompt_builder"}], [{"sender": 1, "receiver": 2}], [{"sender": "retriever.", "receiver": ".x"}]):  # fmt: skip
         yield changed(f"connections are {value!r}"[:90], "structure", lambda d, v=value: d.update(connections=v))
-    for section in ("inputs", "outputs", "explain"):
+    for section in ("inputs", "options", "outputs", "explain"):
         for value in (
             "x",
             [1],
             1,
             {"a": None},
             {"a": 1},
-            {"a": "nosocket"} if section != "inputs" else {"a": ["nosocket"]},
+            {"a": ["nosocket"]} if section in ("inputs", "options") else {"a": "nosocket"},
         ):
             yield changed(f"{section} are {value!r}", "structure", lambda d, s=section, v=value: d.update({s: v}))
     yield changed("inputs lead nowhere", "structure", lambda d: d["inputs"].update(query=[]))
@@ -383,6 +393,7 @@ def _sockets() -> Iterator[Hostile]:
     yield changed("a connection twice", "connections", edge("tenant_filter.filters", "retriever.filters"))
     yield changed("an input to nobody", "connections", lambda d: d["inputs"].update(x=["nobody.x"]))
     yield changed("an input to no socket", "connections", lambda d: d["inputs"].update(x=["retriever.nothing"]))
+    yield changed("an option to nobody", "connections", lambda d: d.update(options={"x": ["nobody.x"]}))
     yield changed("an output of nobody", "connections", lambda d: d["outputs"].update(x="nobody.x"))
     yield changed("an output of no socket", "connections", lambda d: d["outputs"].update(x="retriever.nothing"))
     yield changed("an explanation by nobody", "connections", lambda d: d.update(explain={"x": "nobody.x"}))

@@ -27,8 +27,10 @@ Change = tuple[Any, ...]
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a file with every anchor written out, so that a change stays where it was made."""
-    return _unshared(yaml.safe_load(path.read_text(encoding="utf-8")))
+    """Read a file with every anchor written out and its options as inputs, so that a change stays where it was made."""
+    data: dict[str, Any] = _unshared(yaml.safe_load(path.read_text(encoding="utf-8")))
+    data["inputs"] |= data.pop("options", {})
+    return data
 
 
 def _unshared(value: Any) -> Any:

@@ -67,10 +67,10 @@ class Definition:
     @cached_property
     def declared(self) -> list[Feed]:
         """What a caller may pass, and where it goes."""
-        inputs = self.file.content.get("inputs") or {}
         return [
-            Feed((name,), as_socket(target), ("inputs", name, position))
-            for name, targets in inputs.items()
+            Feed((name,), as_socket(target), (section, name, position))
+            for section in ("inputs", "options")
+            for name, targets in (self.file.content.get(section) or {}).items()
             for position, target in enumerate(targets)
         ]
 

@@ -49,7 +49,8 @@ def _shown(value: Any) -> str:
 def check_promise(file: PipelineFile) -> Iterator[Finding]:
     """Find a mode that does not say what a question costs, which its readers pay for."""
     told = f"{file.comment}\n{(file.content.get('metadata') or {}).get('comment', '')}"
-    if "query" in (file.content.get("inputs") or {}) and not re.search(r"LLM calls per question: *\S", told):
+    taken = {**(file.content.get("inputs") or {}), **(file.content.get("options") or {})}
+    if "query" in taken and not re.search(r"LLM calls per question: *\S", told):
         yield flaw(
             (),
             "The file answers questions and does not say what one costs.",

@@ -79,15 +79,9 @@ def _run(
         """Says where it listens, once it can answer."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            host, port = listening.getsockname()[:2]
-            try:
-                await super().startup(sockets)
-            except OSError as error:
-                # Two servers may take an address as long as neither listens; the second to do so comes here.
-                await self.lifespan.shutdown()
-                listening.detach()  # the event loop has closed it
-                raise _taken(host, port, error) from error
+            await super().startup(sockets)
             if self.started:
+                host, port = listening.getsockname()[:2]
                 say_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 
     from shiguan.serving.connections import limit_connections
@@ -107,7 +101,11 @@ def _run(
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Take the address before the models are loaded; it is not listened on, and so refuses callers, until they are."""
+    """
+    Take the address before the models are loaded, and listen: callers wait in line until they are.
+
+    Bound alone, an address is free for the next server to bind as well, and under uvloop neither notices.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -119,6 +117,7 @@ def _bound(host: str, port: int) -> socket.socket:
         if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
+        listening.listen()
     except OSError as error:
         listening.close()
         raise _taken(host, port, error) from error

@@ -194,7 +194,15 @@ def read_definition(deployment: str, mode: str | Path, *, build: bool = True) ->
         raise report.error
     if report.allowed_types:
         logger.warning("%s is checked with more types than Shiguan allows: %s", name, ", ".join(report.allowed_types))
-    return report.content or {}
+    return _with_options(report.content or {})
+
+
+def _with_options(definition: dict[str, Any]) -> dict[str, Any]:
+    """Join what must come with a question with what may: stock Hayhooks asks its callers for every one of `inputs`."""
+    inputs = dict(definition.get("inputs") or {})
+    for name, targets in (definition.get("options") or {}).items():
+        inputs[name] = [*inputs.get(name, []), *targets]
+    return {**{key: value for key, value in definition.items() if key != "options"}, "inputs": inputs}
 
 
 def _name(mode: str | Path) -> str:

@@ -77,8 +77,7 @@ async def passages(
 
 
 @router.get("/search", summary="Find passages")
-async def search(  # noqa: PLR0917  # the query string
-    request: Request,
+async def search(
     query: Annotated[str, Query(min_length=1, max_length=MAX_QUESTION, description="Words or a question.")],
     reader: Reader,
     source: Names = None,
@@ -86,14 +85,10 @@ async def search(  # noqa: PLR0917  # the query string
     top_k: Annotated[int, Query(ge=1, le=50, description="How many passages at most.")] = 10,
 ) -> dict[str, Any]:
     """Find the passages that an answer in the mode `simple` would be written from; no model is asked."""
-
-    def find() -> tuple[list[Any], list[str]]:
-        filters = _library(request).narrowed(source, section, tenant_id=reader.tenant_id)
-        engine = current_engine()
-        runner = engine.runner("simple" if "simple" in engine.modes else engine.modes[0])
-        return runner.search(query, tenant_id=reader.tenant_id, top_k=top_k, filters=filters)
-
-    found, warnings = await asyncio.to_thread(find)
+    engine = current_engine()
+    runner = engine.runner("simple" if "simple" in engine.modes else engine.modes[0])
+    options = {"top_k": top_k, "sources": source, "sections": section}
+    found, warnings = await asyncio.to_thread(runner.search, query, tenant_id=reader.tenant_id, **options)
     return {
         "passages": [{**shown_passage(document), "score": document.score} for document in found],
         "warnings": warnings,

@@ -35,6 +35,7 @@ from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.receipt_routes import feedback_router
 from shiguan.serving.receipt_routes import router as receipt_router
+from shiguan.serving.report_routes import router as report_router
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.status_routes import Readiness
 from shiguan.serving.status_routes import router as status_router
@@ -121,6 +122,7 @@ _ROUTERS = (
     library_router,
     conversation_router,
     receipt_router,
+    report_router,
     feedback_router,
     openai_router,
 )

@@ -82,6 +82,9 @@ class ServingSettings(BaseModel):
     receipt_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         30, description="Days for which the receipts of answers are kept; 0 for none. They hold question and answer."
     )
+    reports_dir: Path | None = Field(
+        None, description="Where reports of `shiguan eval` lie that the page opens, in a folder for each tenant."
+    )
     batch_concurrency: Annotated[int, Field(ge=1, le=50)] = Field(
         4, description="Questions of one batch that are answered side by side."
     )

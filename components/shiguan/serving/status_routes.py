@@ -112,6 +112,7 @@ async def rag_health(request: Request, principal: Annotated[Principal, Depends(c
         "deployment": state.settings.deployment,
         "modes": state.modes,
         "role": principal.role,
+        "reports": state.settings.reports_dir is not None,
         "parts": parts,
         "limits": {
             "in_flight": state.settings.max_in_flight,

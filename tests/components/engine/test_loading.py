@@ -68,6 +68,16 @@ def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
     }
 
 
+def test_options_are_inputs_that_stock_hayhooks_does_not_ask_for(pipelines):
+    moved = GOOD.replace("  tenant_id: [tenant_filter.tenant_id]", "options:\n  tenant_id: [tenant_filter.tenant_id]")
+    split = moved.replace(", router.query]", "]").replace("options:\n", "options:\n  query: [router.query]\n")
+    whole = load_pipeline("here", pipelines(GOOD)).metadata["inputs"]
+    assert "options:" in moved
+    assert load_pipeline("here", pipelines(moved)).metadata["inputs"] == whole
+    assert split.count("router.query]") == 1
+    assert load_pipeline("here", pipelines(split)).metadata["inputs"] == whole
+
+
 def test_only_what_an_output_needs_is_built(pipelines):
     pipeline = load_pipeline("here", "tiny", outputs=["documents"])
     assert set(pipeline.graph.nodes) == {"tenant_filter", "retriever"}

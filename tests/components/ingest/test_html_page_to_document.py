@@ -31,6 +31,14 @@ def test_tag_soup_is_read():
     assert contents == ["One", "Two and three"]
 
 
+def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
+    deep = "<div>" * 3_000 + "<p>deep</p>" + "</div>" * 3_000
+    result = read(f"<html><body><p>first</p>{deep}<p>last</p></body></html>")
+    assert [document.content for document in result["documents"]] == ["first", "deep", "last"]
+    (warning,) = result["warnings"]
+    assert "nested too deeply" in warning
+
+
 @pytest.mark.parametrize("page", ["<html><body> </body></html>", "<script>x</script>", "<html>"])
 def test_a_page_without_text_is_named(page):
     (entry,) = read(page)["skipped"]

@@ -7,7 +7,7 @@ import pytest
 from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-from shiguan.errors import StoreError
+from shiguan.errors import RefusedError, StoreError
 
 DEPLOYMENT = "elasticsearch_qdrant"
 ROWS = [
@@ -59,6 +59,15 @@ def test_a_library_lives_on_the_two_servers(elasticsearch, qdrant, small_models,
             assert {"key": "meta.tenant_id", "match": {"value": "t"}} in _leaves(request.body["filter"])
         fetched = [r for r in elasticsearch.requests if r.path == "/shiguan-parents/_search"]
         assert len(fetched) == 2, "one request for the parents of each question"
+
+    headed = corpus.with_name("war.md")
+    headed.write_text("# The War\n\nAn Lushan rose at Fanyang in the year 755.\n", encoding="utf-8")
+    ingest(headed)
+    with Runner(DEPLOYMENT, "simple") as runner:
+        assert runner.ask("Who rose at Fanyang?", tenant_id="t", sources=["war.md"])["documents"]
+        with pytest.raises(RefusedError, match=r"cannot limit a question to `sections`.*`sources`"):
+            runner.ask("Who rose at Fanyang?", tenant_id="t", sections=["The War"])
+    assert library.delete("war.md", tenant_id="t") == 1
 
     corpus.write_text(json.dumps(ROWS[0]) + "\n", encoding="utf-8")
     changed = ingest(corpus)

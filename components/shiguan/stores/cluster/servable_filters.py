@@ -61,6 +61,11 @@ def _comparison(condition: dict[str, Any], keywords: set[str]) -> dict[str, Any]
     is_number = name in NUMBER_FIELDS
     if field == "id":
         name = "id"
+    elif name == "section":
+        raise RefusedError(
+            "This deployment cannot limit a question to `sections`: its servers hold headings as words to search by, "
+            "not as values to filter by. Limit it to `sources`, or ask a library of the deployment `embedded`."
+        )
     elif not is_number and name not in keywords:
         raise RefusedError(
             f"This deployment cannot filter by `{field}`: neither server has an index for it. It can by id, "

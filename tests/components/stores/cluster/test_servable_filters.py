@@ -110,7 +110,7 @@ def condition(field="meta.language", operator="==", value="zh"):
         (condition("meta.colour"), "cannot filter by `meta.colour`"),
         (condition("meta.id"), "cannot filter by `meta.id`"),
         (condition("content"), "cannot filter by `content`"),
-        (condition("meta.section", value="Annals"), "cannot filter by `meta.section`"),
+        (condition("meta.section", value=["Annals"]), "cannot limit a question to `sections`"),
         (condition(value=None), "cannot compare `meta.language` with None"),
         (condition(value=1), "the field holds a text"),
         (condition(value=True), "the field holds a text"),
