@@ -200,8 +200,8 @@ def _soak(options: argparse.Namespace, data_dir: Path, mode: str) -> dict[str, A
 def _soak_line(soak: dict[str, Any]) -> str:
     memory = soak["memory_mib"]
     line = (
-        f"{soak['mode']}: {soak['asked'][-1]:,} questions, {soak['llm_calls']} LLM calls and {soak['cpu_ms']} ms CPU each, "
-        f"{soak['errors']} errors; MiB after each twentieth: {', '.join(map(str, memory))}"
+        f"{soak['mode']}: {soak['asked'][-1]:,} questions, {soak['llm_calls']} LLM calls and {soak['cpu_ms']} ms CPU "
+        f"each, {soak['errors']} errors; MiB after each twentieth: {', '.join(map(str, memory))}"
     )
     settled = [value for asked, value in zip(soak["asked"], memory, strict=True) if asked >= SETTLED]
     if len(settled) < 2:

@@ -70,16 +70,18 @@ class LibraryCopy:
         return -(-self._done[kind].source // _SLICE)
 
     def copy(self, kind: str) -> Iterator[None]:
-        """Copy the passages that the target does not have, several slices side by side; one step for each that is there."""
+        """Copy the passages that the target does not have, several slices side by side; a step each."""
         pending: deque[Future[tuple[int, int]]] = deque()
         pool = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="copy")
         try:
             for ids in self._sliced(kind):
                 pending.append(pool.submit(self._copy_slice, kind, ids))
                 if len(pending) == 2 * _SIDE_BY_SIDE:
-                    yield self._note(kind, pending.popleft())
+                    self._note(kind, pending.popleft())
+                    yield
             while pending:
-                yield self._note(kind, pending.popleft())
+                self._note(kind, pending.popleft())
+                yield
         finally:
             pool.shutdown(cancel_futures=True)
 
