@@ -3,7 +3,7 @@ Many clients at once: what the server adds to the LLM's own time, and what a req
 
     python -m bench.speed.load                          # all modes; about half an hour
     python -m bench.speed.load --modes simple --clients 1 50 --requests 100
-    python -m bench.speed.load --soak 20000             # memory over many requests, nothing else
+    python -m bench.speed.load --soak 20000             # memory over so many requests to each mode, nothing else
     python -m bench.speed.load --table bench/speed/results/load.json
 
 The LLM is a stand-in in a process of its own: 300 ms to the first token, then 10 ms for each of 19 more. What it takes
@@ -33,9 +33,12 @@ from rich.progress import track
 
 FIRST_TOKEN, PER_TOKEN = 0.3, 0.01
 CLIENTS = (1, 10, 50, 200)
-MODES = ("simple", "advanced", "precise")
+MODES = ("simple", "advanced", "precise", "agent")
 CHILDREN = 5000
 PACE = 0.6
+SOAK_CLIENTS, SOAK_STEPS = 20, 20
+SETTLED, GROWTH = 4000, 1.03
+"""Questions after which a server holds what it will hold, and what may be added to that in all that follow."""
 _PACKAGES = ("haystack-ai", "hayhooks", "qdrant-edge-py", "fastapi", "uvicorn", "openai", "onnxruntime")
 
 
@@ -61,7 +64,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=200, help="at full speed, per run (at least one a client)")
     parser.add_argument("--children", type=int, default=CHILDREN, help="size of the library")
     parser.add_argument("--without-plain", action="store_true", help="leave the plain Hayhooks out")
-    parser.add_argument("--soak", type=int, metavar="N", help="only ask N questions and watch the memory")
+    parser.add_argument("--soak", type=int, metavar="N", help="only ask each mode N questions and watch the memory")
     parser.add_argument("--port", type=int, default=8110, help="first of three ports on 127.0.0.1")
     parser.add_argument("--data-dir", type=Path, help="keep the library here and use it again")
     parser.add_argument("--output", type=Path, help="write the numbers as JSON")
@@ -90,16 +93,13 @@ def _measure(options: argparse.Namespace, data_dir: Path) -> dict[str, Any]:
         "children": options.children,
         "runs": [],
     }
-    timing = (
-        {"first_token": 0.0, "per_token": 0.0} if options.soak else {"first_token": FIRST_TOKEN, "per_token": PER_TOKEN}
-    )
+    if options.soak:
+        report["soak"] = [_soak(options, data_dir, mode) for mode in options.modes]
+        return report
     # No question is asked twice: the server remembers how the last ones were embedded.
     fresh = iter(SyntheticLibrary(options.children).questions(50_000))
-    with stand_in_llm(options.port, **timing) as llm:
+    with stand_in_llm(options.port, first_token=FIRST_TOKEN, per_token=PER_TOKEN) as llm:
         with our_server(options.port + 1, data_dir=data_dir, llm_url=f"{llm.url}/v1") as server:
-            if options.soak:
-                report["soak"] = _soak(server, options.soak)
-                return report
             for mode in options.modes:
                 for streaming in (False, True):
                     report["runs"] += _runs(
@@ -174,15 +174,41 @@ def _one_run(
     }
 
 
-def _soak(server: ServerProcess, count: int) -> dict[str, Any]:
-    questions = SyntheticLibrary(CHILDREN).questions(count)
-    target, step = _our_target(server, "simple", streaming=False), max(1, count // 20)
-    memory, errors = [], 0
-    for start in track(range(0, count, step), "Asking", console=Console(stderr=True)):
-        run = _one_run(server, target, questions[start : start + step], 20)
-        memory.append(run["memory_mib"])
-        errors += sum(run["errors"].values())
-    return {"requests": count, "memory_mib": memory, "errors": errors}
+def _soak(options: argparse.Namespace, data_dir: Path, mode: str) -> dict[str, Any]:
+    """Ask one mode of a fresh server and note its memory on the way; the LLM answers at once."""
+    count = options.soak
+    questions = SyntheticLibrary(options.children).questions(count)
+    step = max(1, count // SOAK_STEPS)
+    asked, memory, errors, cpu = [], [], 0, 0.0
+    with (
+        stand_in_llm(options.port, first_token=0.0, per_token=0.0) as llm,
+        our_server(options.port + 1, data_dir=data_dir, llm_url=f"{llm.url}/v1") as server,
+    ):
+        target = _our_target(server, mode, streaming=False)
+        for start in track(range(0, count, step), f"Asking {mode}", console=Console(stderr=True)):
+            part = questions[start : start + step]
+            run = _one_run(server, target, part, SOAK_CLIENTS)
+            asked.append(start + len(part))
+            memory.append(run["memory_mib"])
+            errors += sum(run["errors"].values())
+            cpu += run["cpu_ms"] * len(part)
+        calls = httpx.get(f"{llm.url}/stand-in/stats", trust_env=False).json()["calls"]
+    more = {"errors": errors, "cpu_ms": round(cpu / count, 1), "llm_calls": round(calls / count, 2)}
+    return {"mode": mode, "asked": asked, "memory_mib": memory, **more}
+
+
+def _soak_line(soak: dict[str, Any]) -> str:
+    memory = soak["memory_mib"]
+    line = (
+        f"{soak['mode']}: {soak['asked'][-1]:,} questions, {soak['llm_calls']} LLM calls and {soak['cpu_ms']} ms CPU "
+        f"each, {soak['errors']} errors; MiB after each twentieth: {', '.join(map(str, memory))}"
+    )
+    settled = [value for asked, value in zip(soak["asked"], memory, strict=True) if asked >= SETTLED]
+    if len(settled) < 2:
+        return f"{line}; too few questions to judge"
+    grown = max(settled) / settled[0]
+    verdict = "pass" if grown <= GROWTH else "MISS"
+    return f"{line}; {verdict}: at most {grown - 1:.1%} more than after the first {SETTLED:,}"
 
 
 _COLUMNS = (
@@ -194,9 +220,7 @@ _COLUMNS = (
 def _table(report: dict[str, Any]) -> str:
     lines = []
     if "soak" in report:
-        soak = report["soak"]
-        memory = ", ".join(str(value) for value in soak["memory_mib"])
-        lines.append(f"{soak['requests']:,} questions, MiB after each twentieth: {memory}; errors: {soak['errors']}")
+        lines += [f"- {_soak_line(soak)}" for soak in report["soak"]]
     else:
         lines += [_row(_COLUMNS), _row(["---"] * len(_COLUMNS)), *(_row(_cells(run)) for run in report["runs"])]
     about = report["machine"]

@@ -23,6 +23,7 @@ START_SECONDS = 300.0
 # Twenty tokens as the stand-in counts them, with the mark that every mode looks for.
 _ANSWER = "The river rose in the spring of that year and the village was moved up the hill [1]."
 _REWORDED = ["who lived in the village by the river", "when did the people move up the hill"]
+_LOOKED_UP = {"name": "search_library", "arguments": {"query": _REWORDED[0]}}
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -95,7 +96,11 @@ def stand_in_llm(port: int, *, first_token: float, per_token: float) -> Iterator
         "time_to_first_token": first_token,
         "time_per_token": per_token,
         "default": _ANSWER,
-        "rules": [{"match": '"queries": \\[', "reply": {"queries": _REWORDED}}],
+        "rules": [
+            {"match": '"queries": \\[', "reply": {"queries": _REWORDED}},
+            # The agent looks once further: what a tool found has the numbers after the five passages found at first.
+            {"match": '\\A(?!.*number="6").*Toolbox:', "reply": {"tool_calls": [_LOOKED_UP]}},
+        ],
     }
     with tempfile.TemporaryDirectory() as folder:
         rules = Path(folder) / "rules.yml"
@@ -115,7 +120,7 @@ def stand_in_llm(port: int, *, first_token: float, per_token: float) -> Iterator
 @contextmanager
 def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerProcess]:
     """
-    Start `shiguan serve` over a library.
+    Start `shiguan serve` over a library, with the modes of `embedded` but for their gate.
 
     :param port: where.
     :param data_dir: the library.
@@ -123,21 +128,35 @@ def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerPro
     :returns: the server, ready.
     """
     hashed = hashlib.sha256(KEY.encode()).hexdigest()
-    server = ServerProcess(
-        ["-m", "shiguan.cli", "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(data_dir)],
-        url=f"http://127.0.0.1:{port}",
-        ready="/health",
-        environment={
-            "SHIGUAN_API_KEYS": f"{TENANTS[0][0]}:read:{hashed}",
-            # The limit of one tenant would come before the limit of all, and all clients are one tenant here.
-            "SHIGUAN_MAX_PER_TENANT": "1000",
-            **_llm(llm_url),
-        },
-    )
-    try:
-        yield server
-    finally:
-        server.stop()
+    with tempfile.TemporaryDirectory() as folder:
+        _open_gates(Path(folder))
+        server = ServerProcess(
+            ["-m", "shiguan.cli", "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(data_dir)],
+            url=f"http://127.0.0.1:{port}",
+            ready="/health",
+            environment={
+                "SHIGUAN_PIPELINES_DIR": folder,
+                "SHIGUAN_API_KEYS": f"{TENANTS[0][0]}:read:{hashed}",
+                # The limit of one tenant would come before the limit of all, and all clients are one tenant here.
+                "SHIGUAN_MAX_PER_TENANT": "1000",
+                **_llm(llm_url),
+            },
+        )
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+def _open_gates(folder: Path) -> None:
+    """Let the modes ask the LLM every question: vectors that are made up never look like those of an answer."""
+    (folder / "embedded").mkdir()
+    for source in (_ROOT / "pipelines" / "embedded").glob("*.yml"):
+        definition = yaml.safe_load(source.read_text(encoding="utf-8"))
+        if gate := definition["components"].get("gate"):
+            gate["init_parameters"]["max_risk"] = None
+        copy = folder / "embedded" / source.name
+        copy.write_text(yaml.safe_dump(definition, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
 @contextmanager

@@ -27,13 +27,17 @@ class ServerProcess:
     :param data_dir: Its data folder.
     :param uvicorn: Whether to start it as `uvicorn --app-dir hayhooks app:app` does.
     :param port: The port; 0 for a free one.
+    :param workers: How many processes answer.
     :param environment: Further variables.
     """
 
-    def __init__(self, data_dir: Path, *, uvicorn: bool = False, port: int = 0, **environment: str) -> None:
+    def __init__(
+        self, data_dir: Path, *, uvicorn: bool = False, port: int = 0, workers: int = 1, **environment: str
+    ) -> None:
         self.port = port
         self.data_dir = data_dir
         self.uvicorn = uvicorn
+        self.workers = workers
         self.environment = environment
         self.url = ""
         self.client = httpx.Client(timeout=30)
@@ -43,6 +47,7 @@ class ServerProcess:
         """Start and wait until it answers."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "SHIGUAN_", "HAYHOOKS_"))}
         command = [sys.executable, "-m", "shiguan.cli", "serve", "--port", str(self.port), "--json"]
+        command += ["--workers", str(self.workers)] if self.workers > 1 else []
         if self.uvicorn:
             with socket.create_server(("127.0.0.1", 0)) as free:
                 port = free.getsockname()[1]

@@ -4,6 +4,7 @@ import pytest
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
+from shiguan.errors import RefusedError
 
 MODES = ["simple", "advanced", "precise", "agent"]
 # How many calls a question may take at most, and how many of them one after the other.
@@ -49,6 +50,23 @@ def test_without_an_llm_every_mode_quotes_the_sources(runner):
     assert CHAPTERS["tax.txt"][slice(*citation["sentence"])] == "Yang Yan proposed the two-tax reform in 780."
     assert (answer["metadata"]["model"], answer["metadata"]["llm_calls"]) == ("", 0)
     assert 0.5 < answer["metadata"]["confidence"] <= 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["\0two-tax\0 reform\0", "\U0001f41f", "史" * 2000, "安禄山" * 666],
+    ids=["NULs between words", "one emoji", "2,000 times one character", "2,000 Han characters"],
+)
+def test_an_odd_question_finds_what_is_there_or_nothing(runner, query):
+    answer = runner.ask(query, tenant_id="a")
+    assert answer["status"] in ("quoted", "not_found")
+    assert all(citation["quote"] in CHAPTERS[citation["source"]] for citation in answer["citations"])
+    assert bool(answer["citations"]) is (answer["status"] == "quoted")
+
+
+def test_a_question_of_nothing_but_nuls_is_empty(runner):
+    with pytest.raises(RefusedError, match="The question is empty"):
+        runner.ask("\0" * 20, tenant_id="a")
 
 
 def test_a_quotation_is_what_stands_at_its_place_in_the_stored_passage(library, runner):

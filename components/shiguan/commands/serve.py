@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from shiguan.serving.settings import ServingSettings
 
 _GRACE_SECONDS = 5
+_HANGING_SECONDS = 60
+"""How long a worker may not answer the process that watches over it; one that loads models is slow."""
 
 
 def register(add: AddCommand) -> None:
@@ -29,6 +31,7 @@ def register(add: AddCommand) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
     parser.add_argument("--port", type=_port, default=1416, help="the port, 0 for a free one (default: 1416)")
+    parser.add_argument("--workers", type=int, default=1, help="processes on the one port, where stores are servers")
 
 
 def _port(text: str) -> int:
@@ -39,9 +42,7 @@ def _port(text: str) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    if "SHIGUAN_LOG_LEVEL" not in os.environ:
-        # Whoever runs a server wants to read more than whoever runs a command.
-        logging.getLogger("shiguan").setLevel(logging.WARNING)
+    _log_more()
     # What the options say is said to every part, also to the stores that YAML describes.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
@@ -55,34 +56,73 @@ def _serve(options: argparse.Namespace) -> int:
             f'The server needs `{error.name}`, which is not installed. Install it with: pip install "shiguan[serve]"'
         ) from error
     settings = ServingSettings.from_environment()
+    _check_workers(options.workers, settings.deployment)
     keyless = KeyRing(settings).keyless
     if keyless and _offer_key(options, settings):
         keyless = False
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
         _say_loading(options, settings)
-        application = _application_module().create(settings)
-        return _run(
-            application,
+        run = _run if options.workers == 1 else _run_workers
+        return run(
+            options.workers,
             settings,
             listening,
             lambda url: _say_ready(options, settings.deployment, url, keyless=keyless),
         )
 
 
-def _run(
-    application: Any, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]
+def _log_more() -> None:
+    if "SHIGUAN_LOG_LEVEL" not in os.environ:
+        # Whoever runs a server wants to read more than whoever runs a command.
+        logging.getLogger("shiguan").setLevel(logging.WARNING)
+
+
+def _check_workers(workers: int, deployment: str) -> None:
+    from shiguan.engine.loading import load_stores
+
+    if workers < 1:
+        raise ConfigurationError(f"`--workers` must be 1 or more, got {workers}.")
+    if workers > 1 and not all(hasattr(store, "set_up") for store in load_stores(deployment).values()):
+        raise ConfigurationError(
+            f"`--workers {workers}` needs stores that are servers, and the deployment `{deployment}` keeps its library "
+            "in a folder, which lets one process in. Leave `--workers` out, or copy the library to servers with "
+            "`shiguan stores copy` and serve with `--deployment elasticsearch_qdrant`."
+        )
+
+
+def _run_workers(
+    workers: int, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]
 ) -> int:
+    from uvicorn.supervisors.multiprocess import Multiprocess
+
+    class Workers(Multiprocess):
+        """Says where they listen, once all of them can answer."""
+
+        ready = False
+
+        def keep_subprocess_alive(self) -> None:
+            super().keep_subprocess_alive()
+            if not self.ready and all(process.is_ready() for process in self.processes):
+                self.ready = True
+                say_ready(_address(listening))
+
+    config = _config(_application, settings, factory=True, workers=workers, timeout_worker_healthcheck=_HANGING_SECONDS)
+    supervisor = Workers(config, [listening])
+    supervisor.run()
+    return 0 if supervisor.ready else 1
+
+
+def _application() -> Any:
+    """Build the application in a worker, which inherits nothing but the environment."""
+    from shiguan.serving.settings import ServingSettings
+
+    _log_more()
+    return _application_module().create(ServingSettings.from_environment())
+
+
+def _config(application: Any, settings: "ServingSettings", **more: Any) -> Any:
     import uvicorn
-
-    class Server(uvicorn.Server):
-        """Says where it listens, once it can answer."""
-
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                host, port = listening.getsockname()[:2]
-                say_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 
     from shiguan.serving.connections import limit_connections
 
@@ -93,9 +133,29 @@ def _run(
         server_header=False,
         lifespan="on",
         timeout_graceful_shutdown=_GRACE_SECONDS,
+        **more,
     )
     limit_connections(config, settings)
-    server = Server(config)
+    return config
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _run(_: int, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]) -> int:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Says where it listens, once it can answer."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                say_ready(_address(listening))
+
+    server = Server(_config(_application_module().create(settings), settings))
     server.run(sockets=[listening])
     return 0 if server.started else 1
 

@@ -163,9 +163,8 @@ def _copy(options: argparse.Namespace) -> int:
     copy = LibraryCopy(options.source, options.target, data_dir=options.data_dir)
     try:
         for kind in KINDS:
-            batches = copy.batches(kind)
-            for ids in batches if options.json else track(batches, f"Copying {kind}"):
-                copy.copy(kind, ids)
+            for _ in copy.copy(kind) if options.json else track(copy.copy(kind), f"Copying {kind}", copy.slices(kind)):
+                pass
         with IngestProgress([], show=not options.json) as progress:
             warnings = copy.embed(progress.callback)
         counts = {kind: asdict(done) for kind, done in copy.compare().items()}

@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -100,14 +100,14 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
     )
 
 
-def track(items: list[Item], description: str) -> Iterator[Item]:
+def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
     """Show on a terminal how far a loop is."""
     console = console_for_people(stderr=True)
     if not console.is_terminal:
         yield from items
         return
     with _progress(console) as progress:
-        yield from progress.track(items, description=description)
+        yield from progress.track(items, total=total, description=description)
 
 
 class IngestProgress:

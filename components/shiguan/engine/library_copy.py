@@ -1,7 +1,11 @@
 """From one deployment to another: passages as they are, vectors by the other's embedder."""
 
-from contextlib import ExitStack
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,8 @@ from shiguan.errors import RefusedError
 KINDS = ("parents", "children")
 """What is copied, in this order: a child that is found must lead to a parent."""
 
-_BATCH = 256
+_SLICE = 1_000
+_SIDE_BY_SIDE = 4
 
 
 @dataclass
@@ -34,12 +39,12 @@ class LibraryCopy:
 
     Ids say what a passage is, so a copy that was interrupted goes on where it was: what is there is not sent, and not
     embedded, again. Nothing is deleted on either side. Words are copied; vectors are made by the target's embedder,
-    which is another one.
+    which is another one. Slices of a thousand are copied four at a time; no more is ever in memory.
 
         copy = LibraryCopy("embedded", "elasticsearch_qdrant")
         for kind in KINDS:
-            for ids in copy.batches(kind):
-                copy.copy(kind, ids)
+            for _ in copy.copy(kind):
+                ...  # a slice is there
         copy.embed()
         copy.compare()
     """
@@ -58,40 +63,52 @@ class LibraryCopy:
         for store in self.target.values():
             if hasattr(store, "bulk_loading"):
                 self._loading.enter_context(store.bulk_loading())
-        self._ids: dict[str, list[str]] = {}
-        self._done = {kind: CopiedPassages(source=0) for kind in KINDS}
+        self._done = {kind: CopiedPassages(source=self.source[kind].count_documents()) for kind in KINDS}
 
-    def batches(self, kind: str) -> list[list[str]]:
-        """List what there is to copy."""
-        ids = self._all_ids(kind)
-        return [ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH)]
+    def slices(self, kind: str) -> int:
+        """Tell in how many slices a kind is copied."""
+        return -(-self._done[kind].source // _SLICE)
 
-    def copy(self, kind: str, ids: list[str]) -> None:
-        """Copy passages that the target does not have."""
-        known = self.target[kind].existing_ids(ids)
-        wanted = [document_id for document_id in ids if document_id not in known]
-        documents = [
-            replace(document, embedding=None, score=None)
-            for document in (self.source[kind].get_documents_by_id(wanted) if wanted else [])
-        ]
-        if documents:
-            self.target[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
-        self._done[kind].written += len(documents)
-        self._done[kind].known += len(known)
+    def copy(self, kind: str) -> Iterator[None]:
+        """Copy the passages that the target does not have, several slices side by side; a step each."""
+        pending: deque[Future[tuple[int, int]]] = deque()
+        pool = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="copy")
+        try:
+            for ids in self._sliced(kind):
+                pending.append(pool.submit(self._copy_slice, kind, ids))
+                if len(pending) == 2 * _SIDE_BY_SIDE:
+                    self._note(kind, pending.popleft())
+                    yield
+            while pending:
+                self._note(kind, pending.popleft())
+                yield
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def embed(self, progress: Progress | None = None) -> list[str]:
-        """Make the vectors that children of the target lack."""
-        self._loading.close()
-        return list(self.vector_writer.complete(None, progress=progress)["warnings"])
+        """Make the vectors that children of the target lack, slice by slice."""
+        self._loading.close()  # the words, so that they are found
+        children = self.target["children"]
+        before, warnings = 0, dict[str, None]()
+        with children.bulk_loading() if hasattr(children, "bulk_loading") else nullcontext():
+            for ids in self._sliced("children"):
+                result = self.vector_writer.complete(_among(ids), progress=self._progress(progress, before))
+                before += len(ids)
+                warnings |= dict.fromkeys(result["warnings"])
+                if result["missing"]:
+                    break
+        return list(warnings)
 
     def compare(self) -> dict[str, CopiedPassages]:
         """Ask the target for every passage of the source."""
-        bare = set(self.target["children"].list_ids_without_vector())
         for kind, done in self._done.items():
-            ids = self._all_ids(kind)
-            done.source = len(ids)
-            there = {known for batch in self.batches(kind) for known in self.target[kind].existing_ids(batch)}
-            done.missing = len(ids) - len(there - bare if kind == "children" else there)
+            done.source = done.missing = 0
+            for ids in self._sliced(kind):
+                there = self.target[kind].existing_ids(ids)
+                if kind == "children":
+                    there = there.difference(self.target[kind].list_ids_without_vector(_among(ids)))
+                done.source += len(ids)
+                done.missing += len(ids) - len(there)
             done.target = self.target[kind].count_documents()
         return dict(self._done)
 
@@ -102,10 +119,34 @@ class LibraryCopy:
             for store in stores.values():
                 store.close()
 
-    def _all_ids(self, kind: str) -> list[str]:
-        if kind not in self._ids:
-            self._ids[kind] = sorted(self.source[kind].list_ids())
-        return self._ids[kind]
+    def _sliced(self, kind: str) -> Iterator[list[str]]:
+        ids = self.source[kind].iter_ids()
+        while some := list(islice(ids, _SLICE)):
+            yield some
+
+    def _copy_slice(self, kind: str, ids: list[str]) -> tuple[int, int]:
+        known = self.target[kind].existing_ids(ids)
+        wanted = [document_id for document_id in ids if document_id not in known]
+        documents = [
+            replace(document, embedding=None, score=None)
+            for document in (self.source[kind].get_documents_by_id(wanted) if wanted else [])
+        ]
+        if documents:
+            self.target[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
+        return len(documents), len(known)
+
+    def _note(self, kind: str, copied: "Future[tuple[int, int]]") -> None:
+        written, known = copied.result()
+        self._done[kind].written += written
+        self._done[kind].known += known
+
+    def _progress(self, progress: Progress | None, before: int) -> Progress | None:
+        total = self._done["children"].source
+        return progress and (lambda stage, done, _: progress(stage, before + done, total))
+
+
+def _among(ids: list[str]) -> dict[str, Any]:
+    return {"field": "id", "operator": "in", "value": ids}
 
 
 def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:

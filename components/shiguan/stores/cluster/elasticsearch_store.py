@@ -106,7 +106,11 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the passages that match, without reading the passages."""
-        return [hit["_id"] for hit in self._hits(filters, _ID_PAGE, source=False)]
+        return list(self.iter_ids(filters))
+
+    def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
+        """Give the ids of the passages that match, page by page."""
+        return (hit["_id"] for hit in self._hits(filters, _ID_PAGE, source=False))
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
         """Give some meta fields of the passages that match, without reading the passages."""

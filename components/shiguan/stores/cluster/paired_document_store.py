@@ -108,6 +108,10 @@ class PairedDocumentStore(Served, PipelineStore):
         """Give the ids of the children that match in either."""
         return sorted({*self.words.list_ids(filters), *self.vectors.list_ids(filters)})
 
+    def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
+        """Give the ids of the children that can be read, page by page."""
+        return self.words.iter_ids(filters)
+
     def count_documents(self) -> int:
         """Count the children."""
         return self.words.count_documents()

@@ -189,11 +189,17 @@ def pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, with_vec
     """Read the records that match one of the engine's filters, page by page."""
     offset = None
     while True:
-        records, offset = edge.scroll(
-            ScrollRequest(
-                offset=offset, limit=_PAGE, filter=condition, with_payload=with_payload, with_vector=with_vector
-            )
-        )
+        records, offset = page(edge, offset, condition, with_payload, with_vector)
         yield from records
         if offset is None:
             return
+
+
+def page(
+    edge: EdgeShard, offset: Any, condition: Filter | None, with_payload: Any, with_vector: Any = False
+) -> tuple[list[Any], Any]:
+    """Read the page that begins at an offset, and say where the next one does; None where none does."""
+    found: tuple[list[Any], Any] = edge.scroll(
+        ScrollRequest(offset=offset, limit=_PAGE, filter=condition, with_payload=with_payload, with_vector=with_vector)
+    )
+    return found

@@ -109,12 +109,26 @@ class Shard:
                 if self._record.pop("checksums", None) is not None:
                     self._save_record()
                 yield edge
+                self._flush()
+            except BaseException as error:
+                # On a full disk this fails too; what the write said is what counts.
+                with contextlib.suppress(Exception):
+                    self._flush()
+                if type(error) is not Exception and not isinstance(error, OSError):
+                    raise
+                # The engine has no exceptions of its own.
+                raise StoreError(
+                    f"The data folder `{self.folder}` could not be written: {error}. What was in the library stays. "
+                    "See that its disk has room and that the folder may be written, then run the same again."
+                ) from error
             finally:
                 # A reader that counts at this moment keeps its number in the old dictionary.
                 self.counts = {}
-                # A build may have put another engine in its place.
-                if self._edge is not None:
-                    self._edge.flush()
+
+    def _flush(self) -> None:
+        # A build may have put another engine in its place.
+        if self._edge is not None:
+            self._edge.flush()
 
     def upsert(self, edge: EdgeShard, batch: list[Point], vectors: int) -> None:
         """Write points, some with vectors, unless the disk is almost full; called inside `write`."""

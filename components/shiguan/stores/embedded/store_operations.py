@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from haystack.dataclasses import Document
@@ -17,6 +17,7 @@ from shiguan.stores.embedded.reading import (
     count_vectors,
     existing_ids,
     list_files,
+    page,
     pages,
     resolve,
     scroll,
@@ -200,8 +201,19 @@ class StoreOperations(ABC):
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the documents that match, without reading the documents."""
+        return list(self.iter_ids(filters))
+
+    def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
+        """Give the ids of the documents that match, page by page; whoever stops in between holds nothing up."""
+        offset = None
         with self._shard.read() as edge:
-            return [record.payload[points.ID] for record in scroll(edge, filters, _IDS_ONLY)]
+            condition = resolve(edge, filters)
+        while True:
+            with self._shard.read() as edge:
+                records, offset = page(edge, offset, condition, _IDS_ONLY)
+            yield from (record.payload[points.ID] for record in records)
+            if offset is None:
+                return
 
     def count_documents(self) -> int:
         """Count the documents."""
