@@ -42,8 +42,9 @@ class PromptFileBuilder:
 
     Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
     with `{% message role="…" %}` blocks; what variables bring along is inserted as text and never rendered again.
-    Every variable of the template is an input socket; `feedback`, `goal`, `memory`, `opening`, `pairs` and `language`
-    may be left out. `not_found` is filled here, with the mode's not-found sentence in the language given as `language`.
+    Every variable of the template is an input socket; `character`, `feedback`, `goal`, `instructions`, `memory`,
+    `opening`, `pairs` and `language` may be left out. `not_found` is filled here, with the mode's not-found sentence in
+    the language given as `language`.
 
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
     and `{% include rules %}` take the layers named here; `{% include task %}` and `{% include scope %}` take those
@@ -155,7 +156,7 @@ class PromptFileBuilder:
         variables = (own | self._use.variables) - self._filled
         if self._filled:
             variables.add("language")
-        texts = sorted({"feedback", "goal", "memory", "opening", "pairs"} & variables)
+        texts = sorted({"character", "feedback", "goal", "instructions", "memory", "opening", "pairs"} & variables)
         self._variables = sorted(variables - {*texts, "language"})
         for name in self._variables:
             component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
@@ -183,10 +184,11 @@ class PromptFileBuilder:
 
         :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `memory`
             (what was said in the conversation), `opening` (the same, where the prompt begins anew), `earlier` (the
-            messages that come before), `pairs` (parts of the question with answers, harmless), `language`
-            (in which to answer; else the one of `query`), `task`, `scope`, `analysis` (a dict that may have `task` and
-            `scope`) and `profile` (a file's stem in `prompts/profiles/`, instead of the builder's own) may be left out;
-            what `task` and `scope` say goes before the analysis.
+            messages that come before), `character` and `instructions` (who answers, and how it sounds), `pairs` (parts
+            of the question with answers, harmless), `language` (in which to answer; else the one of `query`), `task`,
+            `scope`, `analysis` (a dict that may have `task` and `scope`) and `profile` (a file's stem in
+            `prompts/profiles/`, instead of the builder's own) may be left out; what `task` and `scope` say goes before
+            the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
         :raises ConfigurationError: If there is no such task, scope or profile, or the template asks for something that
@@ -203,7 +205,7 @@ class PromptFileBuilder:
         again = bool(earlier) and earlier[0].is_from(ChatRole.SYSTEM)
         if again:
             kwargs = {**kwargs, "memory": "", "opening": ""}
-        for name in ("feedback", "memory", "opening"):
+        for name in ("character", "feedback", "instructions", "memory", "opening"):
             if name in self._optional:
                 variables[name] = neutral_text(kwargs.get(name) or "").strip()
         if "pairs" in self._optional:

@@ -252,6 +252,7 @@ class Runner:
         query = checked_question(query)
         searched = self._explained.get("queries") or self._explained.get("searched", "")
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else filter(None, [searched]))]
+        options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
         remembered = await self._remembered(tenant_id, options)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         how: dict[str, Any] = {"wanted": wanted, "limits": limits, "telling": telling, "remembered": remembered}

@@ -15,7 +15,7 @@ TAG_NAMES = (
     "source sources background question task system user assistant human developer tool tool_call tool_response "
     "function instruction instructions context document documents haystack_content_part sys inst s think thinking "
     "answer goal feedback claims example examples history conversation memory summary start_of_turn end_of_turn "
-    "message prompt"
+    "message prompt character wishes"
 ).split()
 
 

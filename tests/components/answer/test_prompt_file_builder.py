@@ -59,7 +59,10 @@ def test_messages_carry_the_prompts_name_hash_and_language():
 
 def test_sockets_are_the_templates_variables():
     inputs = PromptFileBuilder(prompt="simple").__haystack_input__._sockets_dict
-    assert sorted(inputs) == "analysis context earlier goal language memory opening profile query task".split()
+    assert (
+        sorted(inputs)
+        == "analysis character context earlier goal instructions language memory opening profile query task".split()
+    )
     assert inputs["query"].type is str
     assert [name for name in sorted(inputs) if inputs[name].is_mandatory] == ["context", "query"]
 
