@@ -148,11 +148,13 @@ class StandInHandler(BaseHTTPRequestHandler):
         finish = "length" if limit and limit < len(tokens) else "stop"
         tokens = tokens[:limit]
         prompt_tokens = len(_TOKEN.findall(call.prompt))
-        usage = {
+        usage: dict[str, Any] = {
             "prompt_tokens": prompt_tokens,
             "completion_tokens": len(tokens),
             "total_tokens": prompt_tokens + len(tokens),
         }
+        if self.server.llm.cached_tokens is not None:
+            usage["prompt_tokens_details"] = {"cached_tokens": self.server.llm.cached_tokens}
         call.usage = None if fault.malformed or fault.truncate_after is not None else usage
         if call.body.get("stream"):
             self._stream(call, _deltas(tokens), finish, usage, fault)

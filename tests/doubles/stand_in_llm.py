@@ -50,6 +50,7 @@ class StandInLlm:
     :param port: 0 takes a free one.
     :param api_key: the key to insist on; None takes any.
     :param reports_usage: whether replies tell the tokens that they took.
+    :param cached_tokens: how many tokens of each prompt it says that it had in its cache; None to say nothing.
     :param refuses_tools: refuse a request that offers tools, as servers of models do that cannot call any.
     """
 
@@ -62,6 +63,7 @@ class StandInLlm:
     models: tuple[str, ...] = (MODEL,)
     reports_usage: bool = True
     refuses_tools: bool = False
+    cached_tokens: int | None = None
     requests: list[Call] = field(default_factory=list, init=False)
     in_flight: int = field(default=0, init=False)
     max_in_flight: int = field(default=0, init=False)

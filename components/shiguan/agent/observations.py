@@ -63,10 +63,11 @@ def number_passages(found: Sequence[Document], passages: Sequence[Document]) -> 
     """Give new passages the next numbers, and name those that are among the numbered ones already."""
     new: list[Document] = []
     known: list[Document] = []
+    highest = max((one.meta["number"] for one in passages), default=0)
     for document in found:
         same = next((one for one in [*passages, *new] if _holds(one, document)), None)
         if same is None:
-            new.append(_numbered(document, len(passages) + len(new) + 1))
+            new.append(_numbered(document, highest + len(new) + 1))
         elif same not in known:
             known.append(same)
     return new, known

@@ -6,11 +6,11 @@ from functools import cache
 from typing import Any
 
 from haystack import component
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, ChatRole
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompt_rendering import chat_prompt_builder, messages_sha256, prompt_hash
+from shiguan.llm.prompt_rendering import chat_prompt_builder, made_of, messages_sha256, prefix_hashes, prompt_hash
 from shiguan.llm.prompts import (
     check_layer,
     in_language,
@@ -24,12 +24,12 @@ from shiguan.llm.prompts import (
     read_examples,
     read_profile,
 )
-from shiguan.llm.source_blocks import neutral_text
+from shiguan.llm.source_blocks import neutral_text, numbers_in
 from shiguan.text.languages import detect_language
 
 # No sockets: their words come from files and depend on the mode, the parameters and the language.
 _FILLED = ("not_found", "profile", "examples")
-_SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str, "goal": str}
+_SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str}
 # The layers that a run chooses, each by an input of its name or by the analysis.
 _CHOSEN_BY_RUN = ("task", "scope", "working")
 # Questions of these types are worked out, in a block that is cut out of the reply, before they are answered.
@@ -44,8 +44,9 @@ class PromptFileBuilder:
 
     Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
     with `{% message role="…" %}` blocks; what variables bring along is inserted as text and never rendered again.
-    Every variable of the template is an input socket; `feedback`, `memory`, `pairs` and `language` may be left out.
-    `not_found` is filled here, with the mode's not-found sentence in the language given as `language`.
+    Every variable of the template is an input socket; `character`, `feedback`, `goal`, `instructions`, `memory`,
+    `opening`, `pairs` and `language` may be left out. `not_found` is filled here, with the mode's not-found sentence in
+    the language given as `language`.
 
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
     and `{% include rules %}` take the layers named here; `{% include task %}` and `{% include scope %}` take those
@@ -56,10 +57,15 @@ class PromptFileBuilder:
     question to question, so that a provider's prefix cache hits. `goal` and `feedback`, which models write, and
     `memory`, what was said before, are made harmless like passages.
 
+    Earlier turns of a conversation, in `earlier`, come behind the system message, and what is asked now behind them, so
+    that a prompt begins like the one before. An `earlier` with a system message is the prompt of an attempt before this
+    one, with its reply: feedback and new sources are added to it, and nothing is said twice.
+
     Each message's meta carries `prompt` (its name, or `template`), `prompt_hash`, `prompt_layers` (the hash of every
-    layer, profile and set of examples in it), `prompt_rendered` (the messages' `sha256` and the `variables` beside the
-    context) and, where the template has a `language`, that language, so that an answer's receipt can say which prompt
-    made it.
+    layer, profile and set of examples in it), `prompt_rendered` (the messages' `sha256`, the `variables` beside the
+    context, the numbers of the `sources` in it and of those `shown` above, what `earlier` was made of, and hashes of
+    its beginnings as `prefix`) and, where the template has a `language`, that language, so that an answer's receipt can
+    say which prompt made it.
 
     Example:
     ```python
@@ -155,11 +161,12 @@ class PromptFileBuilder:
         variables = (own | self._use.variables) - self._filled
         if self._filled:
             variables.add("language")
-        texts = sorted({"feedback", "memory", "pairs"} & variables)
+        texts = sorted({"character", "feedback", "goal", "instructions", "memory", "opening", "pairs"} & variables)
         self._variables = sorted(variables - {*texts, "language"})
         for name in self._variables:
             component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
         self._optional: dict[str, Any] = {}
+        component.set_input_type(self, "earlier", list[ChatMessage] | None, None)
         if "language" in variables:
             self._optional["language"] = None
             component.set_input_type(self, "language", str | None, None)
@@ -181,10 +188,12 @@ class PromptFileBuilder:
         Render the prompt.
 
         :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `memory`
-            (what was said in the conversation), `pairs` (parts of the question with answers, harmless), `language`
-            (in which to answer; else the one of `query`), `task`, `scope`, `working` (`brief` or `none`), `analysis` (a
-            dict that may have `task`, `scope` and `type`) and `profile` (a file's stem in `prompts/profiles/`, instead
-            of the builder's own) may be left out; what `task` and `scope` say goes before the analysis.
+            (what was said in the conversation), `opening` (the same, where the prompt begins anew), `earlier` (the
+            messages that come before), `character` and `instructions` (who answers, and how it sounds), `pairs` (parts
+            of the question with answers, harmless), `language` (in which to answer; else the one of `query`), `task`,
+            `scope`, `working` (`brief` or `none`), `analysis` (a dict that may have `task`, `scope` and `type`) and
+            `profile` (a file's stem in `prompts/profiles/`, instead of the builder's own) may be left out; what `task`
+            and `scope` say goes before the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
         :raises ConfigurationError: If there is no such task, scope or profile, or the template asks for something that
@@ -197,13 +206,17 @@ class PromptFileBuilder:
                 f"Its variables are: {', '.join(self._variables)}. Connect or pass the missing ones."
             )
         variables = {name: kwargs[name] for name in self._variables}
-        for name in ("feedback", "memory"):
+        earlier: list[ChatMessage] = list(kwargs.get("earlier") or [])
+        again = bool(earlier) and earlier[0].is_from(ChatRole.SYSTEM)
+        if again:
+            kwargs = {**kwargs, "memory": "", "opening": ""}
+        for name in ("character", "feedback", "instructions", "memory", "opening"):
             if name in self._optional:
                 variables[name] = neutral_text(kwargs.get(name) or "").strip()
         if "pairs" in self._optional:
             variables["pairs"] = kwargs.get("pairs") or ""  # comes made harmless, with marks that count
-        if "goal" in variables:
-            variables["goal"] = _goal(variables["goal"], variables.get("query"))
+        if "goal" in self._optional:
+            variables["goal"] = _goal(kwargs.get("goal"), variables.get("query"))
         named = kwargs.get("profile") if "profile" in self._optional else None
         profile = self._profile if named is None else read_profile(named)
         layers = self._chosen_layers(kwargs, profile)
@@ -231,8 +244,24 @@ class PromptFileBuilder:
         given["language"] = marks.get("language")
         named = [*(name for name in self._variables if name != "context"), *(n for n in self._optional if given.get(n))]
         texts = {name: given[name] for name in named if isinstance(given[name], str)}
-        marks["prompt_rendered"] = {"sha256": messages_sha256(messages), "variables": texts}
-        return {"prompt": [replace(message, _meta={**message.meta, **marks}) for message in messages]}
+        system = [] if again else [message for message in messages if message.is_from(ChatRole.SYSTEM)]
+        asked = [message for message in messages if not message.is_from(ChatRole.SYSTEM)]
+        sent = [*system, *earlier, *asked] if earlier else messages
+        sources, shown = numbers_in(str(kwargs.get("context") or ""))
+        marks["prompt_rendered"] = {
+            "sha256": messages_sha256(sent),
+            "variables": texts,
+            "sources": sources,
+            "shown": shown,
+            "earlier": [made_of(message) for message in earlier if not message.is_from(ChatRole.SYSTEM)],
+            "prefix": prefix_hashes(sent),
+        }
+        old = {id(message) for message in earlier}
+        return {
+            "prompt": [
+                message if id(message) in old else replace(message, _meta={**message.meta, **marks}) for message in sent
+            ]
+        }
 
     def _chosen_layers(self, kwargs: dict[str, Any], profile: dict[str, Any]) -> dict[str, str]:
         analysis = kwargs.get("analysis") or {}

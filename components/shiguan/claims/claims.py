@@ -3,10 +3,12 @@
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections.abc import Container
 from dataclasses import dataclass
 
 from shiguan.claims.reply_cleaning import clean_reply
 from shiguan.llm.json_replies import without_thoughts
+from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.sentences import sentence_spans
 
 MOST_CHARACTERS, MOST_CLAIMS = 20_000, 200
@@ -99,6 +101,15 @@ def find_marks(text: str) -> list[Mark]:
         if max(numbers) < 1000:
             marks.append(Mark(match.start(), match.end(), tuple(dict.fromkeys(numbers))))
     return marks
+
+
+def neutral_answer(text: str, known: Container[int]) -> str:
+    """Make an answer harmless for another prompt, with its marks that name known passages."""
+    parts, at = [], 0
+    for mark in find_marks(text):
+        parts += [neutral_text(text[at : mark.start]), *(f"[{number}]" for number in mark.numbers if number in known)]
+        at = mark.end
+    return "".join([*parts, neutral_text(text[at:])]).strip()
 
 
 def split_claims(answer: str) -> ClaimedText:

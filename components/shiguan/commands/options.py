@@ -32,7 +32,7 @@ def add_mode_options(parser: argparse.ArgumentParser) -> None:
 
 _OPTIONS = (
     *("rewrite_method", "wordings", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
-    *("task", "profile", "language"),
+    *("task", "profile", "language", "instructions", "persona"),
 )
 _LISTS = {"source": "sources", "section": "sections"}
 

@@ -54,6 +54,9 @@ class ContextBuilder:
     - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
       model, or where it fails, as `truncate` and with a warning.
 
+    In a conversation a passage keeps its number, and one that an earlier message of the prompt shows is named by it and
+    not repeated; new ones go on behind the highest number, in the order of their ids.
+
     For `window` the budget is shared out evenly, what a passage leaves goes to the next, and a line `…` marks every
     gap.
 
@@ -103,13 +106,16 @@ class ContextBuilder:
         self._counter.warm_up()
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
+    @component.output_types(
+        documents=list[Document], found=list[Document], context=str, warnings=list[str], llm_calls=int
+    )
     def run(
         self,
         documents: list[Document],
         query: str = "",
-        numbers: dict[str, int] | None = None,
+        numbers: dict[str, Any] | None = None,
         *,
+        earlier: list[Document] | None = None,
         children: ChildSearch | None = None,
     ) -> dict[str, Any]:
         """
@@ -119,31 +125,36 @@ class ContextBuilder:
         :param query: The question; `summarize` reads it.
         :param numbers: What passages are called already, by id; others go on behind the highest of these. Passages
             are chosen by rank and stand by number.
+        :param earlier: The numbered passages that earlier messages of the prompt show.
         :param children: What compares a claim with the passages, from `ClaimMatcher`; they take it along to the check.
-        :returns: `documents`, those in the context, in its order, with `meta.number` from 1 and, if not read whole,
-            the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent, `meta.kept`, the
-            spans within it where there are gaps, and `meta.summary` where a summary was read; `context`, the rendered
-            text; `warnings` about what was cut or did not fit; and `llm_calls`, 0 or 1.
+        :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
+            not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent,
+            `meta.kept`, the spans within it where gaps are marked, and `meta.summary` where a summary was read;
+            `found`, those among them that were given, best first; `context`, the rendered text; `warnings` about what
+            was cut or did not fit; and `llm_calls`, 0 or 1.
         """
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = ask_llm(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, (reply, count), warnings, numbers or {}, children)
+        return self._result(kept, (reply, count), warnings, (numbers or {}, earlier or []), children)
 
-    @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
+    @component.output_types(
+        documents=list[Document], found=list[Document], context=str, warnings=list[str], llm_calls=int
+    )
     async def run_async(
         self,
         documents: list[Document],
         query: str = "",
-        numbers: dict[str, int] | None = None,
+        numbers: dict[str, Any] | None = None,
         *,
+        earlier: list[Document] | None = None,
         children: ChildSearch | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = await ask_llm_async(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, (reply, count), warnings, numbers or {}, children)
+        return self._result(kept, (reply, count), warnings, (numbers or {}, earlier or []), children)
 
     def _kept(self, documents: list[Document]) -> list[Document]:
         kept: list[Document] = []
@@ -180,7 +191,7 @@ class ContextBuilder:
         kept: Sequence[Document],
         answer: tuple[LlmReply | None, int],
         warnings: list[str],
-        numbers: Mapping[str, int],
+        before: tuple[Mapping[str, int], Sequence[Document]],
         children: ChildSearch | None,
     ) -> dict[str, Any]:
         reply, count = answer
@@ -194,17 +205,24 @@ class ContextBuilder:
                 missing = f"{count - len(summaries)} of {count} passages"
                 warnings = [*warnings, f"The LLM's reply had no summary of {missing}; they were taken as they are."]
         chosen, more = self._chosen(kept, summaries)
+        shown = {document.id: document for document in before[1]}
+        numbers = {**before[0], **{name: document.meta["number"] for name, document in shown.items()}}
         free = count_from(max(numbers.values(), default=0) + 1)
-        called = [numbers.get(one.document.id) or next(free) for one in chosen]
-        numbered = [
-            _Entry(_numbered(one.document, number), one.text) for number, one in zip(called, chosen, strict=True)
-        ]
-        numbered.sort(key=lambda entry: entry.document.meta["number"])
+        new = [one.document.id for one in chosen if one.document.id not in numbers]
+        numbers.update(zip(sorted(new) if shown else new, free, strict=False))
+        found = [_Entry(_numbered(one.document, numbers[one.document.id]), one.text) for one in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
-        documents = [entry.document for entry in numbered]
+        passages = {**shown, **{entry.document.id: _as_shown(entry.document, shown) for entry in found}}
+        documents = sorted(passages.values(), key=lambda document: document.meta["number"])
+        documents = children.compared(documents) if children else documents
+        there = {document.id: document for document in documents}
+        blocks = [source_block(one.document, one.text) for one in found if one.document.id not in shown]
+        blocks.sort(key=lambda block: block.number)
+        again = [numbers[entry.document.id] for entry in found if entry.document.id in shown]
         return {
-            "documents": children.compared(documents) if children else documents,
-            "context": render_sources(source_block(entry.document, entry.text) for entry in numbered),
+            "documents": documents,
+            "found": [there[entry.document.id] for entry in found],
+            "context": render_sources(blocks, again),
             "warnings": [*self._counter.warnings, *warnings, *more],
             "llm_calls": 0 if reply is None else 1,
         }
@@ -261,15 +279,23 @@ class ContextBuilder:
             return _Entry(document)
         shortened = _stretch(document, spans[0][0], spans[-1][1])
         offset = shortened.meta["cut"][0] - spans[0][0]
-        if len(spans) > 1:
-            kept = [[offset + start, offset + end] for start, end in spans]
-            shortened = replace(shortened, meta={**shortened.meta, "kept": kept})
-        return _Entry(shortened, with_gaps(text, spans))
+        kept = [[offset + start, offset + end] for start, end in spans]
+        return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
 
 
 def _numbered(document: Document, number: int) -> Document:
     # Every component's inputs are copied by the pipeline: what no later stage reads is not sent on.
     return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
+
+
+def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
+    """Give a passage as the model has read it, which an earlier message may have cut elsewhere."""
+    earlier = shown.get(document.id)
+    if earlier is None:
+        return document
+    meta = {name: value for name, value in document.meta.items() if name not in ("cut", "kept", "summary")}
+    read: dict[str, Any] = {name: earlier.meta[name] for name in ("cut", "kept", "summary") if name in earlier.meta}
+    return replace(document, content=earlier.content, meta={**meta, **read})
 
 
 def _stretch(document: Document, start: int, end: int) -> Document:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from haystack import logging
+from haystack import GeneratedAnswer, logging
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.engine.loading import has_file, load_pipeline
@@ -21,16 +21,25 @@ from shiguan.tenants import TENANT_FIELD
 logger = logging.getLogger(__name__)
 
 _TURNS = 10
+_TOLD_WHOLE = ("not_found", "refused")
+_SAYS_NOTHING = ("not_found", "quoted", "recalled", "refused")
+"""Statuses of answers that tell nothing in words of their own, of which later turns know the first passage at most."""
+_READ = ("number", "cut", "kept", "summary")
 _LONGEST_SUMMARY = 2_000
 _AT_ONCE = 2
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """What a question is asked with: the last turns as messages, what the whole was about, and what to warn of."""
+    """
+    What a question is asked with: the last turns as messages, what the whole was about, and what to warn of.
+
+    `thread` has the turns that the conversation's prompts have told since they last began anew.
+    """
 
     history: list[dict[str, str]] = field(default_factory=list)
     summary: str = ""
+    thread: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -56,9 +65,13 @@ class ConversationMemory:
         try:
             turns = self.store.turns(tenant_id, conversation_id, last=_TURNS)
             nodes = self.store.nodes(tenant_id, conversation_id, vectors=False) if turns else []
+            told = turns
+            if turns and start_of(turns[-1]) < turns[0].number:
+                told = self.store.turns(tenant_id, conversation_id, after=start_of(turns[-1]) - 1)
         except StoreError as error:
             return Remembered(warnings=[f"The conversation could not be read. {error}"])
-        return Remembered(as_messages(turns), whole_summary(nodes))
+        summary = whole_summary(nodes)
+        return Remembered(as_messages(turns), summary, thread_of(told, summary))
 
     def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
         """Keep a turn, and say what to warn of."""
@@ -114,6 +127,53 @@ def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -
         if isinstance(part, SummaryTree):
             return ConversationMemory(part, lambda tenant_id: TenantCache(data_folder(data_dir), tenant_id, plan))
     raise ConfigurationError(f"{deployment}/memory.yml has no `SummaryTree`. Add one: it says where conversations are.")
+
+
+def start_of(turn: Turn) -> int:
+    """Give the number of the turn with which the prompts began that this turn's prompt went on from."""
+    return int(turn.meta.get("thread", {}).get("start") or turn.number)
+
+
+def thread_of(turns: Sequence[Turn], summary: str) -> dict[str, Any]:
+    """Gather what `EarlierTurnsFetcher` writes the beginning of the next prompt of."""
+    told = [turn for turn in turns if turn.number >= start_of(turns[-1])]
+    kept = [turn.meta.get("thread", {}) for turn in told]
+    if not told:
+        return {}
+    return {
+        "summary": summary,
+        "numbers": kept[0].get("numbers", {}),
+        "prefix": next((one["prefix"] for one in reversed(kept) if one.get("prefix")), []),
+        "turns": [
+            {
+                "number": turn.number,
+                "question": turn.question,
+                "answer": turn.answer if turn.meta.get("status") in _TOLD_WHOLE else turn.said,
+                "language": one.get("language", ""),
+                "opening": one.get("opening", ""),
+                "sent": one.get("sent", False),
+                "read": one.get("read", []),
+            }
+            for turn, one in zip(told, kept, strict=True)
+            if turn.meta.get("status") != "recalled"
+        ],
+    }
+
+
+def turn_of(answer: GeneratedAnswer, told: dict[str, Any], source: str | None, begun: dict[str, Any]) -> Turn:
+    """Make of an answer the turn that is kept: `begun` says how its prompt began, beside it stands what it read."""
+    read = [one for one in answer.documents if "source_id" in one.meta and not one.meta.get("earlier")]
+    thread = {
+        **begun,
+        "language": answer.meta.get("language") or "",
+        "sent": "prompt_rendered" in answer.meta,
+        "read": [{"id": one.id, **{name: one.meta[name] for name in _READ if name in one.meta}} for one in read],
+    }
+    meta: dict[str, Any] = {"mode": told["mode"], "status": told["status"], "receipt": told["metadata"]["receipt"]}
+    if meta["status"] in _SAYS_NOTHING:
+        meta["said"] = "".join(citation["quote"] for citation in told["citations"][:1])
+    # Without a router nothing says that the question opens a topic.
+    return Turn(answer.query, told["answer"], source or "both", {**meta, "thread": thread})
 
 
 def whole_summary(nodes: Sequence[SummaryNode]) -> str:

@@ -1,9 +1,14 @@
 """The options of a question: the one table that Python, the routes, the command line and docs/options.md read."""
 
+import json
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+import platformdirs
+import yaml
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
@@ -35,6 +40,48 @@ def _check_task(task: str) -> None:
     known = list_layers("task")
     if task not in known:
         raise RefusedError(f"Known tasks: {', '.join(known)}.")
+
+
+def _read_persona(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ValueError('Expected an object such as {"name": "Ban Zhao", "role": "teacher"}.') from error
+
+
+class Persona(BaseModel):
+    """In whose voice a mode answers: data for the prompt, which no rule gives way to."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(max_length=80)] = ""
+    role: Annotated[str, Field(max_length=200)] = ""
+    traits: Annotated[list[Annotated[str, Field(max_length=80)]], Field(max_length=8)] = []
+
+    def __str__(self) -> str:
+        told = {name: value for name, value in self.model_dump().items() if value}
+        return json.dumps(told, ensure_ascii=False, sort_keys=True) if told else ""
+
+
+Instructions = Annotated[
+    str | None, Field(max_length=1000, description="Wishes as to voice and form; they change no rule.")
+]
+Character = Annotated[
+    Persona | None,
+    BeforeValidator(_read_persona),
+    Field(description="Who answers: a name, a role, traits; as an object, or as JSON."),
+]
+
+
+class Wishes(BaseModel):
+    """What a tenant may wish of all its answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    instructions: Instructions = None
+    persona: Character = None
 
 
 class AskOptions(BaseModel):
@@ -100,11 +147,29 @@ class AskOptions(BaseModel):
     language: Annotated[
         Literal["en", "zh"] | None, Field(description="Of the prompt; by default that of the question.")
     ] = None
+    instructions: Instructions = None
+    persona: Character = None
 
     def given(self) -> dict[str, Any]:
         """Give the options that were set, by name, whatever else a request has beside them."""
         values = {name: getattr(self, name) for name in AskOptions.model_fields}
+        values["persona"] = str(self.persona) if self.persona else None
         return {name: value for name, value in values.items() if value is not None}
+
+    def with_wishes(self, tenant_id: str, data_dir: str | Path | None) -> "AskOptions":
+        """Take from `tenants.yml` in the data folder what a tenant wishes and the question does not say itself."""
+        folder = data_dir or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan")
+        file = Path(folder) / "tenants.yml"
+        try:
+            found = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get(tenant_id) if file.is_file() else None
+            wishes = Wishes.model_validate(found or {})
+        except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+            raise ConfigurationError(
+                f"{file} cannot be read: {' '.join(str(error).split())[:300]}. Expected `TENANT: {{instructions: TEXT, "
+                f"persona: {{name: TEXT, role: TEXT, traits: [TEXT]}}}}`. Correct it."
+            ) from error
+        own = {"instructions": wishes.instructions, "persona": wishes.persona}
+        return self.model_copy(update={name: value for name, value in own.items() if getattr(self, name) is None})
 
     def writing(self) -> dict[str, Any]:
         """Give what the model that answers is told."""
@@ -138,7 +203,7 @@ def read_options(given: Mapping[str, Any]) -> AskOptions:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         name = ".".join(str(step) for step in fault["loc"])
-        if fault["type"] == "extra_forbidden":
+        if fault["type"] == "extra_forbidden" and "." not in name:
             known = ", ".join(AskOptions.model_fields)
             raise RefusedError(f"There is no option `{name[:40]}`. Known: {known}. Correct the name.") from error
         said = fault.get("ctx", {}).get("error")

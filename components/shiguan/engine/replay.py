@@ -1,18 +1,18 @@
 """Holds a receipt against the library of today: what became of its passages, and the prompt that they made."""
 
-from itertools import product
 from typing import Any
 
 from haystack import Document
+from haystack.dataclasses import ChatMessage, ChatRole, TextContent
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.receipts import CitedSpan, ReadPassage, Receipt, text_sha256
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompt_rendering import messages_sha256
-from shiguan.llm.source_blocks import SourceBlock, render_sources, source_block
+from shiguan.llm.source_blocks import SourceBlock, render_sources
+from shiguan.memory.earlier_turns_fetcher import earlier_turn, read_block
 from shiguan.tenants import TENANT_FIELD
-from shiguan.text.passage_spans import with_gaps
 
 _LOST = "not in the library as it was read"
 
@@ -79,23 +79,19 @@ class Replay:
         builder = next((one for one in builders if (one.prompt or "template") == sent["prompt"]), None)
         if builder is None:
             raise ConfigurationError(f"the mode `{mode}` has no prompt of that name any more")
-        # Whether gaps are marked is the context's choice, for all passages alike; an agent finds more behind those that
-        # its prompt had.
-        many = len(self.receipt.passages)
-        closest: list[dict[str, str]] = []
-        for gaps, first in product((True, False), range(many, min(many, 1) - 1, -1)):
-            variables = {**sent["prompt_rendered"]["variables"], "context": self._context(first, gaps=gaps)}
-            messages = builder.run(**variables)["prompt"]
-            shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
-            if messages_sha256(messages) == sent["prompt_rendered"]["sha256"]:
-                return shown, []
-            closest = shown if first == many else closest
+        rendered = sent["prompt_rendered"]
+        earlier = [self._message(one, builder) for one in rendered["earlier"]]
+        variables = {**rendered["variables"], "context": self._context(rendered), "earlier": earlier}
+        messages = builder.run(**variables)["prompt"]
+        shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
+        if messages_sha256(messages) == rendered["sha256"]:
+            return shown, []
         path, meta, layers = pipeline_path(deployment, mode), messages[-1].meta, sent.get("prompt_layers", {})
         changed = [name for name, sha256 in meta.get("prompt_layers", {}).items() if layers.get(name) != sha256]
         changed += ["the prompt's file"] * (meta["prompt_hash"] != sent["prompt_hash"])
         changed += [path.name] * (text_sha256(path.read_text(encoding="utf-8")) != self.receipt.mode_sha256)
         reasons = [f"passage [{number}] is {_LOST}" for number in self.lost] + [f"{name} changed" for name in changed]
-        return closest, reasons or ["something changed of which the receipt holds no hash"]
+        return shown, reasons or ["something changed of which the receipt holds no hash"]
 
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:
         condition = {"field": field, "operator": operator, "value": value}
@@ -113,19 +109,28 @@ class Replay:
                 return _place(parent, citation, (parent.content or "").index(citation.quote))
         return None
 
-    def _context(self, first: int, *, gaps: bool) -> str:
+    def _message(self, made: dict[str, Any], builder: PromptFileBuilder) -> ChatMessage:
+        """Write a message of an earlier turn or attempt."""
+        if "prompt" not in made:
+            return ChatMessage(_role=ChatRole(made["role"]), _content=[TextContent(made["text"])])
+        if made["prompt"] == "earlier_turn":
+            return earlier_turn(self._context(made), made["variables"])
+        (*_, message) = builder.run(**made["variables"], context=self._context(made))["prompt"]
+        return message
+
+    def _context(self, made: dict[str, Any]) -> str:
+        if not made["sources"] and not made["shown"] and made.get("prompt") == "earlier_turn":
+            return ""
         blocks = []
-        for passage in self.receipt.passages[:first]:
-            parent = self._found.get(passage.id)
-            text = _as_read(parent, passage)
-            if parent is None or text is None:
-                blocks.append(SourceBlock(passage.number, f"({_LOST})", file=passage.source))
+        for passage in self.receipt.passages:
+            if passage.number not in made["sources"]:
                 continue
-            if passage.cut and (passage.kept or gaps):
-                text = with_gaps(parent.content or "", passage.kept or [passage.cut])
-            text = text if passage.summary is None else passage.summary
-            blocks.append(source_block(Document(content=text, meta={**parent.meta, "number": passage.number})))
-        return render_sources(blocks)
+            parent = self._found.get(passage.id)
+            if parent is None or _as_read(parent, passage) is None:
+                blocks.append(SourceBlock(passage.number, f"({_LOST})", file=passage.source))
+            else:
+                blocks.append(read_block(parent, passage.model_dump()))
+        return render_sources(blocks, made["shown"])
 
 
 def _is_outside(citation: CitedSpan) -> bool:

@@ -15,7 +15,7 @@ from haystack import Document, GeneratedAnswer
 from shiguan.conversations import Turn
 from shiguan.engine.answer_cache import KeptAnswer
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
-from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations
+from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.options import AskOptions, read_options
@@ -31,15 +31,13 @@ from shiguan.engine.turn import (
 )
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.llm.budget import BudgetPlan
+from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.reply_cache import CachePlan, TenantCache, caching
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.memory.memory_retriever import MemoryRetriever
 from shiguan.resources import data_folder
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
-
-_SAYS_NOTHING = ("not_found", "quoted", "recalled", "refused")
-"""Statuses of answers that tell nothing in words of their own, of which later turns know the first passage at most."""
 
 
 class Runner:
@@ -257,6 +255,7 @@ class Runner:
         query = checked_question(query)
         searched = self._explained.get("queries") or self._explained.get("searched", "")
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else filter(None, [searched]))]
+        options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
         cache = TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
         same = None if explain else options
         kept = await asyncio.to_thread(KeptAnswer, cache, lambda: self._library, query, same, self._stamp)
@@ -277,17 +276,21 @@ class Runner:
                 "out; run `shiguan check` on its file."
             )
         made = replace(answers[0], query=query)  # whatever it was searched with
+        prefix = (made.meta.get("prompt_rendered") or {}).pop("prefix", [])
         asked = value_at(results, searched) or [query]
         answer = answer_object(made, run, mode=self.mode, results=results, generator=self._map.generator)
         metadata = answer["metadata"]
         metadata |= {"queries": [asked] if isinstance(asked, str) else asked, "cache": dict(cache.hits)}
         metadata["warnings"] += [*remembered.warnings, *self._unheard(options).values(), *cache.warnings]
         metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
+        if prefix:
+            metadata["prefix"] = prefix_reuse(remembered.thread.get("prefix") or [], prefix)
         await self._write_receipt(made, answer, kept, tenant_id=tenant_id, options=options)
         if explain:
             metadata["explain"] = {name: value_at(results, target) for name, target in self._explained.items()}
-        source = value_at(results, self._outputs.get("source", ""))
-        await self._keep_turn(query, answer, tenant_id, options, source=source)
+        source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
+        turn = turn_of(made, answer, source, {**(begun or {}), "prefix": prefix})
+        await self._keep_turn(turn, answer, tenant_id, options)
         return answer
 
     async def _remembered(self, tenant_id: str, options: AskOptions) -> Remembered:
@@ -300,22 +303,14 @@ class Runner:
             return Remembered(warnings=[f"The deployment `{self.deployment}` keeps no conversations."])
         return await asyncio.to_thread(self._conversations.load, tenant_id, options.conversation_id)
 
-    async def _keep_turn(
-        self, query: str, answer: dict[str, Any], tenant_id: str, options: AskOptions, *, source: str | None
-    ) -> None:
-        conversation_id = options.conversation_id
-        if conversation_id is None:
+    async def _keep_turn(self, turn: Turn, answer: dict[str, Any], tenant_id: str, options: AskOptions) -> None:
+        if options.conversation_id is None:
             return
-        answer["conversation_id"] = conversation_id
+        answer["conversation_id"] = options.conversation_id
         if options.history or self._conversations is None:
             return
-        meta = {"mode": self.mode, "status": answer["status"], "receipt": answer["metadata"]["receipt"]}
-        if meta["status"] in _SAYS_NOTHING:
-            meta["said"] = "".join(citation["quote"] for citation in answer["citations"][:1])
-        # Without a router nothing says that the question opens a topic.
-        turn = Turn(query, answer["answer"], source or "both", meta)
-        warnings = await asyncio.to_thread(self._conversations.keep, tenant_id, conversation_id, turn)
-        answer["metadata"]["warnings"] += warnings
+        kept = await asyncio.to_thread(self._conversations.keep, tenant_id, options.conversation_id, turn)
+        answer["metadata"]["warnings"] += kept
 
     def _sum_up(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> None:
         if conversation_id is not None and not history and self._conversations is not None:
@@ -355,7 +350,7 @@ class Runner:
         if options.history:
             values["conversation_id"] = None  # the caller's own history goes before what is kept
         elif remembered is not None:
-            values |= {"history": remembered.history or None, "summary": remembered.summary or None}
+            values |= {name: getattr(remembered, name) or None for name in ("history", "summary", "thread")}
         data: dict[str, dict[str, Any]] = {}
         for name, targets in self._inputs.items():
             # A value of None means "as the YAML says": it must not reach a component as an explicit None.

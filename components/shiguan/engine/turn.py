@@ -85,6 +85,7 @@ def answer_object(
             "switches": tally.switches,
             "budget": meter.record() if meter else None,
             "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
+            "prefix": None,
             "usage": tally.usage or meta.get("usage", {}),
             "warnings": warnings,
             "language": meta.get("language"),

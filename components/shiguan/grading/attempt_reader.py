@@ -3,6 +3,7 @@
 from typing import Any
 
 from haystack import Document, component
+from haystack.dataclasses import ChatMessage
 
 from shiguan.grading.carried_values import check_carried, socket_types
 
@@ -45,6 +46,8 @@ class AttemptReader:
             attempt=int,
             documents=list[Document],
             feedback=str,
+            messages=list[ChatMessage],
+            read=list[Document],
             **socket_types(carry),
         )
 
@@ -56,7 +59,8 @@ class AttemptReader:
         :returns: `state`, for the graders; `query` and `queries`, what to search for in this round, joined and one by
             one; `question`, the person's question; `search` and `attempt`, which search this is and for which answer,
             both from 1; `documents`, the passages of earlier rounds; `feedback`, what to tell the generator (empty in
-            the first round); and every carried value.
+            the first round); `messages`, what its prompt begins with, and `read`, the passages that these show; and
+            every carried value.
         :raises ValueError: If a carried value is missing: the starter's `carry` differs.
         """
         carried = state["carried"]
@@ -66,7 +70,7 @@ class AttemptReader:
                 f"The state does not carry {', '.join(f'`{name}`' for name in missing)}. Give `AttemptStarter` the "
                 "same `carry` as `AttemptReader`."
             )
-        names = ("query", "queries", "question", "attempt", "documents", "feedback")
+        names = ("query", "queries", "question", "attempt", "documents", "feedback", "messages", "read")
         return {
             "state": state,
             "search": state["attempt"] + state["reformulated"],

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from haystack import component
+from haystack import Document, component
+from haystack.dataclasses import ChatMessage
 
 from shiguan.grading.attempts import first_state
 from shiguan.grading.carried_values import check_carried, socket_types
@@ -45,12 +46,21 @@ class AttemptStarter:
             component.set_input_type(self, name, type_)
 
     @component.output_types(state=dict[str, Any])
-    def run(self, query: str, queries: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+    def run(
+        self,
+        query: str,
+        queries: list[str] | None = None,
+        messages: list[ChatMessage] | None = None,
+        read: list[Document] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
         """
         Open the loop for a question.
 
         :param query: The person's question, made to stand alone where it was a follow-up.
         :param queries: What to search for in the first round; None for the question alone.
+        :param messages: The earlier turns that the prompts begin with, from `EarlierTurnsFetcher`; None for none.
+        :param read: The passages that these show.
         :param kwargs: One value for each name in `carry`.
         :returns: `state`, the state of the first round.
         :raises ValueError: If a carried value is missing.
@@ -60,4 +70,5 @@ class AttemptStarter:
             raise ValueError(
                 f"The loop carries {', '.join(f'`{name}`' for name in missing)}, which nobody gave. Connect or pass it."
             )
-        return {"state": first_state(query, queries, {name: kwargs[name] for name in self.carry or {}})}
+        carried = {name: kwargs[name] for name in self.carry or {}}
+        return {"state": first_state(query, queries, carried, messages, read)}

@@ -33,6 +33,8 @@ class LoopState(TypedDict):
     queries: list[str]
     documents: list[Document]
     feedback: str
+    messages: list[ChatMessage]
+    read: list[Document]
     history: list[dict[str, Any]]
     best: BestAttempt | None
     reformulated: bool
@@ -41,8 +43,14 @@ class LoopState(TypedDict):
     carried: dict[str, Any]
 
 
-def first_state(question: str, queries: Sequence[str] | None, carried: dict[str, Any]) -> LoopState:
-    """Open the loop."""
+def first_state(
+    question: str,
+    queries: Sequence[str] | None,
+    carried: dict[str, Any],
+    messages: Sequence[ChatMessage] | None = None,
+    read: Sequence[Document] | None = None,
+) -> LoopState:
+    """Open the loop, with the messages that its prompts begin with and the passages that these show."""
     return {
         "attempt": 1,
         "question": question,
@@ -50,6 +58,8 @@ def first_state(question: str, queries: Sequence[str] | None, carried: dict[str,
         "queries": list(dict.fromkeys(query for query in (queries or [question]) if query.strip())) or [question],
         "documents": [],
         "feedback": "",
+        "messages": list(messages or []),
+        "read": list(read or []),
         "history": [],
         "best": None,
         "reformulated": False,

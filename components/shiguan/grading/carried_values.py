@@ -17,7 +17,9 @@ _TYPES: Final[dict[str, Any]] = {
     "list[ChatMessage]": list[ChatMessage],
 }
 # What the state of the loop has under its own names.
-_TAKEN = frozenset({"query", "queries", "question", "attempt", "documents", "feedback", "state", "history", "best"})
+_TAKEN = frozenset({"query", "queries", "question", "attempt", "documents", "feedback", "messages", "read", "state",
+    "history", "best",
+})  # fmt: skip
 
 
 def check_carried(carry: dict[str, str] | None) -> None:

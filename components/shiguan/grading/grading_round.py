@@ -40,6 +40,7 @@ class GradingRound:
     grade: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     llm_calls: int = 0
+    sent: list[ChatMessage] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -108,6 +109,8 @@ def _next(this: GradingRound, history: list[dict[str, Any]], best: BestAttempt) 
         "queries": queries,
         "documents": passages_for_retry(this.passages, as_verdicts(this.answer.claims, this.answer.documents)),
         "feedback": feedback_text(this.ungrounded, this.answer.language, lacks),
+        "messages": [*this.sent, ChatMessage.from_assistant(this.reply.text or "…")] if this.sent else [],
+        "read": this.answer.documents if this.sent else [],
         "history": history,
         "best": best,
     }

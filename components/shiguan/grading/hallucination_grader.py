@@ -1,9 +1,9 @@
 """Checks every claim of an answer against the passages, and sends the question round again where they do not agree."""
 
 from dataclasses import replace
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
-from haystack import Document, component, default_from_dict, default_to_dict, logging
+from haystack import Document, component, default_to_dict, logging
 from haystack.components.embedders.types import DocumentEmbedder
 from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
@@ -104,11 +104,6 @@ class HallucinationGrader:
             raise_on_failure=self.raise_on_failure,
         )
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component from its parameters."""
-        return default_from_dict(cls, data)
-
     def warm_up(self) -> None:
         """Load the embedder and look for the judge; a second call does nothing."""
         try:
@@ -134,6 +129,7 @@ class HallucinationGrader:
         state: dict[str, Any] | None = None,
         passages: list[Document] | None = None,
         language: str | None = None,
+        sent: list[ChatMessage] | None = None,
     ) -> dict[str, Any]:
         """
         Grade an answer.
@@ -145,11 +141,12 @@ class HallucinationGrader:
         :param passages: The passages of this round as they were before the context cut and numbered them, to be read
             again in the next round; None for `documents`.
         :param language: The question's language; None to tell from the question.
+        :param sent: What the generator was sent; the next round's prompt goes on behind it and the reply.
         :returns: Either `retry`, the state of the next round; or `replies` (exactly one), its `documents` and its
             `verdicts`, one for each claim of the chosen attempt. Beside them `warnings` and `llm_calls`, the calls of
             the judge in all rounds so far.
         """
-        this = self._open(replies, documents, state_of(state, query), passages, language)
+        this = self._open(replies, documents, state_of(state, query), passages, language, sent=sent)
         reply = None if self.answer_grader is None else self.answer_grader.ask(this.answer)
         return self._settled(this, reply)
 
@@ -170,9 +167,12 @@ class HallucinationGrader:
         state: dict[str, Any] | None = None,
         passages: list[Document] | None = None,
         language: str | None = None,
+        sent: list[ChatMessage] | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
-        this = await check_in_thread(lambda: self._open(replies, documents, state_of(state, query), passages, language))
+        this = await check_in_thread(
+            lambda: self._open(replies, documents, state_of(state, query), passages, language, sent=sent)
+        )
         reply = None if self.answer_grader is None else await self.answer_grader.ask_async(this.answer)
         return self._settled(this, reply)
 
@@ -183,6 +183,8 @@ class HallucinationGrader:
         state: LoopState,
         passages: list[Document] | None,
         language: str | None,
+        *,
+        sent: list[ChatMessage] | None,
     ) -> GradingRound:
         self.warm_up()
         reply = replies[0] if replies else ChatMessage.from_assistant("")
@@ -194,7 +196,8 @@ class HallucinationGrader:
             embedder=self.document_embedder,
             raise_on_failure=self.raise_on_failure,
         )
-        return GradingRound(state, reply, list(documents if passages is None else passages), answer, warnings=warnings)
+        read = list(documents if passages is None else passages)
+        return GradingRound(state, reply, read, answer, warnings=warnings, sent=list(sent or []))
 
     def _settled(self, this: GradingRound, reply: LlmReply | None) -> dict[str, Any]:
         if self.answer_grader is not None:

@@ -6,15 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 from haystack.components.builders import ChatPromptBuilder
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, ChatRole
 from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompts import layer_source, load_prompt
+from shiguan.llm.prompts import layer_source, layers_used, load_prompt
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 
@@ -50,14 +51,43 @@ def messages_sha256(messages: Sequence[ChatMessage]) -> str:
     return hashlib.sha256(sent.encode()).hexdigest()
 
 
+PREFIX_STEP = 250
+"""So many characters further each hash of a prompt's beginning reaches than the one before."""
+
+
+def prefix_hashes(messages: Sequence[ChatMessage]) -> list[str]:
+    """Hash ever longer beginnings of a prompt, and last its length, so that two can be compared without their text."""
+    text = "".join(f"\0{message.role.value}\0{message.text}" for message in messages)
+    hashed, hashes = hashlib.sha256(), []
+    for end in range(PREFIX_STEP, len(text) + 1, PREFIX_STEP):
+        hashed.update(text[end - PREFIX_STEP : end].encode("utf-8", "replace"))
+        hashes.append(hashed.hexdigest()[:8])
+    return [*hashes, str(len(text))]
+
+
+def prefix_reuse(before: Sequence[str], now: Sequence[str]) -> dict[str, Any]:
+    """Say how many of a prompt's characters are the beginning of the one before, to within `PREFIX_STEP`."""
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(before[:-1], now[:-1], strict=False))
+    reused, characters = PREFIX_STEP * sum(1 for _ in alike), int(now[-1])
+    return {"characters": characters, "reused": reused, "share": round(reused / characters, 4) if characters else 0.0}
+
+
+def made_of(message: ChatMessage) -> dict[str, Any]:
+    """Say what a message of an earlier turn or attempt was made of, without the text of its passages."""
+    rendered = message.meta.get("prompt_rendered") if message.is_from(ChatRole.USER) else None
+    if not rendered:
+        return {"role": message.role.value, "text": message.text}
+    kept = {name: rendered[name] for name in ("variables", "sources", "shown")}
+    return {"role": message.role.value, "prompt": message.meta["prompt"], **kept}
+
+
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
     """
     Render a prompt from `prompts/` for a stage that asks a model on the side.
 
     Text from outside goes through `neutral_text` before it comes here.
     """
-    builder, digest = _prepared(name)
-    needed = set(builder.variables)
+    builder, digest, needed = _prepared(name)
     if needed != set(variables):
         wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))
         raise ConfigurationError(
@@ -74,6 +104,7 @@ def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
 
 
 @cache
-def _prepared(name: str) -> tuple[ChatPromptBuilder, str]:
+def _prepared(name: str) -> tuple[ChatPromptBuilder, str, frozenset[str]]:
     source = load_prompt(name)
-    return chat_prompt_builder(source, name), prompt_hash(source)
+    builder = chat_prompt_builder(source, name)
+    return builder, prompt_hash(source), layers_used(builder._env, source, name).variables | set(builder.variables)

@@ -263,6 +263,9 @@ class ReplyCounter:
             place._counted = True
             place = place._outer
         tokens = {name: many for name, many in usage.items() if name.endswith("_tokens") and isinstance(many, int)}
+        details = usage.get("prompt_tokens_details")
+        if isinstance(details, dict) and isinstance(details.get("cached_tokens"), int):
+            tokens["cached_tokens"] = details["cached_tokens"]
         if not tokens and estimate:
             tokens, call = estimate, {**call, "estimated": True}
         tally = _tally.get()

@@ -16,7 +16,7 @@ TAG_NAMES = (
     "function instruction instructions context document documents haystack_content_part sys inst s think thinking "
     "reasoning thought "
     "answer goal feedback claims example examples history conversation memory summary start_of_turn end_of_turn "
-    "message prompt"
+    "message prompt character wishes"
 ).split()
 
 
@@ -85,6 +85,7 @@ def neutral_attribute(text: str) -> str:
 
 
 _OPEN, _CLOSE = "<sources>", "</sources>"
+_HEADER = re.compile(r'^<source number="(\d+)"(?: shown="(above)"/>)?', re.MULTILINE)
 _ATTRIBUTES = ("file", "title", "section", "place")
 
 
@@ -129,9 +130,19 @@ def render_block(block: SourceBlock) -> str:
     return f'<source number="{block.number}"{attributes}>\n{neutral_text(block.text)}\n</source>'
 
 
-def render_sources(blocks: Iterable[SourceBlock]) -> str:
-    """Write all sources between their delimiters."""
-    return "\n".join([_OPEN, *(render_block(block) for block in blocks), _CLOSE])
+def render_sources(blocks: Iterable[SourceBlock], shown: Iterable[int] = ()) -> str:
+    """Write all sources between their delimiters; those that an earlier message has shown by their numbers alone."""
+    named = {number: f'<source number="{number}" shown="above"/>' for number in shown}
+    lines = [(block.number, render_block(block)) for block in blocks]
+    if named:
+        lines = sorted([*lines, *named.items()])
+    return "\n".join([_OPEN, *(line for _, line in lines), _CLOSE])
+
+
+def numbers_in(context: str) -> tuple[list[int], list[int]]:
+    """Read from rendered sources which numbers stand there whole, and which were shown above."""
+    found = [(int(number), bool(above)) for number, above in _HEADER.findall(context)]
+    return [number for number, above in found if not above], [number for number, above in found if above]
 
 
 def _place(meta: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document, component, default_to_dict
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.joiners import DocumentJoiner
 from haystack.core.serialization import component_to_dict
@@ -79,16 +79,6 @@ class MemoryRetriever:
         """
         parts = {name: component_to_dict(getattr(self, name), name) for name in _PARTS}
         return default_to_dict(self, **parts, last_turns=self.last_turns, top_k=self.top_k)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "MemoryRetriever":
-        """
-        Make the component from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The component.
-        """
-        return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""

@@ -49,6 +49,7 @@ class SourceWeigher:
         documents: list[Document] | None = None,
         memory: list[Document] | None = None,
         source: str = "both",
+        shown: int | None = None,
     ) -> dict[str, Any]:
         """
         Weigh both lists.
@@ -57,6 +58,7 @@ class SourceWeigher:
         :param memory: Fragments of the conversation, best first.
         :param source: The router's word. With `history` and something remembered no passage counts, and what is
             remembered is the answer.
+        :param shown: From this turn on the prompt has the turns as messages; the text leaves them out.
         :returns: `documents`, both in one order; `facts` and `memory`, each alone in its own; `recalled`, the memory
             where it is the answer; `text`, the memory for a prompt, in the order in which it was said.
         """
@@ -65,7 +67,8 @@ class SourceWeigher:
         facts = [] if recalled else _weighed(documents or [], "fact", self.fact_weight)
         both = sorted([*facts, *fragments], key=lambda document: -document.meta["weighed"]["value"])
         said = sorted(fragments, key=lambda fragment: fragment.meta.get("turns") or [])
-        text = "\n".join(f"- {fragment.content}" for fragment in said)
+        told = [one for one in said if shown is None or (one.meta.get("turns") or [0])[0] < shown]
+        text = "\n".join(f"- {fragment.content}" for fragment in told)
         return {"documents": both, "facts": facts, "memory": fragments, "recalled": recalled, "text": text}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document, component, default_to_dict
 from haystack.components.embedders.types.protocol import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
@@ -73,16 +73,6 @@ class SummaryTree:
         names = ("conversation_store", "document_embedder", "chat_generator")
         parts = {name: part and component_to_dict(part, name) for name in names for part in [getattr(self, name)]}
         return default_to_dict(self, **parts)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "SummaryTree":
-        """
-        Make the component from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The component.
-        """
-        return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
         """Prepare the nested generator; a second call does nothing."""

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from haystack import Document, component, default_from_dict, default_to_dict, logging
+from haystack import Document, component, default_to_dict, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
 
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
-from shiguan.claims.claims import find_marks, split_claims
+from shiguan.claims.claims import find_marks, neutral_answer, split_claims
 from shiguan.claims.reply_cleaning import clean_reply
 from shiguan.llm.calls import ask_llm_async, is_available, run_nested_async, run_to_end, warm_up_generator
 from shiguan.llm.json_replies import json_object
@@ -132,11 +132,6 @@ class SubQuestionAnswerer:
         written = {name: component_to_dict(part, name) for name, part in parts.items() if part is not None}
         return default_to_dict(self, **written, top_k=self.top_k)
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component from its parameters."""
-        return default_from_dict(cls, data)
-
     def warm_up(self) -> None:
         """Prepare the parts; a second call does nothing."""
         for name in _PARTS:
@@ -150,6 +145,8 @@ class SubQuestionAnswerer:
         filters: dict[str, Any] | None = None,
         language: str | None = None,
         retrieval: str = "hybrid",
+        *,
+        numbers: dict[str, int] | None = None,
     ) -> dict[str, Any]:
         """
         Answer the sub-questions.
@@ -159,12 +156,13 @@ class SubQuestionAnswerer:
         :param filters: What may be found, from `TenantFilter`.
         :param language: The language of the sub-answers; None for each one's own.
         :param retrieval: Which list passages come from: `hybrid`, `words` or `vectors`.
+        :param numbers: What passages are called already, by id.
         :returns: `documents`, those that sub-answers cite first, then the given ones, as many as were given or as are
             cited; `numbers`, what each passage is called, by id; `pairs`, questions with answers for the prompt;
             `sub_answers`, for each its `number`, `question`, `needs`, `status`, `answer`, `numbers` and `passages`;
             `answered`, how many have an answer; `missing`, the questions of those without; `warnings`; `llm_calls`.
         """
-        return run_to_end(self.run_async(documents, plan, filters, language, retrieval))
+        return run_to_end(self.run_async(documents, plan, filters, language, retrieval, numbers=numbers))
 
     @component.output_types(**_OUTPUTS)
     async def run_async(
@@ -174,10 +172,12 @@ class SubQuestionAnswerer:
         filters: dict[str, Any] | None = None,
         language: str | None = None,
         retrieval: str = "hybrid",
+        *,
+        numbers: dict[str, int] | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
         if not plan or not is_available(self.chat_generator):
-            return _result(list(documents), [], {}, [], calls=0)
+            return _result(list(documents), [], dict(numbers or {}), [], calls=0)
         self.warm_up()
         subs = plan_of(plan)
         ordered, circle = levels(subs)
@@ -185,7 +185,7 @@ class SubQuestionAnswerer:
         if circle:
             names = ", ".join(map(str, circle))
             warnings.append(f"The sub-questions {names} need one another in a circle; each was answered by itself.")
-        numbers: dict[str, int] = {}
+        numbers = dict(numbers or {})
         done: dict[int, _Part] = {}
         calls = 0
         how = {} if retrieval == "hybrid" else {"retrieval": retrieval}
@@ -250,14 +250,9 @@ def _read(reply: str, part: _Part) -> str:
     claims = split_claims(line).claims
     if is_not_found(line) or all(claim_kind(claim.text) == "silence" for claim in claims):
         return ""
-    part.status, part.answer, part.numbers = "answered", "", []
-    known, at = {document.meta["number"] for document in part.passages}, 0
-    for mark in find_marks(line):
-        numbers = [number for number in mark.numbers if number in known]
-        part.numbers += [number for number in numbers if number not in part.numbers]
-        part.answer += neutral_text(line[at : mark.start]) + "".join(f"[{number}]" for number in numbers)
-        at = mark.end
-    part.answer = (part.answer + neutral_text(line[at:])).strip()
+    known = {document.meta["number"] for document in part.passages}
+    marked = (number for mark in find_marks(line) for number in mark.numbers if number in known)
+    part.status, part.answer, part.numbers = "answered", neutral_answer(line, known), list(dict.fromkeys(marked))
     key = found.get("key") if found is not None else None
     key = " ".join(key.split()) if isinstance(key, str) else ""
     stands = [line, *(document.content or "" for document in part.passages)]
@@ -269,7 +264,7 @@ def _read(reply: str, part: _Part) -> str:
 
 def _numbered(document: Document, numbers: dict[str, int]) -> Document:
     """Give a passage the number that it has for the whole question."""
-    number = numbers.setdefault(document.id, len(numbers) + 1)
+    number = numbers.setdefault(document.id, max(numbers.values(), default=0) + 1)
     return replace(document, meta={**document.meta, "number": number})
 
 

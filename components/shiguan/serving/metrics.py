@@ -38,6 +38,10 @@ FIRST_TOKEN_SECONDS = Histogram(
     registry=REGISTRY,
 )
 TOKENS = Counter("shiguan_tokens", "Tokens that the LLM read and wrote.", ["mode", "kind"], registry=REGISTRY)
+PROMPT_CHARACTERS = Counter(
+    "shiguan_prompt_characters", "Characters of prompts, and of these the ones with which the prompt before began.",
+    ["mode", "kind"], registry=REGISTRY,
+)  # fmt: skip
 LLM_CALLS = Counter("shiguan_llm_calls", "Calls of the LLM.", ["mode"], registry=REGISTRY)
 SWITCHES = Counter(
     "shiguan_model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"],
@@ -75,9 +79,12 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     if first_token_seconds is not None:
         FIRST_TOKEN_SECONDS.labels(mode).observe(first_token_seconds)
     usage = metadata.get("usage") or {}
-    for kind in ("prompt_tokens", "completion_tokens"):
+    for kind in ("prompt_tokens", "completion_tokens", "cached_tokens"):
         if isinstance(usage.get(kind), int):
             TOKENS.labels(mode, kind.removesuffix("_tokens")).inc(usage[kind])
+    for kind, characters in (metadata.get("prefix") or {}).items():
+        if kind in ("characters", "reused"):
+            PROMPT_CHARACTERS.labels(mode, kind).inc(characters)
     LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
     for kind, hits in metadata.get("cache", {}).items():
         CACHED.labels(mode, kind).inc(hits)

@@ -40,7 +40,7 @@ def test_simple_prompt_has_system_sources_task_and_the_question_last(language):
     ]
     assert [message.role.value for message in messages] == ["system", "user"]
     assert not_found_sentence("simple", language) in messages[0].text
-    assert messages[1].text.startswith("<sources>\n</sources>\n")
+    assert messages[1].text.partition("\n")[2].startswith("<sources>\n</sources>\n")
     assert messages[1].text.endswith("<question>\nQ?\n</question>")
 
 
@@ -59,7 +59,10 @@ def test_messages_carry_the_prompts_name_hash_and_language():
 
 def test_sockets_are_the_templates_variables():
     inputs = PromptFileBuilder(prompt="simple").__haystack_input__._sockets_dict
-    assert sorted(inputs) == ["analysis", "context", "language", "memory", "profile", "query", "task"]
+    assert (
+        sorted(inputs)
+        == "analysis character context earlier goal instructions language memory opening profile query task".split()
+    )
     assert inputs["query"].type is str
     assert [name for name in sorted(inputs) if inputs[name].is_mandatory] == ["context", "query"]
 

@@ -75,7 +75,7 @@ def test_window_grows_from_the_match_to_its_neighbours():
     result = ContextBuilder(86, strategy="window").run([passage("a", 1.0, 6)])
     assert read(result) == f"…\n{sentence(5)} {sentence(6)} {sentence(7)}\n…"
     assert result["documents"][0].meta["cut"] == [TEXT.index(sentence(5)), TEXT.index(sentence(7)) + len(sentence(7))]
-    assert "kept" not in result["documents"][0].meta
+    assert result["documents"][0].meta["kept"] == [result["documents"][0].meta["cut"]]
 
 
 def test_two_windows_that_meet_become_one():

@@ -53,10 +53,23 @@ def test_without_turns_the_goal_is_the_question_and_no_call_is_made(stand_in_llm
 
 
 def test_without_a_model_the_goal_is_the_question():
-    assert GoalRestater().run(query=QUESTION, history=HISTORY) == {"goal": QUESTION, "warnings": [], "llm_calls": 0}
+    alone = "Who was Guo Ziyi?"
+    assert GoalRestater().run(query=alone, history=HISTORY) == {"goal": alone, "warnings": [], "llm_calls": 0}
     result = GoalRestater(UnavailableGenerator()).run(query=QUESTION, history=HISTORY)
     assert result["goal"] == QUESTION
     assert result["warnings"] == ["No LLM is configured: the goal is the question itself."]
+
+
+@pytest.mark.parametrize(
+    ("history", "query", "goal"),
+    [
+        (HISTORY, QUESTION, f'{QUESTION} (going on from "How did An Lushan die?")'),
+        ([ChatMessage.from_user("安禄山是谁？")], "他后来怎么样了？", "他后来怎么样了？（接着“安禄山是谁？”问）"),
+        ([], QUESTION, QUESTION),
+    ],
+)
+def test_where_no_model_is_named_a_follow_up_stands_beside_what_it_goes_on_from(history, query, goal):
+    assert GoalRestater().run(query=query, history=history) == {"goal": goal, "warnings": [], "llm_calls": 0}
 
 
 GOOD = {
@@ -148,6 +161,6 @@ def test_round_trip():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_prompt_is_the_golden_one(language):
     history = [{"role": "user", "text": "A?"}, {"role": "assistant", "text": "B."}]
-    messages = render_prompt("goal_restater", query="Q?", language=language, history=history)
+    messages = render_prompt("goal_restater", query="Q?", language=language, summary="", history=history)
     text = "".join(f"=== {message.role.value}\n{message.text}\n" for message in messages)
     assert text == (GOLDEN / f"goal_restater_{language}.txt").read_text(encoding="utf-8")

@@ -1,0 +1,170 @@
+"""The prompts of a conversation, read off the wire: each begins like the one before it and only adds to it."""
+
+import re
+from itertools import pairwise, takewhile
+
+import pytest
+from tests.doubles.small_library import TENANT
+
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
+
+THEMES = ("salt", "tea", "iron", "copper", "grain", "canal", "horse", "silk")
+QUESTIONS = [
+    "What did Liu Yan do about the salt tax of the canal office?",
+    "How did Liu Yan pay for the canal boats and the grain?",
+    "What did Liu Yan say about the copper coins and the salt tax?",
+    "Which offices of the canal did Liu Yan leave to others?",
+    "How did Liu Yan keep the price of grain and salt even?",
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Eight chapters on one man's office, each longer than two hundred tokens."""
+    folder = tmp_path_factory.mktemp("office")
+    chapters = [
+        f"# Of {theme}\n\n"
+        + " ".join(
+            f"Liu Yan wrote in memorial {at} that the {theme} of the canal office be {verb} before the {other} tax."
+            for at, (verb, other) in enumerate(
+                ((verb, other) for verb in ("bought", "sold", "stored") for other in THEMES), start=1
+            )
+        )
+        for theme in THEMES
+    ]
+    (folder / "office.md").write_text("\n\n".join(chapters), encoding="utf-8")
+    (ingested,) = Library(data_dir=folder / "data").ingest([folder / "office.md"], tenant_id=TENANT)
+    assert ingested.parents >= 8
+    return folder / "data"
+
+
+@pytest.fixture
+def make_runner(data, llm):
+    llm.default = "Liu Yan wrote that the salt of the canal office be stored. [1]"
+    runners = []
+
+    def make(mode):
+        runners.append(Runner("embedded", mode, data_dir=data))
+        return runners[-1]
+
+    yield make
+    for runner in runners:
+        runner.close()
+
+
+def prompts(llm):
+    """What the answering model was sent, as the roles and texts of a request's messages one after the other."""
+    sent = [call.body["messages"] for call in llm.requests if "<sources>\n" in call.prompt]
+    return ["".join(f"\0{one['role']}\0{one['content']}" for one in messages) for messages in sent]
+
+
+def same(before, now):
+    """How many characters two prompts have in common from the beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+
+
+def headers(prompt):
+    return re.findall(r'^<source number="(\d+)"(?! shown)[^>]*section="([^"]*)"', prompt, re.MULTILINE)
+
+
+@pytest.mark.parametrize("mode", ["simple", "advanced"])
+def test_five_turns_on_one_topic_reuse_most_of_the_prompt_before(make_runner, llm, mode):
+    runner = make_runner(mode)
+    told = []
+    for question in QUESTIONS:
+        answer = runner.ask(question, tenant_id=TENANT, conversation_id=f"topic-{mode}")
+        told.append(answer["metadata"]["prefix"])
+    sent = prompts(llm)[-5:]
+    shares = [same(before, now) / len(now) for before, now in pairwise(sent)]
+    assert len(shares) == 4
+    assert sum(shares) / 4 >= 0.7
+    for share, one, prompt in zip(shares, told[1:], sent[1:], strict=True):
+        assert one["characters"] == len(prompt)
+        assert share - 250 / len(prompt) <= one["share"] <= share
+    # The request before, up to its sources, is the beginning of this one.
+    for before, now in pairwise(sent):
+        assert now.startswith(before[: before.rindex("</sources>") + len("</sources>")])
+    # A passage stands in a prompt once, and under one number.
+    found = headers(sent[-1])
+    assert len({number for number, _ in found}) == len(found)
+    assert 'shown="above"' in sent[-1]
+
+
+def test_turns_are_messages_of_their_roles_and_marks_go_on_counting(make_runner, llm):
+    runner = make_runner("simple")
+    runner.ask(QUESTIONS[0], tenant_id=TENANT, conversation_id="roles", top_k=1)
+    llm.default = (
+        "Liu Yan wrote that the salt of the canal office be stored. [1] He wrote of the tea of the office. [2]"
+    )
+    answer = runner.ask("What did Liu Yan write of the tea?", tenant_id=TENANT, conversation_id="roles", top_k=1)
+    messages = llm.requests[-1].body["messages"]
+    while "<sources>\n" not in messages[-1]["content"]:  # a summary that was written meanwhile
+        llm.requests.pop()
+        messages = llm.requests[-1].body["messages"]
+    assert [one["role"] for one in messages] == ["system", "user", "assistant", "user"]
+    assert messages[2]["content"] == "Liu Yan wrote that the salt of the canal office be stored. [1]"
+    assert [re.findall(r'<source number="(\d)"', messages[at]["content"]) for at in (1, 3)] == [["1"], ["2"]]
+    assert [document["number"] for document in answer["documents"]] == [1, 2]
+    assert {citation["number"] for citation in answer["citations"]} == {1, 2}
+
+
+def test_a_retry_of_precise_adds_to_the_prompt_of_the_attempt_before(make_runner, llm):
+    llm.default = "Liu Yan burnt the salt office down in 931. [1]"
+    make_runner("precise").ask(QUESTIONS[0], tenant_id=TENANT)
+    first, second = prompts(llm)[:2]
+    assert second.startswith(first + "\0assistant\0" + llm.default + "\0user\0")
+    assert "<feedback>" in second[len(first) :]
+
+
+def test_a_full_prompt_begins_anew_with_the_summary_and_says_so(make_runner, llm):
+    llm.rule("summary", '{"summary": "Liu Yan and the salt tax of the canal office."}')
+    runner = make_runner("simple")
+    runner.pipeline.get_component("earlier_turns").token_budget = 100
+    asked = {"tenant_id": TENANT, "conversation_id": "full"}
+    first = runner.ask(QUESTIONS[0], **asked)
+    runner._conversations._threads.shutdown(wait=True)
+    second = runner.ask("And how did he pay for the boats?", **asked)
+    assert any("outgrown its prompt" in warning for warning in second["metadata"]["warnings"])
+    prompt = next(one for one in reversed(prompts(llm)) if "pay for the boats" in one)
+    assert prompt.count("\0user\0") == 1
+    opening = "Memory of the conversation:\n<memory>\nLiu Yan and the salt tax of the canal office.\n</memory>\n"
+    assert 0 < prompt.index(opening) < prompt.index("Facts from the sources:")
+    # A passage that comes again has the number that it had.
+    called = {document["id"]: document["number"] for document in first["documents"]}
+    again = {document["id"]: document["number"] for document in second["documents"]}
+    assert set(called) & set(again)
+    assert all(called.get(name, number) == number for name, number in again.items())
+    assert len(set(again.values()) | set(called.values())) == len(set(again) | set(called))
+
+
+def test_passages_beyond_this_questions_filters_are_in_no_prompt(make_runner, llm):
+    runner = make_runner("simple")
+    asked = {"tenant_id": TENANT, "conversation_id": "narrow"}
+    runner.ask(QUESTIONS[0], **asked)
+    answer = runner.ask("What is said of the tea?", **asked, sections=["Of tea"])
+    assert any("beyond this question's filters" in warning for warning in answer["metadata"]["warnings"])
+    assert {tuple(document["section"]) for document in answer["documents"]} == {("Of tea",)}
+    prompt = next(one for one in reversed(prompts(llm)) if "said of the tea" in one)
+    assert 'section="Of salt"' not in prompt
+
+
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise", "agent"])
+def test_the_goal_of_a_follow_up_stands_last_in_every_mode(make_runner, llm, mode):
+    goal = "The person wants to know how Liu Yan paid for the boats."
+    llm.rule('"goal"', f'{{"goal": "{goal}"}}')
+    runner = make_runner(mode)
+    asked = {"tenant_id": TENANT, "conversation_id": f"goal-{mode}"}
+    runner.ask(QUESTIONS[1], **asked)
+    runner.ask("And how did he pay for them?", **asked)
+    prompt = next(one for one in prompts(llm) if "And how did he pay" in one or "how did he pay for them" in one)
+    last = prompt.rpartition("</question>")[2].split("\0")[0].strip()
+    own = f'And how did he pay for them? (going on from "{QUESTIONS[1]}")'
+    assert last == "What the answer is for: " + (own if mode in ("simple", "agent") else goal)
+
+
+def test_what_a_provider_had_cached_is_in_the_usage(make_runner, llm):
+    llm.cached_tokens = 512
+    answer = make_runner("simple").ask(QUESTIONS[0], tenant_id=TENANT)
+    assert answer["metadata"]["usage"]["cached_tokens"] == 512
+    assert answer["metadata"]["calls"][0]["tokens"]["cached_tokens"] == 512
