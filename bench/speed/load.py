@@ -29,7 +29,6 @@ from bench.speed.load_servers import KEY, ServerProcess, our_server, plain_serve
 from bench.speed.measuring import machine, versions
 from bench.speed.synthetic import TENANTS, SyntheticLibrary
 from rich.console import Console
-from rich.progress import track
 
 FIRST_TOKEN, PER_TOKEN = 0.3, 0.01
 CLIENTS = (1, 10, 50, 200)
@@ -185,13 +184,14 @@ def _soak(options: argparse.Namespace, data_dir: Path, mode: str) -> dict[str, A
         our_server(options.port + 1, data_dir=data_dir, llm_url=f"{llm.url}/v1") as server,
     ):
         target = _our_target(server, mode, streaming=False)
-        for start in track(range(0, count, step), f"Asking {mode}", console=Console(stderr=True)):
+        for start in range(0, count, step):
             part = questions[start : start + step]
             run = _one_run(server, target, part, SOAK_CLIENTS)
             asked.append(start + len(part))
             memory.append(run["memory_mib"])
             errors += sum(run["errors"].values())
             cpu += run["cpu_ms"] * len(part)
+            Console(stderr=True).print(f"{mode}: {asked[-1]:,} asked, {memory[-1]} MiB", style="dim")
         calls = httpx.get(f"{llm.url}/stand-in/stats", trust_env=False).json()["calls"]
     more = {"errors": errors, "cpu_ms": round(cpu / count, 1), "llm_calls": round(calls / count, 2)}
     return {"mode": mode, "asked": asked, "memory_mib": memory, **more}

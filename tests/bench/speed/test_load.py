@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bench.speed.load import main
+from bench.speed.load import MODES, main
 from bench.speed.load_clients import Target, ask_many
+from bench.speed.load_servers import _ROOT as ROOT
+from bench.speed.load_servers import _open_gates
 from bench.speed.plain_hayhooks import plain_definition
 from haystack import AsyncPipeline
 from tests.doubles.stand_in_llm import Fault, StandInLlm
@@ -65,6 +67,37 @@ def test_added_time_is_what_the_llm_did_not_take(tmp_path, capsys):
     main(["--table", str(tmp_path / "load.json")])
     row = capsys.readouterr().out.splitlines()[2]
     assert row == "| simple (stream) | 10 | paced | 9.5 | 50 | 120 | 380 | 40.1 | 0.38 | 700 | 2 x 503 |"
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        ([600, 800, 810, 824, 820], "pass: at most 3.0% more than after the first 4,000"),
+        ([600, 800, 810, 825, 820], "MISS: at most 3.1% more than after the first 4,000"),
+        ([600, 800], "too few questions to judge"),
+    ],
+)
+def test_memory_is_judged_by_what_comes_after_the_first_4000_questions(tmp_path, capsys, memory, said):
+    asked = [2000, 4000, 6000, 8000, 10_000][: len(memory)]
+    soak = {"mode": "precise", "asked": asked, "memory_mib": memory, "errors": 0, "cpu_ms": 70.0, "llm_calls": 1.5}
+    machine = {"cpu": "AMD EPYC", "cores": 2, "memory_gib": 24, "python": "3.11"}
+    report = {"soak": [soak], "machine": machine, "children": 5000, "date": "2026-01-01"}
+    (tmp_path / "load.json").write_text(json.dumps(report))
+    main(["--table", str(tmp_path / "load.json")])
+    assert capsys.readouterr().out.splitlines()[0].endswith(said)
+
+
+def test_the_modes_of_the_benchmark_are_the_shipped_ones_and_ask_their_llm_always(tmp_path):
+    _open_gates(tmp_path)
+    made = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (tmp_path / "embedded").iterdir()}
+    gates = {mode: made[mode]["components"]["gate"]["init_parameters"]["max_risk"] for mode in MODES}
+    assert gates == dict.fromkeys(("simple", "advanced", "precise", "agent"))
+    for name, definition in made.items():
+        shipped = yaml.safe_load((ROOT / "pipelines" / "embedded" / f"{name}.yml").read_text(encoding="utf-8"))
+        if name in MODES:
+            definition["components"]["gate"]["init_parameters"].pop("max_risk")
+            shipped["components"]["gate"]["init_parameters"].pop("max_risk", None)
+        assert definition == shipped
 
 
 def test_the_plain_deployment_is_our_file_on_haystacks_own_store(tmp_path):
