@@ -18,8 +18,12 @@ _READ = 3
 """How many passages are looked at: as many as are quoted at most."""
 
 # Money of today that a question can ask an amount in.
-_MONEY = (r"(?:dollars?\b|美元|美金)", r"(?:euros?\b|欧元|歐元)", r"(?:yen\b|日[元圆圓])", r"(?:renminbi|rmb\b|人民[币幣])")
-_SIGNS = (r"\$", "€", "[¥￥円]", "[¥￥元]")
+_MONEY = {
+    r"(?:dollars?\b|美元|美金)": r"\$",
+    r"(?:euros?\b|欧元|歐元)": "€",
+    r"(?:yen\b|日[元圆圓])": "[¥￥円]",
+    r"(?:renminbi|rmb\b|人民[币幣])": "[¥￥元]",
+}
 _ASKED = r"(?:\b(?:in|into|how (?:many|much in))(?: [a-z0-9]+){0,2} |[多几幾]少?[万萬亿億]?|[折合当當]成?)"
 
 
@@ -108,11 +112,9 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
 
 def _asks_in_other_money(question: str, documents: Sequence[Document]) -> bool:
     """Tell whether an amount is asked in money that no passage names: whatever stands there is no answer."""
-    for name, sign in zip(_MONEY, _SIGNS, strict=True):
-        if re.search(_ASKED + name, question, re.IGNORECASE):
-            named = re.compile(f"{name}|{sign}", re.IGNORECASE)
-            return not any(named.search(document.content or "") for document in documents)
-    return False
+    asked = [f"{name}|{sign}" for name, sign in _MONEY.items() if re.search(_ASKED + name, question, re.IGNORECASE)]
+    text = "\n".join(document.content or "" for document in documents)
+    return any(not re.search(one, text, re.IGNORECASE) for one in asked)
 
 
 def _language(document: Document) -> str:
