@@ -37,6 +37,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -363,12 +364,7 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """
-    Measure and print.
-
-    :param arguments: The command line; None for the process's own.
-    :returns: The exit code.
-    """
+    """Measure and print; gives the exit code."""
     from bench.quality.across import across_rows, fit_near
 
     parser = argparse.ArgumentParser(description="Measure the local check of answers on public sets.")
@@ -385,12 +381,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     started = time.perf_counter()
     check = LocalCheck(words_only=chosen.words_only)
-    rows = groundedness_rows(check, chosen.data)
-    for language in ("en", "zh"):
-        rows += swap_rows(check, chosen.data, language)
-    rows += classical_row(check, chosen.data)
-    rows += [] if chosen.words_only else across_rows(chosen.data)
-    print(table(rows))
+    rows: list[Row] = []
+    parts = [groundedness_rows, partial(swap_rows, language="en"), partial(swap_rows, language="zh"), classical_row]
+    # Each part is printed when it is done: the whole takes long, and a run that is cut off keeps what it has.
+    for part in [*parts, *([] if chosen.words_only else [lambda _, data: across_rows(data)])]:
+        found = part(check, chosen.data)
+        print("\n".join(table(found).splitlines()[2 if rows else 0 :]), flush=True)
+        rows += found
     print(f"\n{time.perf_counter() - started:.0f} s")
     if chosen.json:
         chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")

@@ -95,9 +95,9 @@ async def test_every_answer_ends_well_and_every_mark_is_true(mode, question, ser
     numbers = {citation["number"] for citation in answer["citations"]}
     assert faults_of(answer["answer"], numbers) == faults_of(tokens, numbers) == []
     for citation in answer["citations"]:
-        (stored,) = library.stores["parents"].filter_documents(
-            {"field": "id", "operator": "==", "value": citation["parent_id"]}
-        )
+        places = [("meta.tenant_id", "demo"), ("id", citation["parent_id"])]
+        conditions = [{"field": field, "operator": "==", "value": value} for field, value in places]
+        (stored,) = library.stores["parents"].filter_documents({"operator": "AND", "conditions": conditions})
         assert stored.content[citation["start"] : citation["end"]] == citation["quote"]
         assert citation["verdict"] in ("supported", "partial")
     if mode == "precise" and answer["status"] == "answered":

@@ -1,6 +1,7 @@
 """How likely the passages closest to a question hold its answer: one calibrated probability for all modes."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -15,6 +16,15 @@ from shiguan.text.terms import passage_text, terms
 
 _READ = 3
 """How many passages are looked at: as many as are quoted at most."""
+
+# Money of today that a question can ask an amount in.
+_MONEY = {
+    r"(?:dollars?\b|美元|美金)": r"\$",
+    r"(?:euros?\b|欧元|歐元)": "€",
+    r"(?:yen\b|日[元圆圓])": "[¥￥円]",
+    r"(?:renminbi|rmb\b|人民[币幣])": "[¥￥元]",
+}
+_ASKED = r"(?:\b(?:in|into|how (?:many|much in))(?: [a-z0-9]+){0,2} |[多几幾]少?[万萬亿億]?|[折合当當]成?)"
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,7 @@ FITTED_BY_WORDS: Final = Calibration(
 
 def probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
     """Give the probability, 0 to 1, that the first passages hold an answer to a question."""
-    if not documents:
+    if not documents or _asks_in_other_money(question, documents):
         return 0.0
     near = {str(child.meta.get("parent_id") or child.id) for child in nearest}
     if near.isdisjoint(document.id for document in documents[:_READ]):
@@ -98,6 +108,13 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         chinese=float(has_han(question)),
         same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,
     )
+
+
+def _asks_in_other_money(question: str, documents: Sequence[Document]) -> bool:
+    """Tell whether an amount is asked in money that no passage names: whatever stands there is no answer."""
+    asked = [f"{name}|{sign}" for name, sign in _MONEY.items() if re.search(_ASKED + name, question, re.IGNORECASE)]
+    text = "\n".join(document.content or "" for document in documents)
+    return any(not re.search(one, text, re.IGNORECASE) for one in asked)
 
 
 def _language(document: Document) -> str:

@@ -2,14 +2,14 @@
 
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haystack import Document, component, logging
 
-from shiguan.retrieval.ranking import as_found, ranking_of, stamped
 from shiguan.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
@@ -135,21 +135,22 @@ class BestWindowRanker:
         """
         limit = self.top_k if top_k is None else top_k
         if not documents:
-            return as_found(documents, limit)
+            return _as_found(documents, limit)
         self.warm_up()
         name = f"the cross-encoder `{self.model}`"
         if self._missing:
-            return {**as_found(documents, limit, f"{name} is left out, {self._missing}"), "warnings": []}
+            return {**_as_found(documents, limit, f"{name} is left out, {self._missing}"), "warnings": []}
         if self._ranker is None:
-            return as_found(documents, limit, f"{name} is left out, {self._failure}")
+            return _as_found(documents, limit, f"{name} is left out, {self._failure}")
         try:
             scores = self._score(self._ranker, query, documents)
         except Exception as error:  # a model that breaks down on one question must not cost the answer
             logger.warning("The ranker failed: {error}", error=repr(error))
-            return as_found(documents, limit, f"{name} failed ({type(error).__name__})")
+            return _as_found(documents, limit, f"{name} failed ({type(error).__name__})")
         order = sorted(range(len(documents)), key=lambda index: (-scores[index], index))[: max(0, limit)]
-        ranked = [stamped(documents[index], scores[index], RANKED_BY) for index in order]
-        return {"documents": ranked, "ranking": ranking_of(documents, ranked), "skipped": "", "warnings": []}
+        ordered = [(documents[index], scores[index]) for index in order]
+        ranked = [replace(one, score=score, meta={**one.meta, "ranked_by": RANKED_BY}) for one, score in ordered]
+        return {"documents": ranked, "ranking": _ranking(documents, ranked), "skipped": "", "warnings": []}
 
     def _score(self, ranker: "TransformersSimilarityRanker", query: str, documents: list[Document]) -> list[float]:
         windows = [
@@ -224,3 +225,21 @@ def _windows(index: int, document: Document, characters: int, most: int) -> list
     ]
     chosen = [*matched, *(piece for piece in pieces if piece not in matched)][:most]
     return [_Window(index, text[start:end]) for start, end in chosen] or [_Window(index, text)]
+
+
+def _ranking(before: Sequence[Document], after: Sequence[Document]) -> list[dict[str, Any]]:
+    """List the passages that are returned, with their places before and after."""
+    places = {document.id: place for place, document in enumerate(before, start=1)}
+    entries: list[dict[str, Any]] = []
+    for place, one in enumerate(after, start=1):
+        score = None if one.score is None else round(one.score, 4)
+        entry = {"id": one.id, "rank_before": places[one.id], "rank": place, "score": score}
+        entries.append({**entry, "ranked_by": one.meta["ranked_by"]})
+    return entries
+
+
+def _as_found(documents: Sequence[Document], top_k: int, skipped: str = "") -> dict[str, Any]:
+    """Leave the passages as they came."""
+    kept = [replace(one, meta={**one.meta, "ranked_by": "fusion"}) for one in documents[: max(0, top_k)]]
+    warnings = [f"Passages stand in the order of the fusion: {skipped}."] if skipped else []
+    return {"documents": kept, "ranking": _ranking(documents, kept), "skipped": skipped, "warnings": warnings}

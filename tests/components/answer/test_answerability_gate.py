@@ -44,6 +44,24 @@ def test_what_is_unlikely_to_answer_is_refused_with_a_model_and_without(quote):
     assert (answer.meta["citations"], answer.meta["confidence"] < 0.15) == ([], True)
 
 
+@pytest.mark.parametrize(
+    ("question", "said", "status"),
+    [
+        ("What did taking Chang'an back cost in modern dollars?", "It cost a million strings of cash.", "not_found"),
+        ("What did taking Chang'an back cost in modern dollars?", "It cost $3.", "quoted"),
+        ("How many dollars did taking Chang'an back cost?", "It cost a dollar.", "quoted"),
+        ("How many dollars did taking Chang'an back cost?", "It cost a million euros.", "not_found"),
+        ("收復長安花了多少億美元？", "收复长安，费钱百万贯。", "not_found"),
+        ("收复长安的军费折合人民币多少？", "收复长安，费三亿元。", "quoted"),
+        ("Who took Chang'an back for a dollar?", "It cost a million strings of cash.", "quoted"),
+        ("What did taking Chang'an back cost in strings of cash?", "It cost a million.", "quoted"),
+    ],
+)
+def test_an_amount_in_money_that_no_passage_names_is_not_there(question, said, status):
+    text = f"In 757 Guo Ziyi took Chang'an back 收复长安. {said}"
+    assert run([passage(text, sentence=said)], question)["answers"][0].meta["status"] == status
+
+
 @pytest.mark.parametrize("nearest", [[], [near(0.8, "another")]])
 def test_where_no_vector_tells_of_the_passages_their_words_decide(nearest):
     gate = AnswerabilityGate(quote=True)
