@@ -102,7 +102,8 @@ OPTIONS_AFTER = """
 - `max_tokens` goes before what the file says ([models.md](models.md)); what a question may cost is limited by a
   budget. OpenAI's `max_completion_tokens` is another name of it. An answer that was cut off says so.
 - `sources` and `sections` limit a question to books, or parts of them, by name, and narrow `filters`. Headings are
-  looked up in the library and unknown ones refused (the deployment `embedded`).
+  looked up in the library and unknown ones refused. `sections` are for the deployment `embedded`; the servers of the
+  other cannot filter by them, which is told.
 
 What an answer tells: [answer_object.md](answer_object.md).
 """
@@ -111,7 +112,7 @@ What an answer tells: [answer_object.md](answer_object.md).
 def options_page() -> str:
     """Write the table of options: values from the model that checks them, modes from the files that hear them."""
     inputs = {
-        mode: yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8"))["inputs"]
+        mode: _taken(yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8")))
         for mode in (*MODES[1:], "agent")
     }
     flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`", "filters": "-"}
@@ -144,12 +145,16 @@ def _opening_comment(text: str) -> list[str]:
     return lines
 
 
+def _taken(definition: dict[str, Any]) -> dict[str, list[str]]:
+    return {**definition.get("inputs", {}), **definition.get("options", {})}
+
+
 def _diagram(definition: dict[str, Any]) -> list[str]:
     lines = [
         f'    {name}["{name}<br/><small>{spec["type"].rsplit(".", 1)[1]}</small>"]'
         for name, spec in definition["components"].items()
     ]
-    for name, targets in definition.get("inputs", {}).items():
+    for name, targets in _taken(definition).items():
         lines.append(f"    in_{name}([{name}])")
         lines += [f"    in_{name} --> {target.split('.')[0]}" for target in targets]
     for edge in definition["connections"]:

@@ -30,7 +30,7 @@ export function besidePane(onClose = () => {}) {
     const head = h("p.judged", h(`span.verdict.${claim.verdict}`, shape(claim.verdict), t(`verdict.${claim.verdict}`)), claim.reason && h("span.reason", claim.reason));
     const tabs = citations.length > 1 && h("div.tabs", { role: "group" }, citations.map((citation, number) => h(
       "button", { type: "button", "aria-pressed": String(number === index), click: () => show({ claim, citations }, number) }, t("passageOf", citation.number))));
-    const text = h("div.text", { "aria-busy": "true" });
+    const text = h("div.text", { "aria-busy": "true" }, citations[index] && h("p.hint", citations[index].quote)); // until its passage is there
     body.replaceChildren(head, ...(tabs ? [tabs] : []), text);
     pane.classList.add("open");
     body.scrollTop = 0;

@@ -6,7 +6,7 @@ import { language, t } from "./words.js";
 
 /** Show the list, or the report of a name. */
 export async function reportsView(place, name) {
-  const back = h("p.bar", h("a.button", { href: name ? "#/reports" : "#/library" }, t(name ? "reports" : "library")));
+  const back = h("p.bar", h("a.button", { href: name ? "#/reports" : "#/library" }, `← ${t(name ? "reports" : "library")}`));
   if (name) {
     const { body } = await call(`/api/v1/reports/${name.split("/").map(encodeURIComponent).join("/")}`);
     place.replaceChildren(h("div.wide.report", back, body.map((part) => drawn(part))));

@@ -93,7 +93,8 @@ class Shard:
             edge = self._engine()
             self._reading += 1
         try:
-            yield edge
+            with self._telling_of_damage():
+                yield edge
         finally:
             with self._readers:
                 self._reading -= 1
@@ -103,7 +104,7 @@ class Shard:
     @contextlib.contextmanager
     def write(self) -> Iterator[EdgeShard]:
         """Give the engine for a write, which is on disk when the block ends; no other write happens inside it."""
-        with self._writing, _private_files():
+        with self._telling_of_damage(), self._writing, _private_files():
             try:
                 edge = self._engine()
                 if self._record.pop("checksums", None) is not None:
@@ -187,7 +188,7 @@ class Shard:
             builder = self._builder
         if builder is not None:
             builder.stop()
-        with self._writing, self._readers, _private_files():
+        with self._telling_of_damage(), self._writing, self._readers, _private_files():
             self._readers.wait_for(lambda: not self._reading)
             if self._edge is not None:
                 edge, self._edge = self._edge, None
@@ -319,6 +320,16 @@ class Shard:
         write_record(self.folder, record)
         return record
 
+    @contextlib.contextmanager
+    def _telling_of_damage(self) -> Iterator[None]:
+        """Make a sentence of what the engine says of its files while it works: an error of its own, or a panic."""
+        try:
+            yield
+        except BaseException as error:  # a panic comes beside `Exception`
+            if type(error).__name__ != "PanicException" and not str(error).startswith(_OF_FILES):
+                raise
+            raise damaged(self.folder / self._record["shard"], error) from error
+
     def _load(self, path: Path) -> EdgeShard:
         if not path.exists() and (self.folder / _CREATING).exists():
             (self.folder / _CREATING).rename(path)
@@ -333,6 +344,7 @@ class Shard:
             raise damaged(path, error) from error
 
 
+_OF_FILES = "Service runtime error: "
 _masks: list[int] = []
 _masking = threading.Lock()
 
