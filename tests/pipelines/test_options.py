@@ -92,7 +92,9 @@ def runner(library):
 
 
 def test_an_option_that_does_not_exist_is_refused_with_the_names_of_all(runner, capsys):
-    with pytest.raises(RefusedError, match=r"no option `rewriting`\. Known: top_k, rewrite_method, retrieval"):
+    with pytest.raises(
+        RefusedError, match=r"no option `rewriting`\. Known: top_k, rewrite_method, wordings, retrieval"
+    ):
         runner.ask(QUESTION, tenant_id=TENANT, rewriting="hyde")
     with pytest.raises(ValueError):
         AnswerRequest.model_validate({"query": QUESTION, "rewriting": "hyde"})

@@ -260,15 +260,12 @@ class Runner:
         same = None if explain else options
         kept = await asyncio.to_thread(KeptAnswer, cache, lambda: self._library, query, same, self._stamp)
         if (receipt := kept.find()) is not None:
-            answer = kept.told_again(receipt)
-            await self._hand_over(receipt, answer["metadata"])
-            return answer
+            return await self._hand_over(receipt, kept.told_again(receipt))
         remembered = await self._remembered(tenant_id, options)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         how: dict[str, Any] = {"wanted": wanted, "limits": limits, "telling": telling, "remembered": remembered}
-        run = self._new_run(query, tenant_id, narrowed, **how)
         with caching(cache):
-            results = await run.results()
+            results = await (run := self._new_run(query, tenant_id, narrowed, **how)).results()
         answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
         if not answers:
             raise AnswerError(
@@ -323,14 +320,15 @@ class Runner:
         with receipt_warning(told["metadata"]):
             receipt = receipt_of(answer, told, **self._stamp, **run, parameters=parameters)
             kept.keep(receipt)
-            await self._hand_over(receipt, told["metadata"])
+            await self._hand_over(receipt, told)
         told["metadata"].setdefault("receipt", None)
 
-    async def _hand_over(self, receipt: Receipt, metadata: dict[str, Any]) -> None:
-        metadata["receipt"] = receipt.id
-        with receipt_warning(metadata):
+    async def _hand_over(self, receipt: Receipt, told: dict[str, Any]) -> dict[str, Any]:
+        told["metadata"]["receipt"] = receipt.id
+        with receipt_warning(told["metadata"]):
             if self._keep_receipt is not None:
                 await asyncio.to_thread(self._keep_receipt, receipt)
+        return told
 
     def _new_run(
         self,

@@ -141,7 +141,7 @@ async def test_without_a_model_the_quotations_are_the_tokens(plain_runner, mode)
 
 
 async def test_nothing_of_a_rejected_draft_is_a_token(runner, llm):
-    llm.rule("Who proposed", BAD, times=1)
+    llm.rule(lambda call: "</sources>" in call.prompt, BAD, times=1)
     events = await told(runner("precise"))
     (rejected,) = named(events, "draft_rejected")
     assert rejected["attempt"] == 1
