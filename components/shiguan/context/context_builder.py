@@ -55,7 +55,7 @@ class ContextBuilder:
       model, or where it fails, as `truncate` and with a warning.
 
     In a conversation a passage keeps its number, and one that an earlier message of the prompt shows is named by it and
-    not repeated; new ones go on behind the highest number, in the order of their ids.
+    not repeated; new ones go on behind the highest number, best first.
 
     For `window` the budget is shared out evenly, what a passage leaves goes to the next, and a line `…` marks every
     gap.
@@ -209,7 +209,7 @@ class ContextBuilder:
         numbers = {**before[0], **{name: document.meta["number"] for name, document in shown.items()}}
         free = count_from(max(numbers.values(), default=0) + 1)
         new = [one.document.id for one in chosen if one.document.id not in numbers]
-        numbers.update(zip(sorted(new) if shown else new, free, strict=False))
+        numbers.update(zip(new, free, strict=False))
         found = [_Entry(_numbered(one.document, numbers[one.document.id]), one.text) for one in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
         passages = {**shown, **{entry.document.id: _as_shown(entry.document, shown) for entry in found}}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from haystack import Document, component
@@ -172,10 +173,17 @@ def _written(
 
 def earlier_turn(context: str, asked: Mapping[str, str]) -> ChatMessage:
     """Write what a person asked, with the passages that were read; its meta says what it is made of."""
-    (message,) = render_prompt("earlier_turn", context=context, **asked)
+    message = _rendered(context, **asked)
     sources, shown = numbers_in(context)
     rendered = {"variables": dict(asked), "sources": sources, "shown": shown}
     return replace(message, _meta={**message.meta, "prompt_rendered": rendered})
+
+
+@lru_cache(256)
+def _rendered(context: str, **asked: str) -> ChatMessage:
+    """Render once what every further turn of the conversation begins with."""
+    (message,) = render_prompt("earlier_turn", context=context, **asked)
+    return message
 
 
 def read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
