@@ -82,6 +82,9 @@ class ServingSettings(BaseModel):
     receipt_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         30, description="Days for which the receipts of answers are kept; 0 for none. They hold question and answer."
     )
+    feedback_days: Annotated[int, Field(ge=0, le=36500)] = Field(
+        0, description="Days for which feedback is kept; 0 for as long as there is room. It holds question and answer."
+    )
     batch_concurrency: Annotated[int, Field(ge=1, le=50)] = Field(
         4, description="Questions of one batch that are answered side by side."
     )
