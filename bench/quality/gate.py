@@ -159,7 +159,16 @@ def held(now: "Results", name: str, gates: dict[str, float], options: argparse.N
     print(flush=True)
     if options.output is not None:
         write_comparison(comparison, report, before, after, options.output / name)
-    return 1 if comparison.breaches else 0
+    changed = other_answers(before, after) if name.startswith("recorded-") else []
+    for question in changed:
+        print(f"{name}: {question}: the same replies make another answer. If it is meant, `make record` keeps it.")
+    return 1 if comparison.breaches or len(changed) > MOST_LEFT_OUT * len(after.questions) else 0
+
+
+def other_answers(before: "Results", after: "Results") -> list[str]:
+    """Name the questions whose answer is another one, refused or marked otherwise; the model's replies are the same."""
+    old = {question.id: question.details["answer"] for question in before.questions}
+    return [question.id for question in after.questions if question.details["answer"] != old[question.id]]
 
 
 def recorded_plan(mode: str | Path, library: Path, ids: Sequence[str] = RECORDED) -> "Plan":

@@ -19,6 +19,7 @@ from bench.quality.gate import (
     RECORDED_MODES,
     RECORDING,
     REPLY_TOKENS,
+    other_answers,
     prepare,
     recorded_plan,
     told_missing,
@@ -141,6 +142,14 @@ def test_a_changed_prompt_stops_the_gate_and_is_named(capsys):
     capsys.readouterr()
     assert told_missing("simple", {"en-person-3": CHANGED}, 4) == 1
     assert "recorded-simple: unrecorded: en-person-3: the prompt changed." in capsys.readouterr().out
+
+
+def test_an_answer_that_the_same_replies_made_otherwise_is_named():
+    before = read_results(BASELINE / "recorded-simple.json")
+    first, *rest = before.questions
+    other = replace(first, details={**first.details, "answer": "Something else."})
+    assert other_answers(before, before) == []
+    assert other_answers(before, replace(before, questions=[other, *rest])) == [first.id]
 
 
 @pytest.mark.slow
