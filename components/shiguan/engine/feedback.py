@@ -91,14 +91,10 @@ class FeedbackFile:
         """Delete what a tenant's readers said of a receipt, or longer than so many days ago; say how many it was."""
         if not self.path.is_file():
             return 0
-        before = None if days is None else _days_ago(days)
+        given = (tenant_id, receipt, None if days is None else _days_ago(days))
+        chosen = "DELETE FROM feedback WHERE tenant = ? AND (receipt = ? OR json_extract(content, '$.written') < ?)"
         with self._open() as run:
-            return int(
-                run(
-                    "DELETE FROM feedback WHERE tenant = ? AND (receipt = ? OR json_extract(content, '$.written') < ?)",
-                    (tenant_id, receipt, before),
-                ).rowcount
-            )
+            return int(run(chosen, given).rowcount)
 
     @contextmanager
     def _open(self, *, writing: bool = False) -> Iterator[Any]:

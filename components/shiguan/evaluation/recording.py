@@ -97,8 +97,8 @@ class RecordedModel:
         """Ask until every prompt of the plans has its reply, and keep those alone; a stopped recording goes on."""
         asked = [question.id for question in plans[0].questions.questions]
         self.about |= {"modes": [str(plan.mode) for plan in plans], "asked": plans[0].asked, "questions": asked}
-        self.about |= {"model": os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL}
-        self.about |= {"max_tokens": self.longest, "recorded": datetime.now(UTC).date().isoformat()}
+        self.about |= {"model": os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL, "max_tokens": self.longest}
+        self.about["recorded"] = datetime.now(UTC).date().isoformat()
         self._used = set()
         for plan in plans:
             for _ in range(_PASSES):
