@@ -7,7 +7,7 @@ export TOKENIZERS_PARALLELISM := false
 # Where the environment forbids byte code, every start would compile what it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo serve test slow test-browser pictures test-transformers test-llm lint types gate fmt integration docs bars quality clean
+.PHONY: demo serve test slow test-browser pictures test-transformers test-llm lint types gate record fmt integration docs bars quality clean
 
 # Byte code is written when a module is first imported: most of what is installed never is.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
@@ -96,6 +96,9 @@ types: $(VENV)/installed-dev
 
 gate: $(VENV)/installed-dev  ## has retrieval, citing or refusing got worse? against bench/quality/gate/
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.quality.gate
+
+record: $(VENV)/installed-dev $(LLM)/installed  ## ask the small model for the replies that the gate replays, then renew what they are held to
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.quality.gate --record $(LLM)/bin/python
 
 fmt: $(VENV)/installed-dev
 	$(BIN)/ruff format .

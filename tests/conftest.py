@@ -13,7 +13,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
-_CLEARED = ("OPENAI_", "SHIGUAN_", "HAYSTACK_UNSAFE")
+_CLEARED = ("OPENAI_", "SHIGUAN_", "HAYSTACK_UNSAFE", "TIKTOKEN_")
 _real_connect = socket.socket.connect
 _real_getaddrinfo = socket.getaddrinfo
 

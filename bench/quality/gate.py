@@ -3,12 +3,19 @@ Stop a change that makes the answers worse: `make gate`.
 
     python -m bench.quality.gate [--modes simple precise] [--output DIR]
     python -m bench.quality.gate --update
+    python -m bench.quality.gate --record PYTHON
 
 Builds the sample book, puts it in for two tenants, and asks the hundred questions of `golden/sample_book.jsonl` in each
 mode of the embedded deployment. Nothing is downloaded, no language model is called. Ranking, context, citations,
 refusals and isolation are compared with the committed baseline in `gate/`, question by question, as `shiguan eval
 compare` does it; the exit code is 1 where a gated metric got worse by more than its tolerance, and 2 where the
 baseline does not fit the questions any more.
+
+What the prompts say is seen by a second run: four of the questions are asked in every mode again, and the replies of a
+small language model, recorded in `gate/recording.jsonl`, answer. A prompt that is not the recorded one is named with
+its question, and the exit code is 1; where only the passages in it are others (another processor may order two of them
+otherwise), the question is named and left out, as long as one in four at most is. Answers, marks and refusals of the
+others are held to `gate/recorded-MODE.json`. `make record` asks the model anew for what is not recorded.
 
 A change that is meant to change the numbers brings a new baseline: `--update` writes it, and the merge request says
 why.
@@ -19,12 +26,14 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from shiguan.evaluation.measurement import Plan
     from shiguan.evaluation.questions import QuestionSet
     from shiguan.evaluation.results import QuestionResult, Results
 
@@ -40,6 +49,17 @@ GOLDEN = ROOT / "bench" / "quality" / "golden" / "sample_book.jsonl"
 BASELINE = ROOT / "bench" / "quality" / "gate"
 DEPLOYMENT = "embedded"
 MODES = ("simple", "advanced", "precise")
+RECORDING = BASELINE / "recording.jsonl"
+RECORDED_MODES = (*MODES, "agent")
+RECORDED = ("en-person-3", "en-comparison-1", "zh-follow-up-1", "zh-unanswerable-2")
+"""The questions that are recorded, of each a kind: four of a hundred, since the model is slow."""
+READ = {"top_k": 1}
+"""They read one passage: five take the model half a minute of one core."""
+REPLY_TOKENS = 60
+MOST_LEFT_OUT = 0.25
+_ANSWERS = ("contains_answer", "correct", "gold_cited")
+_MARKS = ("citation_precision", "citation_recall")
+RECORDED_GATES = dict.fromkeys((*_ANSWERS, *_MARKS, "correct_refusal", "false_refusal"), 0.02)
 NEIGHBOUR = "neighbour"
 """Another tenant with the same documents: what shows up of them has leaked."""
 
@@ -47,12 +67,15 @@ NEIGHBOUR = "neighbour"
 def main(arguments: list[str] | None = None) -> int:
     """Measure the modes and compare them with the baseline, or write it."""
     parser = argparse.ArgumentParser(description="Stop a change that makes the answers worse.")
-    parser.add_argument("--modes", nargs="+", default=MODES, metavar="MODE", help="only these (default: all)")
+    parser.add_argument("--modes", nargs="+", default=RECORDED_MODES, metavar="MODE", help="only these (default: all)")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write the reports here too")
     parser.add_argument("--update", action="store_true", help="write a new baseline instead of comparing with it")
+    parser.add_argument(
+        "--record", metavar="PYTHON", help="ask the small model of this Python for what is not recorded"
+    )
     options = parser.parse_args(arguments)
     # The gate measures the engine, not whatever endpoint the person who runs it has configured.
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
         os.environ.pop(name, None)
     from shiguan.errors import ShiguanError
     from shiguan.stores.embedded.shards import close_all_shards
@@ -62,7 +85,12 @@ def main(arguments: list[str] | None = None) -> int:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shiguan-gate-")))
             library = prepare(folder)
             stack.callback(close_all_shards)  # before their folder is removed
-            return max(gate(mode, library, options) for mode in options.modes)
+            if options.record:
+                record(library, options.record)
+                options.update = True
+                return max(recorded_gate(RECORDED_MODES, library, options))
+            codes = [gate(mode, library, options) for mode in options.modes if mode in MODES]
+            return max([*codes, *recorded_gate(options.modes, library, options)])
     except ShiguanError as error:
         print(f"gate: {error}", file=sys.stderr)
         return 2
@@ -100,37 +128,104 @@ def measured(questions: "QuestionSet", mode: str | Path, library: Path) -> "Resu
 
 def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
     """Measure one mode; write its baseline, or say what changed."""
-    from shiguan.evaluation.comparison import compare_results, comparison_report, comparison_table, write_comparison
     from shiguan.evaluation.metrics import GATES
     from shiguan.evaluation.questions import read_golden_set
+
+    return held(measured(read_golden_set(GOLDEN), mode, library), mode, GATES, options)
+
+
+def held(now: "Results", name: str, gates: dict[str, float], options: argparse.Namespace) -> int:
+    """Write a run as the baseline of this name, or compare the two on the questions that both have."""
+    from shiguan.evaluation.comparison import compare_results, comparison_report, comparison_table, write_comparison
     from shiguan.evaluation.report import run_report, write_report
     from shiguan.evaluation.results import Results, read_results
     from shiguan.evaluation.tables import Section, print_report
 
-    now = measured(read_golden_set(GOLDEN), mode, library)
     if options.output is not None:
-        (options.output / mode).mkdir(parents=True, exist_ok=True)
-        write_report(run_report(now), options.output / mode / "report")
-    path = BASELINE / f"{mode}.json"
+        (options.output / name).mkdir(parents=True, exist_ok=True)
+        write_report(run_report(now), options.output / name / "report")
+    path = BASELINE / f"{name}.json"
     if options.update:
         write_baseline(now, path)
         print(f"Wrote {path.relative_to(ROOT)}.")
         return 0
     # Latency is the machine's: another machine's baseline says nothing about this one's.
-    before, after = (Results(run.kind, run.run, untimed(run)) for run in (read_results(path), now))
-    comparison = compare_results(before, after, GATES)
+    kept = {question.id for question in now.questions} if name.startswith("recorded-") else None
+    before, after = (Results(run.kind, run.run, untimed(run, kept)) for run in (read_results(path), now))
+    comparison = compare_results(before, after, gates)
     report = comparison_report(comparison, before, after)
-    table = Section(f"{mode} against the baseline of {before.run.get('commit')}", table=comparison_table(comparison))
+    table = Section(f"{name} against the baseline of {before.run.get('commit')}", table=comparison_table(comparison))
     print_report(replace(report, title="", subtitle="", sections=[table]))
     print(flush=True)
     if options.output is not None:
-        write_comparison(comparison, report, before, after, options.output / mode)
-    return 1 if comparison.breaches else 0
+        write_comparison(comparison, report, before, after, options.output / name)
+    changed = other_answers(before, after) if name.startswith("recorded-") else []
+    for question in changed:
+        print(f"{name}: {question}: the same replies make another answer. If it is meant, `make record` keeps it.")
+    return 1 if comparison.breaches or len(changed) > MOST_LEFT_OUT * len(after.questions) else 0
 
 
-def untimed(run: "Results") -> "list[QuestionResult]":
-    """Leave the times out of a run."""
-    return [replace(question, timings_ms={}) for question in run.questions]
+def other_answers(before: "Results", after: "Results") -> list[str]:
+    """Name the questions whose answer is another one, refused or marked otherwise; the model's replies are the same."""
+    old = {question.id: question.details["answer"] for question in before.questions}
+    return [question.id for question in after.questions if question.details["answer"] != old[question.id]]
+
+
+def recorded_plan(mode: str | Path, library: Path, ids: Sequence[str] = RECORDED) -> "Plan":
+    """Ask a mode the recorded questions."""
+    from shiguan.evaluation.measurement import Plan
+    from shiguan.evaluation.provenance import TENANT
+    from shiguan.evaluation.questions import read_golden_set
+
+    questions = read_golden_set(GOLDEN).only(ids)
+    return Plan(
+        "answers", questions, deployment=DEPLOYMENT, mode=mode, tenant_id=TENANT, data_dir=library, asked=dict(READ)
+    )
+
+
+def record(library: Path, python: str) -> None:
+    """Ask the small model for every reply that the recording lacks."""
+    from bench.quality.small_model import MODEL, small_model
+
+    from shiguan.evaluation.recording import RecordedModel
+
+    with small_model(python) as url:
+        os.environ |= {"OPENAI_BASE_URL": url, "OPENAI_MODEL": MODEL}
+        try:
+            with RecordedModel(RECORDING, asks=True, longest=REPLY_TOKENS) as model:
+                model.record([recorded_plan(mode, library) for mode in RECORDED_MODES])
+        finally:
+            del os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_MODEL"]
+    print(f"{RECORDING.relative_to(ROOT)} has {len(model.replies)} replies.")
+
+
+def recorded_gate(modes: Sequence[str], library: Path, options: argparse.Namespace) -> list[int]:
+    """Replay the recording in each mode: no prompt may have changed, and what comes of the replies is held to bars."""
+    from shiguan.evaluation.recording import RecordedModel
+
+    codes = []
+    with RecordedModel(RECORDING) as model:
+        for mode in modes:
+            run = model.measure(recorded_plan(mode, library, model.about["questions"]))
+            codes.append(told_missing(mode, model.missing, len(run.questions)))
+            kept = [question for question in run.questions if question.id not in model.missing]
+            if kept:
+                codes.append(held(replace(run, questions=kept), f"recorded-{mode}", RECORDED_GATES, options))
+    return codes
+
+
+def told_missing(mode: str, missing: dict[str, str], count: int) -> int:
+    """Name the questions with an unrecorded prompt; 1 if one is another prompt, or too many have other passages."""
+    from shiguan.evaluation.recording import CHANGED
+
+    for name, why in missing.items():
+        print(f"recorded-{mode}: unrecorded: {name}: {why}. `make record` asks the model anew.", flush=True)
+    return 1 if CHANGED in missing.values() or len(missing) > MOST_LEFT_OUT * count else 0
+
+
+def untimed(run: "Results", kept: set[str] | None = None) -> "list[QuestionResult]":
+    """Leave the times out of a run, and all questions but those that are kept."""
+    return [replace(one, timings_ms={}) for one in run.questions if kept is None or one.id in kept]
 
 
 def write_baseline(run: "Results", path: Path) -> None:

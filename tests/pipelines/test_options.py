@@ -131,10 +131,12 @@ def test_the_command_line_has_every_option(capsys):
         assert other.get(name, f"--{name.replace('_', '-')}") in text
 
 
-def test_words_and_vectors_alone_search_as_told(runner_of):
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise", "agent"])
+def test_words_and_vectors_alone_search_as_told(mode, runner_of):
     found = {}
+    runner = runner_of(mode)
     for retrieval in ("hybrid", "words", "vectors"):
-        documents, warnings = runner_of("simple").search("二税", tenant_id=TENANT, retrieval=retrieval)
+        documents, warnings = runner.search("二税", tenant_id=TENANT, retrieval=retrieval)
         assert warnings == []
         found[retrieval] = {document.meta["source"] for document in documents}
     # No text has these words, and vectors always find their nearest.
@@ -167,9 +169,8 @@ def test_an_option_that_a_mode_cannot_hear_is_told(runner, runner_of):
         "The mode `simple` does not take `rewrite_method`",
         "The mode `simple` does not take `scope`",
     ]
-    said = runner_of("precise").ask(QUESTION, tenant_id=TENANT, rewrite_method="decompose", retrieval="words")
+    said = runner_of("precise").ask(QUESTION, tenant_id=TENANT, rewrite_method="decompose")
     assert {text for text in said["metadata"]["warnings"] if "does not take" in text} == {
-        "The mode `precise` does not take `retrieval`: it was left aside.",
         "The mode `precise` does not take `rewrite_method: decompose`: it was left aside.",
     }
 

@@ -31,7 +31,7 @@ class LibrarySearch(AgentTool):
         """
         Name what finds sentences, and what gets their passages.
 
-        :param retriever: A `MultiQueryHybridRetriever`, or what takes `queries` and `filters` like it.
+        :param retriever: A `MultiQueryHybridRetriever`, or what takes `queries`, `filters` and `retrieval` like it.
         :param parent_fetcher: A `ParentDocumentFetcher`; its `top_k` is how many passages are found.
         """
         self.retriever = retriever
@@ -52,16 +52,23 @@ class LibrarySearch(AgentTool):
         warm_up_generator(self.retriever)
 
     @component.output_types(documents=list[Document], nearest=list[Document], warnings=list[str])
-    def run(self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        retrieval: str = "hybrid",
+    ) -> dict[str, Any]:
         """
         Search.
 
         :param query: What to search for.
         :param filters: What may be found, from `TenantFilter`.
         :param top_k: How many passages at most, for this call.
+        :param retrieval: `words` or `vectors` to take passages from one of the two searches alone.
         :returns: `documents`, parents, best first; `nearest`, the children nearest by their vectors; `warnings`.
         """
-        found = self.retriever.run(queries=[query], filters=filters)
+        found = self.retriever.run(queries=[query], filters=filters, retrieval=retrieval)
         fetched = self.parent_fetcher.run(documents=found["documents"], filters=filters, top_k=top_k)
         warnings = [*found.get("warnings", []), *fetched["warnings"]]
         return {"documents": fetched["documents"], "nearest": found["nearest"], "warnings": warnings}

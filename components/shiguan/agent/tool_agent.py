@@ -119,6 +119,7 @@ class ToolAgent:
         query: str = "",
         *,
         language: str | None = None,
+        retrieval: str = "hybrid",
         generation_kwargs: dict[str, Any] | None = None,
         streaming_callback: StreamingCallbackT | None = None,
     ) -> dict[str, Any]:
@@ -130,6 +131,7 @@ class ToolAgent:
         :param filters: What tools may read, from `TenantFilter`.
         :param query: The question.
         :param language: Its language; None to tell from the question.
+        :param retrieval: How tools search the library: `hybrid`, `words` or `vectors`.
         :param generation_kwargs: For every call of the model.
         :param streaming_callback: Told of each call of a tool and of its result, and never of the answer, which is
             shown when it is checked.
@@ -156,12 +158,14 @@ class ToolAgent:
         query: str = "",
         *,
         language: str | None = None,
+        retrieval: str = "hybrid",
         generation_kwargs: dict[str, Any] | None = None,
         streaming_callback: StreamingCallbackT | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
         self.warm_up()
-        research = _Research(self, messages, documents, filters, language or detect_language(query))
+        ours = {"filters": filters, "retrieval": retrieval, "language": language or detect_language(query)}
+        research = _Research(self, messages, documents, ours)
         research.settings = {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
         research.callback = streaming_callback
         try:
@@ -182,8 +186,7 @@ class _Research:
         agent: ToolAgent,
         messages: Sequence[ChatMessage],
         documents: Sequence[Document],
-        filters: dict[str, Any],
-        language: str,
+        ours: dict[str, Any],
     ) -> None:
         self.settings: dict[str, Any] = {}
         self.callback: Any = None
@@ -191,8 +194,8 @@ class _Research:
         self._agent = agent
         self._prompt = messages[-1]
         self._passages = list(documents)
-        self._filters = filters
-        self._language = language
+        self._ours = ours
+        self._language: str = ours["language"]
         self._tools = {tool.tool_name: tool for tool in agent.tools}
         self._offered: dict[str, Tool] = {}
         self._steps: list[dict[str, Any]] = []
@@ -336,7 +339,7 @@ class _Research:
         return Observation(call, "wrong_arguments", text, reason=problem or "")
 
     async def _attempts(self, tool: AgentTool, arguments: dict[str, Any]) -> list[Document]:
-        ours = {"filters": self._filters, "passages": self._passages, "language": self._language}
+        ours = {**self._ours, "passages": self._passages}
         run: Any = tool.run  # type: ignore[attr-defined]
         takes = inspect.signature(run).parameters
         given = {**arguments, **{name: value for name, value in ours.items() if name in takes}}

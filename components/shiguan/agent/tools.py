@@ -27,8 +27,8 @@ class AgentTool:
     """
     A component whose `run` takes what a model says, and gives `documents`.
 
-    `filters`, `passages` (the numbered ones so far) and `language` of its `run` come from the agent, never from the
-    model: they are no part of the definition, and an argument that is none is refused.
+    `filters`, `passages` (the numbered ones so far), `retrieval` and `language` of its `run` come from the agent, never
+    from the model: they are no part of the definition, and an argument that is none is refused.
     """
 
     tool_name = ""

@@ -154,6 +154,15 @@ def register(add: AddCommand) -> None:
         choices=("haystack", "ragas"),
         help="let a language model judge too, with Haystack's evaluators or with Ragas (extra `ragas`)",
     )
+    parser = add("eval record", _eval_record, "keep a model's replies to a golden set, to measure with them again")
+    parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help="as `eval answers` reads it")
+    parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help="as for `eval answers`")
+    parser.add_argument("--recording", type=Path, required=True, metavar="FILE", help="run again for what is missing")
+    parser.add_argument("--limit", type=positive, metavar="N", help="only N questions, spread evenly over the file")
+    parser.add_argument("--max-tokens", type=positive, metavar="N", help="the longest reply to record")
+    help_ = "ask no model: score the recorded replies, and name every question with an unrecorded prompt (exit code 1)"
+    parser.add_argument("--replay", action="store_true", help=help_)
+    add_mode_option(parser)
     parser = add("eval golden", _eval_golden, "make questions with known answers from the library")
     parser.add_argument("--count", type=positive, default=50, metavar="N", help="how many questions (default: 50)")
     parser.add_argument(
@@ -194,6 +203,34 @@ def _eval_answers(options: argparse.Namespace) -> int:
         prices=read_prices(options.prices) if options.prices else None,
     )
     return print_run(*run, as_json=options.json)
+
+
+def _eval_record(options: argparse.Namespace) -> int:
+    from shiguan.evaluation.measurement import Plan
+    from shiguan.evaluation.questions import read_golden_set, spread
+    from shiguan.evaluation.recording import RecordedModel
+    from shiguan.evaluation.report import run_report
+    from shiguan.evaluation.tables import print_report
+
+    model = RecordedModel(options.recording, asks=not options.replay, longest=options.max_tokens)
+    questions = read_golden_set(options.golden)
+    named = spread([question.id for question in questions.questions], options.limit)
+    questions = questions.only(model.about["questions"] if options.replay else named)
+    shared = {name: getattr(options, name) for name in ("deployment", "data_dir", "mode")}
+    plan = Plan("answers", questions, files=options.corpus, tenant_id=tenant(options), **shared)
+    with model:
+        if not options.replay:
+            model.record([plan])
+            print_json({"replies": len(model.replies), "recording": str(options.recording)})
+            return 0
+        results = model.measure(plan)
+    if options.json:
+        print_json({"metrics": results.to_json()["metrics"], "unrecorded": model.missing})
+    else:
+        print_report(run_report(results))
+        for name, why in model.missing.items():
+            say(f"unrecorded: {name}: {why}")
+    return 1 if model.missing else 0
 
 
 def _judge(name: str | None) -> "AnswerJudge | None":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, tenant
+from shiguan.commands.options import positive, print_json, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ def register(add: AddCommand) -> None:
     give.add_argument("receipt", metavar="RECEIPT", help="the id in an answer's metadata, or a file of `ask --receipt`")
     give.add_argument("kind", metavar="KIND", help="right, wrong, wrong_citation or missing")
     give.add_argument("--note", default="", help="in your own words, kept as one line")
+    help_ = "delete what was said of one answer, or long ago, and print how many judgements that were"
+    which = add("feedback delete", _delete, help_, deployment=False).add_mutually_exclusive_group(required=True)
+    which.add_argument("--receipt", metavar="ID", help="the id in an answer's metadata")
+    which.add_argument("--older-than", type=positive, metavar="DAYS", help="all that was said before")
     add("feedback export", _export, "print what was said, the newest first, a line of JSON each", deployment=False)
 
 
@@ -35,6 +39,12 @@ def _give(options: argparse.Namespace) -> int:
     if receipt.tenant_id != tenant(options):
         raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
     print_json(file.give(receipt, options.kind, options.note, reader="command line"))
+    return 0
+
+
+def _delete(options: argparse.Namespace) -> int:
+    file = open_feedback(options)
+    print_json({"deleted": file.forget(tenant(options), receipt=options.receipt, days=options.older_than)})
     return 0
 
 

@@ -12,6 +12,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.nearness import ChildSearch
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
+from shiguan.llm.model_roles import answering_model
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
@@ -83,13 +84,16 @@ class ContextBuilder:
         *,
         strategy: Strategy = "truncate",
         chat_generator: ChatGenerator | None = None,
+        models: dict[str, Any] | None = None,
     ) -> None:
         """
         Set the limits.
 
-        :param token_budget: Most tokens that the context may have, headers included.
+        :param token_budget: Most tokens that the context may have, headers included; those of the answering model where
+            its tokenizer is here, else the embedder's (docs/models.md).
         :param strategy: What is read of each passage: `truncate`, `summarize` or `window`.
         :param chat_generator: Writes the summaries of `summarize`; None for none.
+        :param models: Who answers: the section of the generator; None for the environment's endpoint.
         :raises ValueError: If the budget is not positive, or the strategy unknown.
         """
         if token_budget < 1:
@@ -99,10 +103,12 @@ class ContextBuilder:
         self.token_budget = token_budget
         self.strategy = strategy
         self.chat_generator = chat_generator
+        self.models = models
         self._counter = TokenCounter()
 
     def warm_up(self) -> None:
         """Load the tokenizer and the nested generator; a second call does nothing."""
+        self._counter.model = answering_model(self.models)
         self._counter.warm_up()
         warm_up_generator(self.chat_generator)
 
@@ -133,6 +139,7 @@ class ContextBuilder:
             `found`, those among them that were given, best first; `context`, the rendered text; `warnings` about what
             was cut or did not fit; and `llm_calls`, 0 or 1.
         """
+        self.warm_up()
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = ask_llm(self.chat_generator, messages) if messages and self.chat_generator else None
@@ -151,6 +158,7 @@ class ContextBuilder:
         children: ChildSearch | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
+        self.warm_up()
         kept = self._kept(documents)
         messages, count, warnings = self._request(kept, query)
         reply = await ask_llm_async(self.chat_generator, messages) if messages and self.chat_generator else None

@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -26,17 +26,22 @@ CREATE INDEX IF NOT EXISTS feedback_by_tenant ON feedback (tenant, number);
 """
 
 
+def _days_ago(days: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=min(days, 36_500))).isoformat(timespec="seconds")
+
+
 class FeedbackFile:
     """
     Keeps judgements in `<folder>/feedback.sqlite`, made at the first one.
 
     A judgement holds question, answer and quotes in short, since receipts are removed sooner. It replaces what the same
-    reader said of the same receipt before; a tenant's oldest go when there are more than `most`.
+    reader said of the same receipt before; a tenant's oldest go when there are more than `most`, and with every new one
+    those that are older than `days`, unless that is 0.
     """
 
-    def __init__(self, folder: Path, most: int = 100_000) -> None:
+    def __init__(self, folder: Path, most: int = 100_000, days: int = 0) -> None:
         self.path = folder / "feedback.sqlite"
-        self.most = most
+        self.most, self.days = most, days
 
     def give(self, receipt: Receipt, kind: str, note: str = "", *, reader: str) -> dict[str, Any]:
         """Keep a judgement, its note as one line that steers no terminal, and give it as it is listed."""
@@ -64,6 +69,12 @@ class FeedbackFile:
                 "(SELECT number FROM feedback WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
                 (whose, whose, self.most),
             )
+            if self.days:  # a few at a time, since a judgement waits for it
+                run(
+                    "DELETE FROM feedback WHERE number IN (SELECT number FROM feedback WHERE tenant = ? ORDER BY number"
+                    " LIMIT 100) AND json_extract(content, '$.written') < ?",
+                    (whose, _days_ago(self.days)),
+                )
         return {"number": inserted.lastrowid, **json.loads(text)}
 
     def entries(self, tenant_id: str, *, before: int = 2**63 - 1, limit: int = -1) -> Iterator[dict[str, Any]]:
@@ -75,6 +86,15 @@ class FeedbackFile:
                     (tenant_id, before, limit),
                 ):
                     yield {"number": number, **json.loads(content)}
+
+    def forget(self, tenant_id: str, *, receipt: str | None = None, days: int | None = None) -> int:
+        """Delete what a tenant's readers said of a receipt, or longer than so many days ago; say how many it was."""
+        if not self.path.is_file():
+            return 0
+        given = (tenant_id, receipt, None if days is None else _days_ago(days))
+        chosen = "DELETE FROM feedback WHERE tenant = ? AND (receipt = ? OR json_extract(content, '$.written') < ?)"
+        with self._open() as run:
+            return int(run(chosen, given).rowcount)
 
     @contextmanager
     def _open(self, *, writing: bool = False) -> Iterator[Any]:

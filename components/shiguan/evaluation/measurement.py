@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -47,7 +47,8 @@ class Plan:
 
     `files` go into a library of their own at `data_dir`, or beside the run's folder; without files the library of
     `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval` that is named after what is
-    measured. `context` is whether the context is built and scored, where only retrieval is measured.
+    measured. `context` is whether the context is built and scored, where only retrieval is measured; `asked` are the
+    options that every question comes with.
     """
 
     kind: Kind
@@ -59,6 +60,7 @@ class Plan:
     output: Path | None = None
     data_dir: Path | None = None
     context: bool = True
+    asked: dict[str, Any] = field(default_factory=dict)
     prices: Prices | None = None
     seed: int = 0
 
@@ -70,6 +72,7 @@ class Plan:
     def configuration(self) -> dict[str, Any]:
         """Name what the numbers hang on; a run's folder belongs to one of these."""
         options = {
+            **({"asked": self.asked} if self.asked else {}),
             "context": self.context,
             "questions": fingerprint([question.id for question in self.questions.questions]),
             "count": len(self.questions.questions),
@@ -99,7 +102,7 @@ class MeasuredMode:
     """A mode over a library, and what is recorded of each question that it is asked."""
 
     def __init__(self, plan: Plan, runner: Runner, library: ExpectedPassages) -> None:
-        self.kind = plan.kind
+        self.kind, self.asked = plan.kind, plan.asked
         self.mode = TracedMode(runner)
         self.library = library
         self._counter = TokenCounter()
@@ -118,9 +121,9 @@ class MeasuredMode:
         passages (see `answer_record`), where the first of the expected passages was lost, and what it took. What the
         kind of measurement does not look at is left out.
         """
-        history = {"history": question.history} if question.history else {}
+        options = {**self.asked, **({"history": question.history} if question.history else {})}
         try:
-            run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, **history)
+            run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, **options)
         except RefusedError as error:
             raise RefusedError(f"The question `{question.id}` cannot be asked: {error}") from error
         record: dict[str, Any] = {}

@@ -92,6 +92,13 @@ class QuestionSet:
     corpus: Path | None = None
     unjudged: list[str] = field(default_factory=list)
 
+    def only(self, ids: Iterable[str]) -> "QuestionSet":
+        """Give the set with these questions alone; one that it does not have is refused."""
+        by_id = {question.id: question for question in self.questions}
+        if unknown := [name for name in ids if name not in by_id]:
+            raise RefusedError(f"The set `{self.name}` has no question `{unknown[0]}`. Name one that it has.")
+        return replace(self, questions=[by_id[name] for name in ids])
+
 
 def read_golden_set(path: Path) -> QuestionSet:
     """

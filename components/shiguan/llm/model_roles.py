@@ -164,6 +164,13 @@ def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
     return ModelRoles.model_validate(section or {})
 
 
+def answering_model(section: dict[str, Any] | None) -> str | None:
+    """Name the model that answers first, as its endpoint calls it; None where none can be called."""
+    roles = read_model_roles(section)
+    first = next(iter(roles.groups("answer", roles.usable)), [None])[0]
+    return next((model.model_name for model in roles.models if model.name == first), None)
+
+
 def model_faults(section: Any) -> list[tuple[tuple[str | int, ...], str]]:
     """Find what is wrong in a `models` section: each place below it, and the problem, a clause."""
     try:

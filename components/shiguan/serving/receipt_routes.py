@@ -103,7 +103,8 @@ class Judgement(BaseModel, extra="forbid"):
 async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, Any]:
     """Keep a judgement on an answer; it replaces what the same key said of the same receipt before."""
     found = await kept_receipt(request, body.receipt, asker)
-    file = FeedbackFile(request.app.state.settings.folder)
+    settings = request.app.state.settings
+    file = FeedbackFile(settings.folder, days=settings.feedback_days)
     return await asyncio.to_thread(file.give, found, body.kind, body.note, reader=asker.key_id)
 
 

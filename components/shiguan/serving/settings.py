@@ -85,6 +85,9 @@ class ServingSettings(BaseModel):
     reports_dir: Path | None = Field(
         None, description="Where reports of `shiguan eval` lie that the page opens, in a folder for each tenant."
     )
+    feedback_days: Annotated[int, Field(ge=0, le=36500)] = Field(
+        0, description="Days for which feedback is kept; 0 for as long as there is room. It holds question and answer."
+    )
     batch_concurrency: Annotated[int, Field(ge=1, le=50)] = Field(
         4, description="Questions of one batch that are answered side by side."
     )

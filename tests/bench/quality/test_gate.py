@@ -1,18 +1,37 @@
 """A harmful change is caught by the gate and a harmless one is not, whichever questions happen to be asked."""
 
+import json
 import random
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 
 import pytest
-from bench.quality.gate import BASELINE, DEPLOYMENT, GOLDEN, MODES, NEIGHBOUR, prepare
+from bench.quality.gate import (
+    BASELINE,
+    DEPLOYMENT,
+    GOLDEN,
+    MODES,
+    NEIGHBOUR,
+    READ,
+    RECORDED,
+    RECORDED_GATES,
+    RECORDED_MODES,
+    RECORDING,
+    REPLY_TOKENS,
+    other_answers,
+    prepare,
+    recorded_plan,
+    told_missing,
+)
 from bench.quality.gate import measured as measured_by_the_gate
+from bench.quality.small_model import MODEL
 
 from shiguan.engine.loading import pipeline_path
 from shiguan.evaluation.comparison import compare_results
 from shiguan.evaluation.metrics import GATES
 from shiguan.evaluation.questions import read_golden_set
+from shiguan.evaluation.recording import CHANGED, OTHER_PASSAGES, RecordedModel
 from shiguan.evaluation.results import read_results
 from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.stores.embedded.shards import close_all_shards
@@ -102,3 +121,45 @@ def test_the_committed_baseline_fits_the_questions_of_the_gate():
         # Quotations claim nothing whose citations could be right or wrong.
         assert set(GATES) - {"citation_precision", "citation_recall"} <= set(run.metrics)
         assert Path(BASELINE / f"{mode}.json").stat().st_size < 200_000
+
+
+def test_the_recording_fits_its_questions_and_says_what_it_is():
+    rows = [json.loads(line) for line in RECORDING.read_text(encoding="utf-8").splitlines()]
+    about, replies = rows[0], rows[1:]
+    assert (about["questions"], about["modes"]) == (list(RECORDED), list(RECORDED_MODES))
+    assert (about["asked"], about["max_tokens"], about["model"]) == (READ, REPLY_TOKENS, MODEL)
+    assert {row["question"] for row in replies} <= set(RECORDED)
+    for mode in RECORDED_MODES:
+        run = read_results(BASELINE / f"recorded-{mode}.json")
+        assert [question.id for question in run.questions] == list(RECORDED)
+        assert set(RECORDED_GATES) & set(run.metrics)
+
+
+def test_a_changed_prompt_stops_the_gate_and_is_named(capsys):
+    assert told_missing("simple", {}, 4) == 0
+    assert told_missing("simple", {"en-person-3": OTHER_PASSAGES}, 4) == 0
+    assert told_missing("simple", {"en-person-3": OTHER_PASSAGES, "zh-follow-up-1": OTHER_PASSAGES}, 4) == 1
+    capsys.readouterr()
+    assert told_missing("simple", {"en-person-3": CHANGED}, 4) == 1
+    assert "recorded-simple: unrecorded: en-person-3: the prompt changed." in capsys.readouterr().out
+
+
+def test_an_answer_that_the_same_replies_made_otherwise_is_named():
+    before = read_results(BASELINE / "recorded-simple.json")
+    first, *rest = before.questions
+    other = replace(first, details={**first.details, "answer": "Something else."})
+    assert other_answers(before, before) == []
+    assert other_answers(before, replace(before, questions=[other, *rest])) == [first.id]
+
+
+@pytest.mark.slow
+def test_the_recorded_prompts_are_those_of_today_and_another_one_is_seen(tmp_path):
+    library = prepare(tmp_path)
+    changed = pipeline_path(DEPLOYMENT, "simple").read_text(encoding="utf-8")
+    (tmp_path / "changed.yml").write_text(changed.replace("temperature: 0.2", "temperature: 0.3"), encoding="utf-8")
+    with RecordedModel(RECORDING) as model:
+        model.measure(recorded_plan("simple", library))
+        assert CHANGED not in model.missing.values()
+        model.measure(recorded_plan(tmp_path / "changed.yml", library))
+        assert set(model.missing.values()) == {CHANGED}
+    close_all_shards()

@@ -39,6 +39,17 @@ def test_a_judgement_by_id_and_by_file_is_exported_a_line_each(shiguan, tmp_path
     assert shiguan("feedback", "export", tenant="b") == (0, "", "")
 
 
+def test_judgements_are_deleted_for_the_tenant_that_asks_alone(shiguan):
+    shiguan("feedback", "give", MINE.id, "right")
+    assert json.loads(shiguan("feedback", "delete", "--receipt", MINE.id, tenant="b")[1]) == {"deleted": 0}
+    assert json.loads(shiguan("feedback", "delete", "--older-than", "1")[1]) == {"deleted": 0}
+    assert json.loads(shiguan("feedback", "delete", "--receipt", MINE.id)[1]) == {"deleted": 1}
+    assert shiguan("feedback", "export") == (0, "", "")
+    with pytest.raises(SystemExit) as refused:
+        shiguan("feedback", "delete")
+    assert refused.value.code == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "tenant", "told"),
     [

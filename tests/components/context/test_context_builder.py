@@ -180,3 +180,15 @@ def test_a_budget_out_of_range_is_refused():
 def test_round_trip_keeps_the_budget():
     again = component_from_dict(ContextBuilder, component_to_dict(ContextBuilder(1000), "c"), "c")
     assert again.token_budget == 1000
+
+
+def test_the_budget_is_in_tokens_of_the_first_model_that_answers(monkeypatch):
+    counted = []
+    monkeypatch.setattr(TokenCounter, "_encoding_of", lambda self, model: counted.append(model))
+    section = {"models": [{"name": "far", "base_url": "http://far", "model": "gpt-4o"}], "roles": {"answer": ["far"]}}
+    for models in (None, section):
+        ContextBuilder(models=models).run([Document(content="An Lushan rose in 755.")])
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://near")
+    monkeypatch.setenv("OPENAI_MODEL", "gpt-4.1")
+    ContextBuilder().run([Document(content="An Lushan rose in 755.")])
+    assert counted == ["gpt-4o", "gpt-4.1"]  # without an endpoint nobody answers

@@ -46,6 +46,39 @@ def test_the_oldest_of_a_tenant_go_and_nobody_elses(tmp_path):
     assert len(list(file.entries("b"))) == 1
 
 
+def _aged(file, number, written):
+    with sqlite3.connect(file.path) as database:
+        database.execute(
+            "UPDATE feedback SET content = json_set(content, '$.written', ?) WHERE number = ?", (written, number)
+        )
+    database.close()
+
+
+def test_what_is_older_than_the_limit_goes_with_the_next_judgement_of_its_tenant(tmp_path):
+    file = FeedbackFile(tmp_path, days=30)
+    for tenant, question in (("a", "Old?"), ("a", "New?"), ("b", "Old?")):
+        file.give(receipt(tenant, question), "right", reader="k")
+    for number in (1, 3):
+        _aged(file, number, "2020-01-01T00:00:00+00:00")
+    file.give(receipt("a", "Now?"), "right", reader="k")
+    assert [entry["query"] for entry in file.entries("a")] == ["Now?", "New?"]
+    assert [entry["query"] for entry in file.entries("b")] == ["Old?"]
+
+
+def test_judgements_are_forgotten_by_receipt_and_by_age_for_their_tenant_alone(file):
+    assert file.forget("a", days=1) == 0
+    one, other = receipt("a", "Who rose?"), receipt("a", "Who fell?")
+    for reader in ("k1", "k2"):
+        file.give(one, "right", reader=reader)
+    file.give(other, "right", reader="k1")
+    assert (file.forget("b", receipt=one.id), file.forget("a", receipt=one.id)) == (0, 2)
+    assert [entry["query"] for entry in file.entries("a")] == ["Who fell?"]
+    assert file.forget("a", days=10**9) == 0
+    _aged(file, 3, "2020-01-01T00:00:00+00:00")
+    assert (file.forget("b", days=365), file.forget("a", days=365)) == (0, 1)
+    assert list(file.entries("a")) == []
+
+
 def test_pages_follow_one_another(file):
     for number in range(5):
         file.give(receipt("a", f"Question {number}?"), "right", reader="k")

@@ -1,0 +1,213 @@
+"""Recorded replies stand in for a model: the same prompt gets its reply, another one is told of."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.doubles.small_library import TENANT, ingest_small_library
+
+from shiguan.cli import main
+from shiguan.engine.loading import pipeline_path
+from shiguan.errors import RefusedError
+from shiguan.evaluation.measurement import Plan
+from shiguan.evaluation.questions import read_golden_set
+from shiguan.evaluation.recording import CHANGED, FORMAT, OTHER_PASSAGES, RecordedModel, prompt_hashes
+
+ROWS = [
+    {"id": "tax", "question": "Who proposed the two-tax reform?", "answers": ["Yang Yan"],
+     "gold": [{"quote": "Yang Yan proposed the two-tax reform in 780."}]},
+    {"id": "salt", "question": "When was the salt monopoly set up?", "answers": ["758"],
+     "gold": [{"quote": "The salt monopoly was set up by Diwu Qi in 758."}]},
+]  # fmt: skip
+RIGHT = {"tax": "Yang Yan proposed the two-tax reform in 780. [1]", "salt": "It was set up by Diwu Qi in 758. [1]"}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return ingest_small_library(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def golden(tmp_path):
+    path = tmp_path / "golden.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def llm(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_MODEL", "small-one")
+    stand_in_llm.rules = []
+    stand_in_llm.rule("two-tax reform\\?", RIGHT["tax"])
+    stand_in_llm.rule("salt monopoly set up\\?", RIGHT["salt"])
+    return stand_in_llm
+
+
+@pytest.fixture
+def plan_of(library, golden):
+    def plan_of(mode="simple", **asked):
+        asked = {"top_k": 1, **asked}
+        questions = read_golden_set(golden)
+        return Plan("answers", questions, mode=mode, tenant_id=TENANT, data_dir=library, asked=asked)
+
+    return plan_of
+
+
+@pytest.fixture
+def recording(llm, plan_of, tmp_path):
+    path = tmp_path / "recording.jsonl"
+    with RecordedModel(path, asks=True, longest=60) as model:
+        model.record([plan_of()])
+    return path
+
+
+def rows_of(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_replayed_run_is_the_recorded_one_without_a_model(recording, llm, plan_of):
+    about, *replies = rows_of(recording)
+    assert (about["format"], about["questions"], about["modes"]) == (FORMAT, ["tax", "salt"], ["simple"])
+    assert about["model"] == "small-one"
+    assert [(row["question"], row["message"]["content"]) for row in replies] == [
+        ("tax", RIGHT["tax"]),
+        ("salt", RIGHT["salt"]),
+    ]
+    assert [call.body["max_tokens"] for call in llm.requests] == [60, 60]  # once each: the second pass asks nobody
+    with RecordedModel(recording) as model:
+        results = model.measure(plan_of())
+    assert model.missing == {}
+    assert llm.calls == 2
+    assert {question.id: question.details["answer"] for question in results.questions} == RIGHT
+    assert [question.metrics["correct"] for question in results.questions] == [1.0, 1.0]
+
+
+def test_a_changed_prompt_is_told_with_its_question(recording, plan_of):
+    with RecordedModel(recording) as model:
+        model.measure(plan_of(language="zh"))
+    assert model.missing == {"tax": CHANGED, "salt": CHANGED}
+
+
+def test_other_passages_are_told_apart_from_another_prompt(recording, plan_of):
+    with RecordedModel(recording) as model:
+        model.measure(plan_of(top_k=2))
+    assert model.missing == {"tax": OTHER_PASSAGES, "salt": OTHER_PASSAGES}
+
+
+def test_a_recording_goes_on_and_drops_what_is_no_longer_asked(recording, llm, plan_of):
+    before = {row["key"] for row in rows_of(recording)[1:]}
+    with RecordedModel(recording, asks=True) as model:
+        model.record([plan_of(), plan_of(top_k=2)])
+    assert llm.calls == 4
+    assert before < {row["key"] for row in rows_of(recording)[1:]}
+    with RecordedModel(recording, asks=True) as model:
+        model.record([plan_of(top_k=2)])
+    assert llm.calls == 4
+    assert not before & {row["key"] for row in rows_of(recording)[1:]}
+
+
+def test_a_prompt_that_changes_with_every_run_is_refused(llm, plan_of, tmp_path, monkeypatch):
+    from shiguan.evaluation import recording
+
+    numbers = iter(range(100))
+    monkeypatch.setattr(recording, "prompt_hashes", lambda body: (f"key-{next(numbers)}", "frame"))
+    with (
+        pytest.raises(RefusedError, match="never wrote before"),
+        RecordedModel(tmp_path / "unsteady.jsonl", asks=True) as model,
+    ):
+        model.record([plan_of()])
+
+
+def test_a_tool_call_is_recorded_and_replayed(llm, plan_of, tmp_path):
+    call = {"tool_calls": [{"name": "search_library", "arguments": {"query": "salt monopoly"}}]}
+    left = [call, RIGHT["tax"], call, RIGHT["salt"]]
+    llm.rules = []
+    llm.rule(".*", lambda _: left.pop(0))
+    path = tmp_path / "agent.jsonl"
+    with RecordedModel(path, asks=True) as model:
+        model.record([plan_of("agent")])
+    assert (llm.calls, left) == (4, [])
+    with RecordedModel(path) as model:
+        results = model.measure(plan_of("agent"))
+    assert model.missing == {}
+    assert [question.llm_calls for question in results.questions] == [2, 2]
+
+
+def test_a_stream_and_a_whole_reply_are_the_same(recording):
+    asked = {"model": "any", "messages": [{"role": "user", "content": "Who?"}]}
+    with RecordedModel(recording) as model:
+        model.replies[prompt_hashes(asked)[0]] = {
+            "message": {"role": "assistant", "content": "杨炎"},
+            "finish_reason": "stop",
+            "usage": {},
+        }
+        url = f"{model.url}/chat/completions"
+        whole = httpx.post(url, json=asked).json()
+        stream = httpx.post(url, json={**asked, "stream": True, "max_tokens": 9}).text
+    assert whole["choices"][0]["message"]["content"] == "杨炎"
+    parts = [json.loads(line.removeprefix("data: ")) for line in stream.splitlines() if line.startswith("data: {")]
+    assert "".join(part["choices"][0]["delta"].get("content", "") for part in parts) == "杨炎"
+    assert parts[-1]["choices"][0]["finish_reason"] == "stop"
+    assert stream.endswith("data: [DONE]\n\n")
+
+
+def test_the_hash_of_a_prompt_hangs_on_what_is_asked_alone():
+    asked = {"model": "a", "messages": [{"role": "user", "content": 'x <source number="1">\nold\n</source>\n y'}]}
+    other = {"model": "a", "messages": [{"role": "user", "content": 'x <source number="1">\nnew\n</source>\n y'}]}
+    same = {**asked, "model": "b", "stream": True, "stream_options": {}, "max_tokens": 5}
+    assert prompt_hashes(asked) == prompt_hashes(same)
+    assert prompt_hashes(asked)[0] != prompt_hashes(other)[0]
+    assert prompt_hashes(asked)[1] == prompt_hashes(other)[1]
+    assert prompt_hashes({**asked, "temperature": 1})[1] != prompt_hashes(asked)[1]
+
+
+@pytest.mark.parametrize("text", ["", "{}\n", '{"format": "shiguan-recording/1"}\n', "no json\n"])
+def test_a_file_that_is_no_recording_is_refused(text, tmp_path):
+    path = tmp_path / "broken.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RefusedError):
+        RecordedModel(path)
+    with pytest.raises(RefusedError):
+        RecordedModel(tmp_path / "absent.jsonl")
+
+
+def test_the_environment_is_as_before_behind_the_block(recording, monkeypatch):
+    import os
+
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://before")
+    monkeypatch.delenv("OPENAI_MODEL")
+    with RecordedModel(recording):
+        assert os.environ["OPENAI_MODEL"] == "small-one"
+        assert os.environ["OPENAI_BASE_URL"].startswith("http://127.0.0.1:")
+    assert os.environ["OPENAI_BASE_URL"] == "http://before"
+    assert not {"OPENAI_API_KEY", "OPENAI_MODEL"} & os.environ.keys()
+
+
+def test_the_command_records_and_replays(llm, golden, library, tmp_path, capsys):
+    path = tmp_path / "kept.jsonl"
+    named = [
+        "--golden",
+        str(golden),
+        "--recording",
+        str(path),
+        "--data-dir",
+        str(library),
+        "--tenant",
+        TENANT,
+        "--json",
+    ]
+    assert main(["eval", "record", *named, "--limit", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["replies"] == 1
+    assert main(["eval", "record", *named, "--replay"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["unrecorded"] == {}
+    assert told["metrics"]["correct"]["value"] == 1.0
+    other = tmp_path / "other.yml"
+    text = pipeline_path("embedded", "simple").read_text(encoding="utf-8")
+    other.write_text(text.replace("temperature: 0", "temperature: 1"), encoding="utf-8")
+    assert main(["eval", "record", *named, "--replay", "--mode", str(other)]) == 1
+    assert json.loads(capsys.readouterr().out)["unrecorded"] == {"tax": CHANGED}
+    assert llm.calls == 1

@@ -1,0 +1,50 @@
+"""What docs/promises.md names exists: tests, targets of the Makefile, modules and commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from shiguan.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+SHOWN_BY = re.findall(r"^\| .+ \| `([^`|]+)` \|$", PAGE, re.MULTILINE)
+ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| promise |")]
+
+
+def test_every_promise_has_what_shows_it():
+    assert len(SHOWN_BY) == len(ROWS) > 80
+    assert len(set(SHOWN_BY)) == len(SHOWN_BY)
+
+
+def exists(what, capsys):
+    kind, _, rest = what.partition(" ")
+    if kind == "make":
+        return re.search(rf"^{re.escape(rest)}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    if kind == "python":
+        return (ROOT / f"{rest.removeprefix('-m ').replace('.', '/')}.py").is_file()
+    if kind == "shiguan":
+        with pytest.raises(SystemExit) as ended:
+            main([*rest.split(), "--help"])
+        return ended.value.code == 0 and f"usage: shiguan {rest}" in capsys.readouterr().out
+    file, _, name = what.partition("::")
+    return re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("what", SHOWN_BY)
+def test_what_shows_a_promise_exists(what, capsys):
+    assert exists(what, capsys), what
+
+
+def test_the_eye_of_this_test_sees_what_is_missing(capsys):
+    assert not exists("make nothing", capsys)
+    assert not exists("python -m bench.quality.nothing", capsys)
+    assert not exists("shiguan nothing", capsys)
+    assert not exists("tests/docs/test_promises.py::test_nothing", capsys)
+
+
+def test_every_page_is_among_those_whose_promises_are_listed():
+    generated = {"components.md", "promises.md"}
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - generated
+    assert pages == set(re.findall(r"\]\((\w+\.md)\)", PAGE))
