@@ -42,13 +42,15 @@ def query_mutants(data: dict[str, Any]) -> Iterator[Change]:
     assert readers
     yield from _tenant_mutants(data, tenant_filter, readers)
     for reader in readers:
-        agent = data["components"][reader]["type"].endswith("ToolAgent")
+        agent = data["components"][reader]["type"].endswith(("ToolAgent", "LibraryLanguages"))
         for name, change, *rest in reader_mutants(data, reader):
-            # An agent gives replies, and its tools are no retrievers: those cuts would break it rather than do harm.
+            # An agent gives replies, its tools are no retrievers, and languages are no documents: those cuts would break
+            # them rather than do harm.
             if not agent or name.startswith(_FOR_AGENTS) or ("inside it" in name and "PassageReader" not in name):
                 yield f"{reader}: {name}", change, *rest
     if any(spec["type"] == STARTER for spec in data["components"].values()):
-        yield from loop_mutants(data, tenant_filter, readers)
+        inside = [name for name in readers if not data["components"][name]["type"].endswith("LibraryLanguages")]
+        yield from loop_mutants(data, tenant_filter, inside)
     for number, store in enumerate(
         store for store in stores_of(data["components"]) if "conversation" not in store["type"]
     ):
