@@ -182,7 +182,8 @@ def test_mutants_that_forget_the_tenant_show_nothing_where_the_stores_are_guarde
 @pytest.mark.usefixtures("unguarded")
 def test_mutants_do_show_another_tenants_passages_when_they_are_run(path, library):
     """So a mutant is refused for real harm."""
-    shown = [mutant for mutant in mutants(path) if mutant.shows]
+    # Without a tenant filter `EarlierTurnsFetcher` has no filters, does not run, and nothing reaches the prompt.
+    shown = [mutant for mutant in mutants(path) if mutant.shows and "no tenant filter" not in mutant.name]
     assert len(shown) >= 10
     harmless = [
         mutant.id
