@@ -16,6 +16,7 @@ from shiguan.errors import RefusedError, ShiguanError
 from shiguan.ingest.conversion import Conversion
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder
+from shiguan.tenants import MAX_FILTER_VALUES
 from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
@@ -207,7 +208,7 @@ class Library:
         :param sections: Headings, of any level; a passage below one of them is left. None for all.
         :param tenant_id: Whose library.
         :returns: A filter in Haystack's format; None where nothing is to be left out.
-        :raises RefusedError: If no passage stands under one of the headings.
+        :raises RefusedError: If no passage stands under one of the headings, or too many headings under them.
         """
         conditions: list[dict[str, Any]] = []
         if sources:
@@ -223,6 +224,11 @@ class Library:
                 raise RefusedError(
                     f"There is no section `{wanted[min(missing)][:80]}` in the sources that are asked. Give a heading "
                     "as /api/v1/library/contents has it."
+                )
+            if sum(len(path) + 1 for path in paths) > MAX_FILTER_VALUES // 2:
+                raise RefusedError(
+                    f"Below `{min(wanted.values())[:80]}` there are {len(paths):,} headings, more than a question can "
+                    "be limited to. Name headings further down, or limit the question to the whole source."
                 )
             alternatives = [{"field": "meta.section", "operator": "==", "value": list(path)} for path in paths]
             conditions.append({"operator": "OR", "conditions": alternatives})

@@ -165,6 +165,15 @@ def test_a_source_says_how_far_it_is(quick, tmp_path, monkeypatch):
     assert (entry["vectors"], entry["complete"]) == (units, True)
 
 
+def test_a_chapter_of_more_headings_than_a_filter_takes_is_refused_in_words_that_help(quick, tmp_path):
+    rows = [f"## Of day {day}\n\nOn day {day} the garrison marched." for day in range(60)]
+    ingest(quick, touch(tmp_path / "diary.md", "# May\n\n" + "\n\n".join(rows)), "a")
+
+    with pytest.raises(RefusedError, match="Below `May` there are 60 headings"):
+        quick.narrowed(None, ["May"], tenant_id="a")
+    assert quick.narrowed(None, ["Of day 7"], tenant_id="a") is not None
+
+
 def test_words_that_never_came_in_are_missed_and_come_with_the_same_file(quick, tmp_path):
     path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
     units = ingest(quick, path, "t").children
