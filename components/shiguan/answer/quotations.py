@@ -32,7 +32,8 @@ _POINTS_BACK = re.compile(
     r"|[他她它牠祂其此这這该該]|于是|於是|因此|所以|后来|後來|然而|但|同年|是年|是岁|是歲)",
     re.IGNORECASE,
 )
-_CLOSES = re.compile(r"[^\[\]]*\]")
+# A note, or the rest of one, which hangs on the sentence before it.
+_IN_BRACKETS = re.compile(r"\[?[^\[\]]*\]")
 # The one person or thing that a question asks to introduce, and how a passage does so.
 _THING = re.compile(
     r"^(?:who|what) (?:is|was|are|were) (?:(?:the|an?) )?([^?]{2,60}?)\s*\?*$"
@@ -129,20 +130,16 @@ def _quotation(document: Document, match: Span, weights: Mapping[str, float]) ->
     while True:
         count, size = last - first + 1, _size(text[sentences[first][0] : sentences[last][1]])
         sides = [at for at in (last + 1, first - 1) if 0 <= at < len(sentences)]
-        if first and _leans_back(text[sentences[first][0] : sentences[last][1]]):
+        within = first and _IN_BRACKETS.match(text[sentences[first][0] : sentences[last][1]])
+        if first and (within or _POINTS_BACK.match(text[slice(*sentences[first])])):
             sides = [first - 1]
-        if not sides or size >= _LONGEST or (count >= _SENTENCES and size >= _SHORT):
+        if not sides or size >= _LONGEST or (count >= _SENTENCES and size >= _SHORT and not within):
             break
         if count >= _FEWEST and size + _size(text[slice(*sentences[sides[0]])]) > _LONGEST:
             break
         first, last = min(first, sides[0]), max(last, sides[0])
     words = tuple(_asked_words(text, sentences[closest], weights))
     return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[closest], words)
-
-
-def _leans_back(text: str) -> bool:
-    """Tell whether a window needs what stands before it: it opens with a pronoun, or within brackets."""
-    return bool(_POINTS_BACK.match(text) or _CLOSES.match(text))
 
 
 def _meet(one: Span, other: Span) -> bool:
