@@ -6,9 +6,8 @@ from pydantic import BaseModel, ValidationError
 
 from shiguan.checking.definition import Definition
 from shiguan.checking.reading import Finding, flaw, shortened
-from shiguan.llm.budget import BudgetPlan
+from shiguan.llm.budget import BudgetPlan, CachePlan
 from shiguan.llm.model_roles import model_faults
-from shiguan.llm.reply_cache import CachePlan
 
 _DOCS = "docs/models.md shows how it looks."
 

@@ -30,9 +30,9 @@ from shiguan.engine.turn import (
     warnings_of,
 )
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
-from shiguan.llm.budget import BudgetPlan
+from shiguan.llm.budget import BudgetPlan, CachePlan
 from shiguan.llm.prompt_rendering import prefix_reuse
-from shiguan.llm.reply_cache import CachePlan, TenantCache, caching
+from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.memory.memory_retriever import MemoryRetriever
 from shiguan.resources import data_folder

@@ -1,4 +1,4 @@
-"""What one question may spend, and which steps are given up when that runs short."""
+"""What one question may spend, which steps are given up when that runs short, and how long replies are kept."""
 
 from typing import Annotated, Any
 
@@ -8,6 +8,7 @@ from shiguan.errors import RefusedError
 
 _Count = Annotated[int | None, Field(ge=0, strict=True)]
 _Amount = Annotated[float | None, Field(ge=0, strict=True, allow_inf_nan=False)]
+_Seconds = Annotated[int, Field(ge=0, le=365 * 86_400, strict=True)]
 
 
 class Budget(BaseModel, extra="forbid", frozen=True):
@@ -67,3 +68,10 @@ def read_budget(given: Any) -> Budget:
             f"The budget cannot be used: `{place or 'budget'}` is {str(fault['input'])[:80]!r}. Expected `calls` and "
             "`tokens`, whole numbers, `seconds` and `cost`, numbers, none below 0. Correct it."
         ) from None
+
+
+class CachePlan(BaseModel, extra="forbid", frozen=True):
+    """The `cache` section of a pipeline file: for how many seconds an entry counts; 0 for none."""
+
+    calls: _Seconds = 86_400
+    answers: _Seconds = 0

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Annotated, Any, BinaryIO, Literal
+from typing import IO, Any, BinaryIO, Literal
 
 from cachelib.file import FileSystemCache
 from cachelib.serializers import FileSystemSerializer
 from haystack import logging
 from haystack.dataclasses import ChatMessage
-from pydantic import BaseModel, Field
 
+from shiguan.llm.budget import CachePlan
 from shiguan.llm.run_watch import counting_replies
 from shiguan.resources import FOR_OPENING, check_free_space
 
@@ -25,17 +25,9 @@ logger = logging.getLogger(__name__)
 Kind = Literal["calls", "vectors", "answers"]
 """What is kept: replies of helpers, vectors of questions, whole answers."""
 
-_Seconds = Annotated[int, Field(ge=0, le=365 * 86_400, strict=True)]
 _MOST_ENTRIES = 1_000
 _LARGEST = 4 * 1024 * 1024
 _told: set[Path] = set()
-
-
-class CachePlan(BaseModel, extra="forbid", frozen=True):
-    """The `cache` section of a pipeline file: for how many seconds an entry counts; 0 for none."""
-
-    calls: _Seconds = 86_400
-    answers: _Seconds = 0
 
 
 class _Json(FileSystemSerializer):

@@ -63,6 +63,7 @@ def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
         "inputs": {"query": ["retriever.query", "router.query"], "tenant_id": ["tenant_filter.tenant_id"]},
         "outputs": {"documents": "retriever.documents", "prompt": "prompt_builder.prompt"},
         "budget": {},
+        "cache": {},
         "explain": {"language": "router.language"},
         "comment": "tiny: for tests.\nLLM calls per question: 0.",
     }

@@ -10,8 +10,9 @@ import pytest
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm import reply_cache
+from shiguan.llm.budget import CachePlan
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.reply_cache import CachePlan, TenantCache, caching
+from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.llm.run_watch import tallied_llm_calls
 
 PROMPT = "Reword: who took Caizhou?"
