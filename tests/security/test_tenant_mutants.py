@@ -12,6 +12,7 @@ from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.engine.loading import load_stores, pruned
+from shiguan.memory import earlier_turns_fetcher
 from shiguan.tenants import TenantGuarded
 
 TENANT_CHECKS = {"tenant_reads", "tenant_writes"}
@@ -164,6 +165,7 @@ def unguarded(monkeypatch):
     """Stores, retrievers and fetchers as they are where nothing but the check stands before them."""
     everything = {"field": "id", "operator": "!=", "value": ""}
     monkeypatch.setattr(TenantGuarded, "_scoped", False)
+    monkeypatch.setattr(earlier_turns_fetcher, "tenant_of", lambda filters: "ours")
     for module in [sys.modules[name] for name in sys.modules if name.startswith("shiguan.")]:
         if hasattr(module, "require_filters"):
             monkeypatch.setattr(module, "require_filters", lambda filters, asked: filters or everything)
