@@ -149,6 +149,7 @@ def test_fetch_downloads_what_transformers_reads_and_then_asks_no_more(hub, shig
     assert hub.asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.safetensors", "vocab.txt"])
 def test_a_file_of_another_checksum_is_deleted_and_the_model_is_missing_until_it_is_fetched_whole(hub, shiguan, name):
     hub.served[name] = FILES[name][::-1]
@@ -176,6 +177,7 @@ def test_a_name_that_the_hub_does_not_know_is_one_sentence(hub, shiguan, tmp_pat
     assert "`owner/pepper` could not be fetched" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_half_fetched_model_is_missing(hub, shiguan, tmp_path):
     shiguan("fetch", endpoint=hub.url)
     blobs = tmp_path / "hf" / "hub" / "models--owner--salt" / "blobs"

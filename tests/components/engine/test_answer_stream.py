@@ -233,7 +233,7 @@ async def test_whoever_goes_away_ends_the_call_of_the_model(runner, llm, streami
 
 
 async def test_closing_a_stream_in_the_middle_ends_the_call_of_the_model(runner, llm):
-    llm.time_per_token = 5
+    llm.time_per_token = 0.25
     stream = runner("simple").stream(QUESTION, tenant_id="a")
     async for event in stream:
         if event.name == "token":
