@@ -108,6 +108,8 @@ class Evidence:
         names = tuple(name for name in foreign_names(claim, self._all) if self._is_foreign(name))
         weights = self._weights(asked, names)
         total = sum(weights.values()) + _NUMBER_WEIGHT * len(claimed)
+        if not total:  # 什么: words of grammar alone, which say nothing of a classical passage
+            return nothing
         shares, windows = self._windows(weights, claimed, total)
         held = [any(number.agrees_with(other) for other in self._numbers) for number in claimed]
         passages = sum(weight for word, weight in weights.items() if word in self._frequency)

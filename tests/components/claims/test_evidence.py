@@ -67,6 +67,13 @@ def test_classical_chinese_is_told_from_modern():
     assert (character_weight("了"), character_weight("军"), character_weight("禄")) == (0.0, 1.0, 1.0)
 
 
+@pytest.mark.parametrize("claim", ["什么", "的", "什么了？"])
+def test_a_claim_of_grammar_alone_says_nothing_of_a_classical_passage(claim):
+    reading = Evidence([CLASSICAL]).read(claim)
+    assert (reading.weight, reading.windows) == (0.0, ())
+    assert judge([reading], [None])[0].verdict == "unsupported"
+
+
 def test_a_modern_retelling_of_a_classical_passage_is_supported_and_an_invention_is_not():
     evidence = Evidence([CLASSICAL])
     told, made_up = judge(
