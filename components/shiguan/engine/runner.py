@@ -285,7 +285,7 @@ class Runner:
         metadata["warnings"] += [*remembered.warnings, *self._unheard(options).values(), *cache.warnings]
         metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
         if prefix:
-            metadata["prefix"] = prefix_reuse(remembered.thread.get("prefix") or [], prefix)
+            metadata["prefix"] = prefix_reuse(remembered.prefix, prefix)
         await self._write_receipt(made, answer, kept, tenant_id=tenant_id, options=options)
         if explain:
             metadata["explain"] = {name: value_at(results, target) for name, target in self._explained.items()}
