@@ -48,7 +48,8 @@ def plain_definition(folder: Path) -> dict[str, Any]:
         "init_parameters": {"document_store": children, "top_k": HITS},
     }
     components["claim_matcher"]["init_parameters"]["embedding_retriever"] = components["embedding_retriever"]
-    components["parent_fetcher"]["init_parameters"]["document_store"] = parents
+    for name in ("parent_fetcher", "earlier_turns"):
+        components[name]["init_parameters"]["document_store"] = parents
     # Hayhooks demands every declared input, so only those that a plain client sends are declared.
     inputs = {name: ours.metadata["inputs"][name] for name in ("query", "tenant_id")}
     return {**definition, "inputs": inputs, "outputs": {"answers": ours.metadata["outputs"]["answers"]}}

@@ -73,9 +73,8 @@ class ConversationMemory:
         except StoreError as error:
             return Remembered(warnings=[f"The conversation could not be read. {error}"])
         summary = whole_summary(nodes)
-        prefixes = [turn.meta.get("thread", {}).get("prefix") for turn in reversed(told)]
-        last = next(filter(None, prefixes), [])
-        return Remembered(as_messages(turns), summary, thread_of(told, summary), last)
+        prefixes = [turn.meta.get("thread", {}).get("prefix") or [] for turn in reversed(told)]
+        return Remembered(as_messages(turns), summary, thread_of(told, summary), next(filter(None, prefixes), []))
 
     def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
         """Keep a turn, and say what to warn of."""
