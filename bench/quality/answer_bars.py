@@ -10,9 +10,10 @@ CRC-32 of their ids; everything printed here is of the other half (`--half all` 
    stands in the quotations shown (whether the gate lets them through or not), how many are refused, and how many of
    those that no book answers: the unanswerable ones of the set, and questions of other sets. A question whose answer
    stands in the passages read by chance is left out of these.
-2. conversations: the last turn of MT-RAG's conversations, alone and with the words that tell most of the history.
-   nDCG@10 of the retrieval of `simple`, paired. And how many of the terms of a human rewrite (TREC CAsT) such a query
-   has.
+2. conversations: the last turn of MT-RAG's conversations, alone, with the history sent by the caller, and with the
+   same history kept as a conversation and loaded by its id. nDCG@10 of the retrieval of `simple`, paired; the latter
+   two must find the same passages in the same order. And how many of the terms of a human rewrite (TREC CAsT) the words
+   have that `simple` searches with.
 
 How good the probability is by which questions are refused, `bench.quality.calibration` prints. The exit code is 1 if a
 bar is missed, 2 if there are no data.
@@ -23,10 +24,12 @@ import json
 import os
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -37,13 +40,17 @@ from bench.quality.retrieval_bars import BOOKS, DATA
 
 from shiguan.answer.answerability import FITTED
 from shiguan.answer.answerability_gate import AnswerabilityGate
+from shiguan.conversations import Turn
+from shiguan.engine.conversations import ConversationMemory
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.intervals import Difference, Estimate, compare_metric, estimate_mean
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import read_retrieval_set
 from shiguan.evaluation.retrieval_metrics import ndcg, passages_of
-from shiguan.query.query_rewriter import QueryRewriter
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.memory.summary_tree import SummaryTree
+from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 from shiguan.text.terms import terms
 
 SHOWN = {f"{OWN}, en": 0.60, f"{OWN}, zh": 0.60, ACROSS: 0.45}
@@ -96,39 +103,73 @@ def _refused(one: Observation) -> float:
 
 
 def conversations(bench: Bench) -> Iterator[Line]:
-    """Search the last turns alone and with words of the history."""
+    """Search last turns alone, with the turns before them as the caller sends them, and with these loaded by id."""
     folder = bench.data / "conv_rag_mtrag"
     judged = read_retrieval_set(
         folder / "corpus.jsonl.gz", folder / "conversations.jsonl.gz", folder / "qrels.jsonl.gz", skip_unjudged=True
     )
     conversation = {row["id"]: row["conversation_id"] for _, row in read_json_lines(folder / "conversations.jsonl.gz")}
     kept = {key for key, of in conversation.items() if in_half(of, bench.half)}
-    questions = [question for question in judged.questions if question.id in kept]
-    rewriter = QueryRewriter(None, method="contextualize", on_failure="terms")
-    alone, joined = [], []
-    with closing(
-        Runner("embedded", "simple", data_dir=bench.library("conv_rag_mtrag/corpus"), outputs=["documents"])
-    ) as runner:
-        for question in questions:
-            query = rewriter.run(query=question.text, history=question.history)["query"]
-            for text, values in ((question.text, alone), (query, joined)):
-                documents, _ = runner.search(text[:2000], tenant_id=TENANT, top_k=10)
-                values.append(ndcg(question, passages_of(documents), 10))
-    gain = compare_metric("ndcg@10", alone, joined)
-    yield Line("conv_rag_mtrag: nDCG@10, last turn alone", estimate_mean(alone))
-    yield Line("conv_rag_mtrag: nDCG@10, with words of the history", estimate_mean(joined))
-    yield Line("conv_rag_mtrag: difference, paired", _as_estimate(gain), "interval above 0", gain.low > 0)
+    library, scores, same = bench.library("conv_rag_mtrag/corpus"), defaultdict(list), []
+    with _remembering("documents", library) as (runner, memory):
+        for question in (question for question in judged.questions if question.id in kept):
+            found = {}
+            for name, more in _ways(memory, question.id, question.history):
+                documents, _ = runner.search(question.text[:2000], tenant_id=TENANT, top_k=10, **more)
+                found[name] = [document.id for document in documents]
+                scores[name].append(ndcg(question, passages_of(documents), 10))
+            same.append(float(found[SENT] == found[LOADED]))
+    for name, values in scores.items():
+        yield Line(f"conv_rag_mtrag: nDCG@10, {name}", estimate_mean(values))
+    gain = compare_metric("ndcg@10", scores[ALONE], scores[LOADED])
+    yield Line("conv_rag_mtrag: loaded against alone, paired", _as_estimate(gain), "interval above 0", gain.low > 0)
+    yield Line("conv_rag_mtrag: the same passages sent and loaded", estimate_mean(same), "all", all(same))
     rows = [row for _, row in read_json_lines(bench.data / "conv_rewrite_cast" / "data.jsonl.gz")]
-    recalls: dict[str, list[float]] = {"last turn alone": [], "with words of the history": []}
-    for row in (row for row in rows if in_half(str(row["topic"]), bench.half)):
-        *history, last = [{"role": turn["role"], "content": turn["text"]} for turn in row["turns"]]
-        query = rewriter.run(query=last["content"], history=history)["query"]
-        wanted = set(terms(row["rewrite"]))
-        for name, text in (("last turn alone", last["content"]), ("with words of the history", query)):
-            if row["needs_rewrite"] and wanted:
-                recalls[name].append(len(wanted & set(terms(text))) / len(wanted))
+    recalls, same = defaultdict(list), []
+    with _remembering("source", library) as (runner, memory):
+        for row in (row for row in rows if in_half(str(row["topic"]), bench.half)):
+            *history, last = [{"role": turn["role"], "content": turn["text"]} for turn in row["turns"]]
+            searched, wanted = {}, set(terms(row["rewrite"]))
+            for name, more in _ways(memory, row["id"], history):
+                told = runner.trace(last["content"], tenant_id=TENANT, outputs=["router.query"], **more)
+                searched[name] = told["outputs"]["router.query"]
+                if row["needs_rewrite"] and wanted:
+                    recalls[name].append(len(wanted & set(terms(searched[name]))) / len(wanted))
+            same.append(float(searched[SENT] == searched[LOADED]))
     for name, values in recalls.items():
         yield Line(f"conv_rewrite_cast: terms of the human rewrite, {name}", estimate_mean(values))
+    yield Line("conv_rewrite_cast: the same words sent and loaded", estimate_mean(same), "all", all(same))
+
+
+ALONE, SENT, LOADED = "last turn alone", "history sent", "history loaded by id"
+
+
+@contextmanager
+def _remembering(output: str, library: Path) -> Iterator[tuple[Runner, ConversationMemory]]:
+    """Load `simple` as far as one output, with conversations that are thrown away."""
+    with tempfile.TemporaryDirectory(prefix="shiguan-conversations-") as folder:
+        # Nothing here sums up: a question is searched with the words of the turns themselves.
+        memory = ConversationMemory(
+            SummaryTree(SQLiteConversationStore(folder), document_embedder=E5DocumentEmbedder())
+        )
+        with (
+            closing(memory),
+            Runner("embedded", "simple", data_dir=library, outputs=[output], conversations=memory) as runner,
+        ):
+            yield runner, memory
+
+
+def _ways(memory: ConversationMemory, name: str, history: Sequence[Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Keep the turns before a question as a conversation, and give the three ways to ask it."""
+    turns: list[Turn] = []
+    for one in history:
+        if one["role"] == "user":
+            turns.append(Turn(one["content"], ""))
+        elif turns:
+            turns[-1] = replace(turns[-1], answer=one["content"])
+    for turn in turns:
+        memory.keep(TENANT, name, turn)
+    return [(ALONE, {}), (SENT, {"history": list(history)}), (LOADED, {"conversation_id": name})]
 
 
 PARTS = {"books": books, "conversations": conversations}

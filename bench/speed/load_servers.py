@@ -59,9 +59,10 @@ class ServerProcess:
             except httpx.HTTPError:
                 pass
             time.sleep(0.2)
-        self.stop()
         self._log.seek(0)
-        raise RuntimeError(f"The server at {url} did not start:\n{self._log.read().decode(errors='replace')[-3000:]}")
+        told = self._log.read().decode(errors="replace")[-3000:]
+        self.stop()
+        raise RuntimeError(f"The server at {url} did not start:\n{told}")
 
     def cpu_seconds(self) -> float:
         """Give the CPU time that the process has used so far, all threads."""
@@ -80,6 +81,7 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._log.close()
 
 
 @contextmanager
@@ -129,7 +131,7 @@ def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerPro
     """
     hashed = hashlib.sha256(KEY.encode()).hexdigest()
     with tempfile.TemporaryDirectory() as folder:
-        _open_gates(Path(folder))
+        open_gates(Path(folder))
         server = ServerProcess(
             ["-m", "shiguan.cli", "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(data_dir)],
             url=f"http://127.0.0.1:{port}",
@@ -139,7 +141,7 @@ def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerPro
                 "SHIGUAN_API_KEYS": f"{TENANTS[0][0]}:read:{hashed}",
                 # The limit of one tenant would come before the limit of all, and all clients are one tenant here.
                 "SHIGUAN_MAX_PER_TENANT": "1000",
-                **_llm(llm_url),
+                **llm_environment(llm_url),
             },
         )
         try:
@@ -148,9 +150,9 @@ def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerPro
             server.stop()
 
 
-def _open_gates(folder: Path) -> None:
+def open_gates(folder: Path) -> None:
     """Let the modes ask the LLM every question: vectors that are made up never look like those of an answer."""
-    (folder / "embedded").mkdir()
+    (folder / "embedded").mkdir(parents=True)
     for source in (_ROOT / "pipelines" / "embedded").glob("*.yml"):
         definition = yaml.safe_load(source.read_text(encoding="utf-8"))
         if gate := definition["components"].get("gate"):
@@ -173,7 +175,7 @@ def plain_server(port: int, *, children: int, llm_url: str) -> Iterator[ServerPr
         ["-m", "bench.speed.plain_hayhooks", "--port", str(port), "--children", str(children)],
         url=f"http://127.0.0.1:{port}",
         ready="/status/simple",
-        environment=_llm(llm_url),
+        environment=llm_environment(llm_url),
     )
     try:
         yield server
@@ -181,5 +183,6 @@ def plain_server(port: int, *, children: int, llm_url: str) -> Iterator[ServerPr
         server.stop()
 
 
-def _llm(url: str) -> dict[str, str]:
+def llm_environment(url: str) -> dict[str, str]:
+    """Give the variables that name an LLM."""
     return {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "any", "HAYSTACK_TELEMETRY_ENABLED": "False"}

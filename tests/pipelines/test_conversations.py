@@ -150,6 +150,21 @@ def test_what_is_loaded_finds_what_the_same_turns_from_the_caller_find(llm, make
     assert loaded["metadata"]["explain"]["searched"] == sent["metadata"]["explain"]["searched"]
 
 
+def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_runner, conversation):
+    runner = make_runner()
+    first = runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
+    history = [{"role": "user", "content": TOPIC}, {"role": "assistant", "content": first["answer"]}]
+    seen = []
+    for more in ({"history": history}, {"conversation_id": conversation}, {}):
+        asked = {"tenant_id": TENANT, "outputs": ["router.query"], **more}
+        documents, _ = runner.search(FOLLOW_UP, tenant_id=TENANT, **more)
+        seen.append((runner.trace(FOLLOW_UP, **asked)["outputs"]["router.query"], [one.id for one in documents]))
+    assert seen[0] == seen[1]
+    assert seen[1][0].startswith(f"{FOLLOW_UP} ")
+    assert seen[2][0] == FOLLOW_UP
+    assert len(turns(runner, conversation)) == 1
+
+
 def test_without_an_id_and_after_an_error_nothing_is_kept(llm, make_runner, conversation):
     runner = make_runner()
     assert "conversation_id" not in runner.ask(TOPIC, tenant_id=TENANT)

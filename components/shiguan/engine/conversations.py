@@ -35,12 +35,14 @@ class Remembered:
     """
     What a question is asked with: the last turns as messages, what the whole was about, and what to warn of.
 
-    `thread` has the turns that the conversation's prompts have told since they last began anew.
+    `thread` has the turns that the conversation's prompts have told since they last began anew, `prefix` the hashes of
+    the last prompt's beginnings, which no stage reads.
     """
 
     history: list[dict[str, str]] = field(default_factory=list)
     summary: str = ""
     thread: dict[str, Any] = field(default_factory=dict)
+    prefix: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -72,7 +74,8 @@ class ConversationMemory:
         except StoreError as error:
             return Remembered(warnings=[f"The conversation could not be read. {error}"])
         summary = whole_summary(nodes)
-        return Remembered(as_messages(turns), summary, thread_of(told, summary))
+        prefixes = [turn.meta.get("thread", {}).get("prefix") or [] for turn in reversed(told)]
+        return Remembered(as_messages(turns), summary, thread_of(told, summary), next(filter(None, prefixes), []))
 
     def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
         """Keep a turn, and say what to warn of."""
@@ -144,7 +147,6 @@ def thread_of(turns: Sequence[Turn], summary: str) -> dict[str, Any]:
     return {
         "summary": summary,
         "numbers": kept[0].get("numbers", {}),
-        "prefix": next((one["prefix"] for one in reversed(kept) if one.get("prefix")), []),
         "turns": [
             {
                 "number": turn.number,

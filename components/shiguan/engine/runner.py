@@ -188,7 +188,7 @@ class Runner:
 
     def search(self, query: str, *, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """
-        Find the passages that an answer would be built from, without building one.
+        Find the passages that an answer would be built from; nothing is written, and no turn is kept.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
@@ -200,9 +200,12 @@ class Runner:
         wanted = self._outputs["documents"]
         with self._turn:
             asked = read_options(options)
-            run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), wanted=[wanted])
+            remembered = self._loop.run(self._remembered(tenant_id, asked))
+            narrowed = self._narrowed(asked, tenant_id)
+            run = self._new_run(query, tenant_id, narrowed, wanted=[wanted], remembered=remembered)
             results = self._loop.run(run.results())
-        return value_at(results, wanted) or [], [*warnings_of(results), *self._unheard(asked).values()]
+        told = [*warnings_of(results), *remembered.warnings, *self._unheard(asked).values()]
+        return value_at(results, wanted) or [], told
 
     def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """
@@ -227,10 +230,11 @@ class Runner:
                 )
         targets = {name: self._outputs.get(name, name) for name in outputs}
         first: Results = {}
-        asked = self._narrowed(read_options(options), tenant_id)
-        run = self._new_run(query, tenant_id, asked, wanted=targets.values(), on_outputs=first.setdefault)
         with self._turn:
-            results = self._loop.run(run.results())
+            asked = self._narrowed(read_options(options), tenant_id)
+            how: dict[str, Any] = {"remembered": self._loop.run(self._remembered(tenant_id, asked))}
+            how |= {"wanted": targets.values(), "on_outputs": first.setdefault}
+            results = self._loop.run((run := self._new_run(query, tenant_id, asked, **how)).results())
         return {
             "outputs": {name: value_at(results, target) for name, target in targets.items()},
             "first": {name: value_at(first, target) for name, target in targets.items()},
@@ -281,7 +285,7 @@ class Runner:
         metadata["warnings"] += [*remembered.warnings, *self._unheard(options).values(), *cache.warnings]
         metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
         if prefix:
-            metadata["prefix"] = prefix_reuse(remembered.thread.get("prefix") or [], prefix)
+            metadata["prefix"] = prefix_reuse(remembered.prefix, prefix)
         await self._write_receipt(made, answer, kept, tenant_id=tenant_id, options=options)
         if explain:
             metadata["explain"] = {name: value_at(results, target) for name, target in self._explained.items()}

@@ -131,7 +131,7 @@ class MemoryRetriever:
         found = {one.id: one for one in self.joiner.run(documents=lists)["documents"]}
         last_said = range(max(0, len(turns) - self.last_turns), len(turns))
         recent = [found.pop(one.id, one) for one in (fragment(at, 0.0) for at in last_said)]
-        chosen = [*recent, *_apart(list(found.values()), recent)[: self.top_k]]
+        chosen = [*recent, *_apart(list(found.values()), recent, self.top_k)]
         chosen.sort(key=lambda one: (-(one.score or 0.0), -one.meta["turns"][1], one.meta["level"]))
         return {"documents": chosen, "warnings": list(embedded.get("warnings") or [])}
 
@@ -181,11 +181,13 @@ def _cosines(query: Sequence[float], turns: Sequence[Turn], nodes: Sequence[Summ
     return scores
 
 
-def _apart(fragments: Sequence[Document], recent: Sequence[Document]) -> list[Document]:
-    """Order by score, and leave out what contains, or is contained in, something that scored higher or is there."""
+def _apart(fragments: Sequence[Document], recent: Sequence[Document], most: int) -> list[Document]:
+    """Take the best that neither contain, nor are contained in, something that scored higher or is there."""
     kept: list[Document] = []
     shown = {tuple(one.meta["turns"]) for one in recent}
     for one in sorted(fragments, key=lambda one: -(one.score or 0.0)):
+        if len(kept) == most:
+            break
         first, last = one.meta["turns"]
         nested = any(
             (a <= first and last <= b) or (first <= a and b <= last) for a, b in (other.meta["turns"] for other in kept)

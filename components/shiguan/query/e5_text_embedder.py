@@ -1,6 +1,8 @@
 """Embeds a question with the packaged embedder."""
 
+from dataclasses import dataclass, field
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy
@@ -60,13 +62,26 @@ def _vector(text: str) -> numpy.ndarray:
     cache = current_cache()
     if cache is None:
         return numpy.asarray(engine().embed([text], "query")[0])
-    vector, uses = _remembered(cache.tenant_id, text)
-    cache.hits["vectors"] += bool(uses)
-    uses[:] = [None]
-    return vector
+    with _looking:
+        kept = _remembered(cache.tenant_id, text)
+    # Two stages of a question ask at once: the second waits for what the first computes.
+    with kept.computing:
+        cache.hits["vectors"] += kept.vector is not None
+        if kept.vector is None:
+            kept.vector = engine().embed([text], "query")[0]
+    return kept.vector
+
+
+@dataclass
+class _Kept:
+    computing: Lock = field(default_factory=Lock)
+    vector: numpy.ndarray | None = None
+
+
+_looking = Lock()
 
 
 @lru_cache(_REMEMBERED)
-def _remembered(tenant_id: str, text: str) -> tuple[numpy.ndarray, list[None]]:  # noqa: ARG001
-    """Embed a text for a tenant; the list is empty until the vector was used."""
-    return engine().embed([text], "query")[0], []
+def _remembered(tenant_id: str, text: str) -> _Kept:  # noqa: ARG001
+    """Make the place for the vector of a tenant's question."""
+    return _Kept()

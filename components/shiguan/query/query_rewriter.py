@@ -80,7 +80,7 @@ class QueryRewriter:
     error and after a bad reply the question is searched alone (`on_failure: original`). If it is a follow-up, `join`
     searches it together with the person's question before it, and `terms` with the words that tell most of the turns
     before it; a warning says so. On the last turns of MT-RAG's conversations the question alone finds passages with an
-    nDCG@10 of .80, with such words of .89 (docs/answers.md).
+    nDCG@10 of .82, with such words of .89 (docs/quality.md).
 
     Reply of the model: an object with `query` (the stand-alone question, only with a history) and `queries`; for
     `decompose` with `questions`, each of them `text` and `needs`, the numbers of those whose answers it builds on; for

@@ -6,7 +6,7 @@ import yaml
 from bench.speed.load import MODES, main
 from bench.speed.load_clients import Target, ask_many
 from bench.speed.load_servers import _ROOT as ROOT
-from bench.speed.load_servers import _open_gates
+from bench.speed.load_servers import open_gates
 from bench.speed.plain_hayhooks import plain_definition
 from haystack import AsyncPipeline
 from tests.doubles.stand_in_llm import Fault, StandInLlm
@@ -88,7 +88,7 @@ def test_memory_is_judged_by_what_comes_after_the_first_4000_questions(tmp_path,
 
 
 def test_the_modes_of_the_benchmark_are_the_shipped_ones_and_ask_their_llm_always(tmp_path):
-    _open_gates(tmp_path)
+    open_gates(tmp_path)
     made = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (tmp_path / "embedded").iterdir()}
     gates = {mode: made[mode]["components"]["gate"]["init_parameters"]["max_risk"] for mode in MODES}
     assert gates == dict.fromkeys(("simple", "advanced", "precise", "agent"))

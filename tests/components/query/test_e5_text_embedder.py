@@ -63,3 +63,40 @@ def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
     E5TextEmbedder().run(text="Who?")  # nobody's question: embedded, and not remembered
     assert len(made) == 4
     e5_text_embedder._remembered.cache_clear()
+
+
+def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch):
+    import contextvars
+    import threading
+
+    from shiguan.llm.reply_cache import TenantCache, caching
+    from shiguan.query import e5_text_embedder
+
+    made, begun, go = [], threading.Event(), threading.Event()
+
+    class Engine:
+        def embed(self, texts, kind):
+            made.append(texts)
+            begun.set()
+            assert go.wait(30)
+            return numpy.ones((1, 3), dtype=numpy.float32)
+
+    monkeypatch.setattr(e5_text_embedder, "engine", Engine)
+    e5_text_embedder._remembered.cache_clear()
+    found = []
+
+    def ask():
+        found.append(E5TextEmbedder().run(text="Who?")["embedding"])
+
+    with caching(TenantCache(tmp_path, "a")):
+        stages = [threading.Thread(target=contextvars.copy_context().run, args=(ask,)) for _ in range(2)]
+        stages[0].start()
+        assert begun.wait(30)
+        stages[1].start()
+        stages[1].join(0.2)  # it waits for the first, or has begun a computation of its own
+        go.set()
+        for stage in stages:
+            stage.join()
+    assert found == [[1.0, 1.0, 1.0]] * 2
+    assert len(made) == 1
+    e5_text_embedder._remembered.cache_clear()

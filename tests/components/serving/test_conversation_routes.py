@@ -1,16 +1,23 @@
 """Conversations at the server: kept under the key's tenant, and told to nobody else."""
 
 import json
+import random
+import re
+from contextlib import suppress
+from urllib.parse import quote
 
 import pytest
 from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.small_library import TENANT, ingest_small_library
 
+from shiguan.conversations import Turn
+from shiguan.engine.loading import load_pipeline
+from shiguan.errors import RefusedError
 from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.conversation_routes import router as conversation_router
-from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.engine import Engine, current_engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.openai_routes import router as openai_router
@@ -113,3 +120,95 @@ async def test_the_openai_route_takes_the_id_in_the_body_or_a_header(server):
         assert (status, json.loads(told)["shiguan"]["conversation_id"]) == (200, "chat")
     _, told = await server("GET", f"{PLACE}/chat")
     assert [turn["question"] for turn in json.loads(told)["turns"]] == [QUESTION, FOLLOW_UP]
+
+
+WORDS = {TENANT: "amber", "b": "birch"}
+# What only one of the two tenants has said or has in its library.
+OWN = {TENANT: r"amber\d|Yang Yan|Diwu Qi|潼关", "b": r"birch\d|Li Mi"}
+SHARED, INVALID = ("both-1", "both-2", "用户"), ("..", "a b", "x" * 129, "-x")
+ASKED = (
+    "What have we talked about so far?",
+    "And where does it lie?",
+    "What of the amber, and what of the birch?",
+    "Who proposed the two-tax reform?",
+    "What did the other tenant say before?",
+)
+
+
+def found_of(tenant, told):
+    return len(re.findall(OWN[tenant], told))
+
+
+@pytest.mark.slow
+async def test_random_requests_of_two_tenants_see_nothing_of_each_other(server, settings):  # noqa: C901
+    """Four thousand calls of every door of the engine, with ids of one's own, of the other's, of both and of nobody's."""
+    chance = random.Random(1416)
+    store = current_engine().conversations.store
+    part = load_pipeline("embedded", "simple", data_dir=settings.folder).get_component
+    remembering, earlier = part("memory_retriever"), part("earlier_turns")
+    filters = {one: {"operator": "AND", "conditions": [meta("tenant_id", one)]} for one in WORDS}
+    passages = {one: [doc.id for doc in earlier.document_store.filter_documents(filters[one])] for one in WORDS}
+    ids = {one: [*SHARED, *(f"{word}-{at}" for at in range(4))] for one, word in WORDS.items()}
+    seen = {"own": 0, "leaked": 0, "passages": 0, "fragments": 0}
+
+    def say(tenant, name):
+        mark = f"{WORDS[tenant]}{chance.randrange(10_000)}"
+        turn = Turn(f"What of the {mark}?", f"The {mark} lies in a vault.", chance.choice(["database", "both"]))
+        store.append(tenant, name, turn)
+
+    def told(tenant, text):
+        seen["own"] += found_of(tenant, text)
+        seen["leaked"] += found_of("b" if tenant == TENANT else TENANT, text)
+
+    for tenant, names in ids.items():
+        for name in names * 4:
+            say(tenant, name)
+        for name in names:
+            current_engine().conversations.tree.run(conversation_id=name, filters=filters[tenant])
+    everybodys = [*ids[TENANT], *ids["b"], *INVALID, "nobodys"]
+    for _ in range(4_000):
+        tenant, name = chance.choice(list(WORDS)), chance.choice(everybodys)
+        other, who, place = ("b" if tenant == TENANT else TENANT), (tenant, "write"), f"{PLACE}/{quote(name, safe='')}"
+        match chance.choices(range(8), weights=[4, 6, 2, 1, 4, 5, 6, 2])[0]:
+            case 0:
+                told(tenant, (await server("GET", PLACE, who=who))[1])
+            case 1:
+                form = chance.choice(["", "/export", "/export?form=json"])
+                told(tenant, (await server("GET", f"{place}{form}", who=who))[1])
+            case 2:
+                title = f"{WORDS[tenant]}{chance.randrange(10_000)}"
+                told(tenant, (await server("PATCH", place, {"title": title}, who=who))[1])
+            case 3:
+                told(tenant, (await server("DELETE", place, who=who))[1])
+            case 4:
+                say(tenant, chance.choice(ids[tenant]))
+            case 5:
+                conditions = [*filters[tenant]["conditions"], *chance.choice([[], filters[other]["conditions"]])]
+                own = chance.choice([filters[tenant], {"operator": "AND", "conditions": conditions}])
+                asked = {"memory_query": chance.choice(ASKED), "source": chance.choice(["both", "history"])}
+                with suppress(RefusedError):
+                    fragments = remembering.run(filters=own, conversation_id=name, **asked)["documents"]
+                    seen["fragments"] += len(fragments)
+                    told(tenant, repr(fragments))
+            case 6:
+                read = chance.sample(passages[chance.choice([tenant, other])], 1)
+                turn = {"number": 1, "question": "Who?", "answer": "He.", "language": "en", "opening": "", "sent": True}
+                thread = {"turns": [{**turn, "read": [{"number": 1, "id": read[0]}]}]}
+                messages = earlier.run(filters=filters[tenant], thread=thread)
+                assert bool(messages["documents"]) == (read[0] in passages[tenant])
+                seen["passages"] += len(messages["documents"])
+                told(tenant, repr([messages["documents"], [message.text for message in messages["messages"]]]))
+            case _ if chance.random() < 0.5:
+                body = {"query": chance.choice(ASKED), "conversation_id": name}
+                status, answer = await server("POST", "/api/v1/rag/query", body, who=who)
+                assert status == (422 if name in INVALID else 200), answer
+                told(tenant, answer)
+            case _:
+                told(tenant, repr(current_engine().conversations.load(tenant, chance.choice(everybodys[:-5]))))
+    assert seen["leaked"] == 0
+    assert seen["own"] > 5_000
+    assert min(seen["passages"], seen["fragments"]) > 200
+
+
+def meta(field, value):
+    return {"field": f"meta.{field}", "operator": "==", "value": value}

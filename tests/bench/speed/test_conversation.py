@@ -1,0 +1,55 @@
+"""The benchmark of long conversations asks follow-ups and judges what they cost."""
+
+import socket
+
+import pytest
+from bench.speed.synthetic import SyntheticLibrary
+
+from bench.speed import conversation
+from shiguan.text.follow_ups import needs_context
+
+RESULT = {
+    "turns": 1_000,
+    "questions": 30,
+    "children": 2_000,
+    "cpu_ms": {"question in it": 60.04, "the conversation's": 20.1},
+    "reused_prefix": 0.5,
+    "cached_tokens": None,
+    "machine": {"cpu": "X", "cores": 2, "memory_gib": 8, "python": "3.12"},
+    "date": "2026-11-22",
+}
+
+
+def test_of_five_questions_on_a_topic_four_lean_on_the_first():
+    library = SyntheticLibrary(80)
+    asked = conversation.topics(library, 12)
+    assert len(asked) == 12
+    assert asked[::5] == library.questions(3)
+    who, when, where = (asked[0].split()[at].strip("?") for at in (2, 6, 9))
+    assert asked[1:4] == [
+        f"And when did it come to {when}?",
+        f"What did they say of {where} then?",
+        f"And where was {who} before that?",
+    ]
+    assert all(needs_context(question) for at, question in enumerate(asked) if at % 5)
+
+
+def test_a_table_says_whether_the_bar_is_reached():
+    told = conversation.table(RESULT)
+    assert "| question in it | 60.0 |" in told
+    assert "- MISS: the conversation adds 20.1 ms, at most 20\n- 50.0% of a prompt" in told
+    better = {**RESULT, "cpu_ms": {"the conversation's": 19.9}, "cached_tokens": 512.0}
+    assert "- pass: the conversation adds 19.9 ms" in conversation.table(better)
+    assert "512 cached tokens a prompt" in conversation.table(better)
+
+
+@pytest.mark.slow
+def test_a_small_run(tmp_path, monkeypatch):
+    for name in ("SHIGUAN_PIPELINES_DIR", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    result = conversation.measure(tmp_path, turns=12, questions=5, children=80, port=port)
+    assert {"question alone", "question in it", "of it loading", "of it memory"} <= set(result["cpu_ms"])
+    assert 0 < result["reused_prefix"] < 1
