@@ -2,14 +2,14 @@
 Ingests a book while its disk fails: `ingest_on_a_small_disk.py FOLDER full|read-only BOOK`.
 
 Full: FOLDER becomes a disk of 300 MB, which needs a mount namespace (`unshare --mount`), and is filled up before the third batch of
-vectors. Read-only: nothing may be written below FOLDER any more, for which root gives up being root. Prints JSON: exit code and words
-of the ingest that met the fault, of `sources` then, and of `--resume` once the disk is well again; and how many passages were embedded.
+vectors. Read-only: nothing may be written below FOLDER any more, which holds for root without its capability to write everywhere.
+Prints JSON: exit code and words of the ingest that met the fault, of `sources` then, and of `--resume` once the disk is well again; and
+how many passages were embedded.
 """
 
 import contextlib
 import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,9 +40,6 @@ def run(folder, fault, book):
     library, filling = folder / "library", folder / "filling"
     if fault == "full":
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(folder)], check=True)
-    elif os.geteuid() == 0:
-        os.chown(folder, 65534, 65534)
-        os.setuid(65534)
     batches = []
 
     def embed(self, documents):

@@ -22,15 +22,18 @@ CHAPTER = (
 def ingest():
     """Run the script on a folder that anybody may reach; give what it printed."""
     namespace = ["unshare", "--mount"]
+    bound_by_modes = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
     def run(fault):
         if fault == "full" and subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
             pytest.skip("a disk can be made only where mount namespaces are allowed")
+        if fault != "full" and bound_by_modes and shutil.which("setpriv") is None:
+            pytest.skip("root may write everywhere, and there is no setpriv to take that from it")
         disk = folder / "disk"
         disk.mkdir()
         command = [sys.executable, "-m", SCRIPT, str(disk), fault, str(book)]
         done = subprocess.run(
-            [*namespace, *command] if fault == "full" else command, cwd=ROOT, capture_output=True, text=True, check=True,
+            [*(namespace if fault == "full" else bound_by_modes), *command], cwd=ROOT, capture_output=True, text=True, check=True,
             env={**os.environ, "PYTHONPATH": f"{ROOT / 'components'}:{ROOT}", "HOME": str(folder)},
         )  # fmt: skip
         return json.loads(done.stdout)
