@@ -54,7 +54,7 @@ slow: $(VENV)/installed-dev  ## the long ones: servers, kills, whole sets, a hun
 # What checks the modules of the page against lists of browsers; without npm those tests are skipped.
 PAGE_LINT := tests/browser/lint/node_modules
 $(PAGE_LINT)/installed: tests/browser/lint/package.json
-	@cd $(<D) && npm install --silent --no-audit --no-fund --no-package-lock --ignore-scripts || \
+	@cd $(<D) && npm install --silent --no-audit --no-fund --no-package-lock --ignore-scripts --fetch-retries=1 --fetch-timeout=60000 || \
 	  echo "What checks the modules of the page could not be installed: those tests will be skipped."
 	@mkdir -p $(@D) && touch $@
 
