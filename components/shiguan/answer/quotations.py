@@ -131,7 +131,7 @@ def _quotation(document: Document, match: Span, weights: Mapping[str, float]) ->
         count, size = last - first + 1, _size(text[sentences[first][0] : sentences[last][1]])
         sides = [at for at in (last + 1, first - 1) if 0 <= at < len(sentences)]
         within = first and _IN_BRACKETS.match(text[sentences[first][0] : sentences[last][1]])
-        if first and (within or _POINTS_BACK.match(text[slice(*sentences[first])])):
+        if within or (first and _POINTS_BACK.match(text[slice(*sentences[first])])):
             sides = [first - 1]
         if not sides or size >= _LONGEST or (count >= _SENTENCES and size >= _SHORT and not within):
             break

@@ -39,7 +39,9 @@ class KeptAnswer:
     ) -> None:
         self._cache = cache
         self._key = ""
-        given = options.given() if options is not None and cache.plan.answers else {"budget": None}
+        if options is None or not cache.plan.answers:
+            return
+        given = options.given()
         if not {"conversation_id", "history", "budget"} & given.keys():
             models = [os.environ.get(name) for name in _ENDPOINT]
             parts = (__version__, stamp, models, library_version(library(), cache.tenant_id), query, given)

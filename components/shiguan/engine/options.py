@@ -1,12 +1,10 @@
 """The options of a question: the one table that Python, the routes, the command line and docs/options.md read."""
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import platformdirs
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -14,6 +12,7 @@ from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.budget import Budget, read_budget
 from shiguan.llm.prompts import list_layers, load_prompt_data
+from shiguan.resources import data_folder
 from shiguan.tenants import check_filters
 
 ENGINE_OPTIONS = ("sources", "sections", "temperature", "max_tokens", "conversation_id", "budget")
@@ -158,8 +157,7 @@ class AskOptions(BaseModel):
 
     def with_wishes(self, tenant_id: str, data_dir: str | Path | None) -> "AskOptions":
         """Take from `tenants.yml` in the data folder what a tenant wishes and the question does not say itself."""
-        folder = data_dir or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan")
-        file = Path(folder) / "tenants.yml"
+        file = data_folder(data_dir) / "tenants.yml"
         try:
             found = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get(tenant_id) if file.is_file() else None
             wishes = Wishes.model_validate(found or {})
