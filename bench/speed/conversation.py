@@ -25,7 +25,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 from bench.speed.load_servers import llm_environment, open_gates, stand_in_llm
-from bench.speed.measuring import machine, timed
+from bench.speed.measuring import machine, name_machine, timed
 from bench.speed.synthetic import SyntheticLibrary
 from bench.speed.systems import TENANT, Shiguan
 
@@ -130,14 +130,13 @@ def table(result: dict[str, Any]) -> str:
     """Write a result as Markdown."""
     lines = ["| CPU ms, median | |", "|---|---:|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in result["cpu_ms"].items()]
-    spent, about, cached = result["cpu_ms"]["the conversation's"], result["machine"], result["cached_tokens"]
+    spent, cached = result["cpu_ms"]["the conversation's"], result["cached_tokens"]
     told = "the endpoint tells no cached tokens" if cached is None else f"{cached:.0f} cached tokens a prompt"
     lines += [
         f"\n- {'pass' if spent <= BAR else 'MISS'}: the conversation adds {spent:.1f} ms, at most {BAR:g}",
         f"- {result['reused_prefix']:.1%} of a prompt is the beginning of the one before; {told}",
         f"\n{result['turns']:,} turns, {result['questions']} questions, {result['children']:,} children, "
-        f"{about['cpu']}, {about['cores']} cores, {about['memory_gib']} GiB, Python {about['python']}, "
-        f"{result['date']}.",
+        f"{name_machine(result)}",
     ]
     return "\n".join(lines)
 

@@ -190,6 +190,8 @@ class ClockedEmbedder:
 
 def table(result: dict[str, Any]) -> str:
     """Write a result as Markdown."""
+    from bench.speed.measuring import name_machine
+
     stages, embedding, others = result["stages_s"], result["stages_s"][EMBEDDER], result["others_s"]
     whole = embedding or others
     lines = [f"| stage | CPU s | share of {'the embedding' if embedding else 'all'} |", "|---|---:|---:|"]
@@ -208,12 +210,10 @@ def table(result: dict[str, Any]) -> str:
             f"{'pass' if share <= TARGET else 'MISS'}: all but the embedding took {others:.1f} s, {share:.1%} of it, "
             f"at most {TARGET:.0%}."
         )
-    machine = result["machine"]
     lines += [
         "",
         f"{result['children']:,} children and {result['characters']:,} characters of {result['book']}, "
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "
-        f"{result['date']}.",
+        f"{name_machine(result)}",
     ]
     return "\n".join(lines)
 

@@ -26,7 +26,7 @@ from typing import Any
 import httpx
 from bench.speed.load_clients import Outcome, Target, ask_many
 from bench.speed.load_servers import KEY, ServerProcess, our_server, plain_server, stand_in_llm
-from bench.speed.measuring import machine, versions
+from bench.speed.measuring import machine, name_machine, versions
 from bench.speed.synthetic import TENANTS, SyntheticLibrary
 from rich.console import Console
 
@@ -223,10 +223,9 @@ def _table(report: dict[str, Any]) -> str:
         lines += [f"- {_soak_line(soak)}" for soak in report["soak"]]
     else:
         lines += [_row(_COLUMNS), _row(["---"] * len(_COLUMNS)), *(_row(_cells(run)) for run in report["runs"])]
-    about = report["machine"]
     lines.append(
-        f"\n{report['children']:,} children, {about['cpu']}, {about['cores']} cores, {about['memory_gib']} GiB, Python "
-        f"{about['python']}, {report['date']}. The clients and the stand-in LLM run on the same cores."
+        f"\n{report['children']:,} children, {name_machine(report)} "
+        "The clients and the stand-in LLM run on the same cores."
     )
     return "\n".join(lines) + "\n"
 

@@ -53,6 +53,13 @@ def machine() -> dict[str, Any]:
     return {"cpu": cpu, "cores": os.cpu_count(), "memory_gib": memory, "python": platform.python_version()}
 
 
+def name_machine(result: dict[str, Any]) -> str:
+    """Say on what machine and day a result was measured."""
+    about = result["machine"]
+    parts = (about["cpu"], f"{about['cores']} cores", f"{about['memory_gib']} GiB", f"Python {about['python']}")
+    return f"{', '.join(parts)}, {result['date']}."
+
+
 def versions(*packages: str) -> dict[str, str]:
     """Give the installed versions."""
     found = {}

@@ -141,6 +141,8 @@ def verdicts(systems: dict[str, dict[str, Any]], ratios: dict[str, float]) -> li
 
 def table(result: dict[str, Any]) -> str:
     """Write a result as Markdown."""
+    from bench.speed.measuring import name_machine
+
     lines = [
         "| system | CPU ms | wall ms | of it embedder | memory MiB | open s | build s |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -151,11 +153,9 @@ def table(result: dict[str, Any]) -> str:
             f"| {system['label']} | {query['cpu_ms']:.1f} | {query['wall_ms']:.1f} | {embedder['cpu_ms']:.1f} "
             f"| {system['memory_mib']:.0f} | {system['open']['wall_s']:.2f} | {system['build']['wall_s']:.0f} |"
         )
-    machine = result["machine"]
     lines += [
         "",
-        f"{result['children']:,} children, median of {result['queries']} questions, {machine['cpu']}, "
-        f"{machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, {result['date']}.",
+        f"{result['children']:,} children, median of {result['queries']} questions, {name_machine(result)}",
     ]
     lines += [f"- {verdict}" for verdict in verdicts(result["systems"], result["ratios"])]
     return "\n".join(lines)
