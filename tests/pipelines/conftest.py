@@ -1,7 +1,11 @@
 """What the tests of whole pipelines share."""
 
+from contextlib import ExitStack
+
 import pytest
 from tests.doubles.waiting import waits  # noqa: F401  a fixture
+
+from shiguan.engine.runner import Runner
 
 
 @pytest.fixture
@@ -10,6 +14,13 @@ def endpoint(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
     monkeypatch.setenv("OPENAI_API_KEY", "test")
     return stand_in_llm
+
+
+@pytest.fixture
+def opened():
+    """Open a mode on a library; it is closed when the test is over."""
+    with ExitStack() as runners:
+        yield lambda mode, library: runners.enter_context(Runner("embedded", mode, data_dir=library))
 
 
 @pytest.fixture

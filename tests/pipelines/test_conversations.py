@@ -5,7 +5,6 @@ import threading
 import pytest
 from tests.doubles.small_library import TENANT, ingest_small_library
 
-from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError
 
 TOPIC = "Who proposed the two-tax reform?"
@@ -26,16 +25,8 @@ def mode(request):
 
 
 @pytest.fixture
-def make_runner(library):
-    runners = []
-
-    def make(mode="simple"):
-        runners.append(Runner("embedded", mode, data_dir=library))
-        return runners[-1]
-
-    yield make
-    for runner in runners:
-        runner.close()
+def make_runner(library, opened):
+    return lambda mode="simple": opened(mode, library)
 
 
 @pytest.fixture

@@ -53,22 +53,16 @@ def llm(stand_in_llm, now):
 
 
 @pytest.fixture
-def runner_of(llm, library, tmp_path):
-    runners = []
-
+def runner_of(llm, library, tmp_path, opened):
     def load(mode, **sections):
         models = {
             "models": named(llm, "normal", "strong", "cheap", "judge", price_in=1.0, price_out=3.0),
             "roles": ROLES,
         }
         # What was kept from another question of the test is no call, and here calls are counted.
-        path = mode_with(tmp_path, mode, models=models, cache={"calls": 0}, **sections)
-        runners.append(Runner("embedded", path, data_dir=library))
-        return runners[-1]
+        return opened(mode_with(tmp_path, mode, models=models, cache={"calls": 0}, **sections), library)
 
-    yield load
-    for runner in runners:
-        runner.close()
+    return load
 
 
 def by_stage(answer):

@@ -43,16 +43,8 @@ def library(tmp_path_factory):
 
 
 @pytest.fixture
-def runner_of(library):
-    runners = []
-
-    def load(mode):
-        runners.append(Runner("embedded", mode, data_dir=library))
-        return runners[-1]
-
-    yield load
-    for runner in runners:
-        runner.close()
+def runner_of(library, opened):
+    return lambda mode: opened(mode, library)
 
 
 @pytest.mark.parametrize(("name", "value", "said"), WRONG)

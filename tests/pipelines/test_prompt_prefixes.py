@@ -7,7 +7,6 @@ import pytest
 from tests.doubles.small_library import TENANT
 
 from shiguan.engine.library import Library
-from shiguan.engine.runner import Runner
 
 THEMES = ("salt", "tea", "iron", "copper", "grain", "canal", "horse", "silk")
 QUESTIONS = [
@@ -40,17 +39,9 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture
-def make_runner(data, llm):
+def make_runner(data, llm, opened):
     llm.default = "Liu Yan wrote that the salt of the canal office be stored. [1]"
-    runners = []
-
-    def make(mode):
-        runners.append(Runner("embedded", mode, data_dir=data))
-        return runners[-1]
-
-    yield make
-    for runner in runners:
-        runner.close()
+    return lambda mode: opened(mode, data)
 
 
 def prompts(llm):
