@@ -44,4 +44,5 @@ class LibraryLanguages:
         passages: Counter[str] = Counter()
         for file in list_files(allowed) if list_files else ():
             passages.update({str(code): count for code, count in file["languages"].items()})
-        return {"languages": [code for code, _ in passages.most_common() if code not in ("und", "None", "")]}
+        most_first = sorted(passages, key=lambda code: (-passages[code], code))
+        return {"languages": [code for code in most_first if code not in ("und", "None", "")]}

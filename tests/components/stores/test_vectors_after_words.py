@@ -203,12 +203,14 @@ def test_the_graph_is_built_for_vectors_and_not_for_words(tmp_path):
 
 
 def test_files_are_told_of_without_reading_all_of_them(monkeypatch, tmp_path):
-    """A book of 40 passages, and 40 records of two languages in one file; another tenant's file is none of ours."""
+    """A book of 40 passages, a tenth of it quoted in Chinese, and 40 records in one file; another tenant's is none of ours."""
     store = make(tmp_path)
     book = {"tenant_id": "t", "file_id": "b", "source": "b.epub", "source_id": "b", "title": "B", "units": 7}
     rows = {"tenant_id": "t", "file_id": "r", "source": "r.jsonl", "units": 40}
     languages = ["en"] * 30 + ["zh"] * 10
-    documents = [Document(id=f"b{n}", content="x", meta={**book, "language": "en"}) for n in range(40)]
+    documents = [
+        Document(id=f"b{n}", content="x", meta={**book, "language": "zh" if n % 10 == 0 else "en"}) for n in range(40)
+    ]
     documents += [
         Document(id=f"r{n}", content="x", meta={**rows, "source_id": f"r{n}", "title": f"{n}", "language": language})
         for n, language in enumerate(languages)
@@ -219,7 +221,7 @@ def test_files_are_told_of_without_reading_all_of_them(monkeypatch, tmp_path):
     files = sorted(store.list_files(tenant("t")), key=lambda file: file["file_id"])
     wanted = ("source", "passages", "records", "languages", "units")
     assert [tuple(file[name] for name in wanted) for file in files] == [
-        ("b.epub", 40, 1, {"en": 40}, 7),
+        ("b.epub", 40, 1, {"en": 36, "zh": 4}, 7),
         ("r.jsonl", 40, 40, {"en": 30, "zh": 10}, 40),
     ]
     monkeypatch.undo()

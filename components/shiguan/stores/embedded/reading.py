@@ -105,6 +105,8 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
     passages = count_values(edge, "file_id", resolve(edge, filters))
     if len(passages) * _FEW > sum(passages.values()):
         return _grouped([points.decode_meta(r.payload.get(points.META) or {}) for r in scroll(edge, filters, _OF_FILE)])
+    # Two languages may stand in one book, and most libraries have one: asking that first saves a count for each file.
+    languages = count_values(edge, "language", resolve(edge, filters))
     files = []
     for file, count in passages.items():
         own = {"field": "meta.file_id", "operator": "==", "value": file}
@@ -114,11 +116,11 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
         meta = points.decode_meta(payload.get(points.META) or {})
         first = {"field": "meta.source_id", "operator": "==", "value": meta["source_id"]}
         of_first = resolve(edge, {"operator": "AND", "conditions": [own, first]})
-        # In a file of records each is a source, and may be in a language of its own.
         several = edge.count(CountRequest(exact=True, filter=of_first)) < count
-        languages = count_values(edge, "language", condition) if several else {meta.get("language", "und"): count}
+        mixed = len(languages) > 1
+        own_languages = count_values(edge, "language", condition) if mixed else dict.fromkeys(languages, count)
         sources = len(count_values(edge, "source_id", condition)) if several else 1
-        files.append(meta | {"passages": count, "records": sources, "languages": languages})
+        files.append(meta | {"passages": count, "records": sources, "languages": own_languages})
     return files
 
 
