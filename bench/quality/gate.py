@@ -11,11 +11,11 @@ refusals and isolation are compared with the committed baseline in `gate/`, ques
 compare` does it; the exit code is 1 where a gated metric got worse by more than its tolerance, and 2 where the
 baseline does not fit the questions any more.
 
-What the prompts say is seen by a second run: four of the questions are asked in every mode again, and the replies of a
-small language model, recorded in `gate/recording.jsonl`, answer. A prompt that is not the recorded one is named with
-its question, and the exit code is 1; where only the passages in it are others (another processor may order two of them
-otherwise), the question is named and left out, as long as one in four at most is. Answers, marks and refusals of the
-others are held to `gate/recorded-MODE.json`. `make record` asks the model anew for what is not recorded.
+What the prompts say is seen by a run before it: four of the questions are asked in every mode, of words alone, and the
+replies of a small language model, recorded in `gate/recording.jsonl`, answer. A prompt that is not the recorded one is
+named with its question, and the exit code is 1; where only the passages in it are others (a change of the ranking), the
+question is named and left out, as long as one in four at most is. Answers, marks and refusals of the others are held to
+`gate/recorded-MODE.json`. `make record` asks the model anew for what is not recorded.
 
 A change that is meant to change the numbers brings a new baseline: `--update` writes it, and the merge request says
 why.
@@ -26,8 +26,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,12 +88,17 @@ def main(arguments: list[str] | None = None) -> int:
             if options.record:
                 record(library, options.record)
                 options.update = True
-                return max(recorded_gate(RECORDED_MODES, library, options))
-            codes = [gate(mode, library, options) for mode in options.modes if mode in MODES]
-            return max([*codes, *recorded_gate(options.modes, library, options)])
+                codes = recorded_gate(RECORDED_MODES, library, options)
+                return max(codes.values())
+            # First, before the process remembers the vectors of questions.
+            codes = recorded_gate(options.modes, library, options)
+            codes |= {mode: gate(mode, library, options) for mode in options.modes if mode in MODES}
     except ShiguanError as error:
         print(f"gate: {error}", file=sys.stderr)
         return 2
+    failed = ", ".join(name for name, code in codes.items() if code)
+    print(f"gate: {failed} did not hold; what changed stands above." if failed else "gate: everything held.")
+    return max(codes.values())
 
 
 def prepare(folder: Path) -> Path:
@@ -192,25 +197,41 @@ def record(library: Path, python: str) -> None:
     with small_model(python) as url:
         os.environ |= {"OPENAI_BASE_URL": url, "OPENAI_MODEL": MODEL}
         try:
-            with RecordedModel(RECORDING, asks=True, longest=REPLY_TOKENS) as model:
+            with by_words_alone(), RecordedModel(RECORDING, asks=True, longest=REPLY_TOKENS) as model:
                 model.record([recorded_plan(mode, library) for mode in RECORDED_MODES])
         finally:
             del os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_MODEL"]
     print(f"{RECORDING.relative_to(ROOT)} has {len(model.replies)} replies.")
 
 
-def recorded_gate(modes: Sequence[str], library: Path, options: argparse.Namespace) -> list[int]:
+@contextmanager
+def by_words_alone() -> Iterator[None]:
+    """Take the embedder away: its last digits are the processor's, and verdicts, retries and prompts follow them."""
+    from shiguan.models import engine
+    from shiguan.models.weights import PACKAGE
+
+    before = {PACKAGE: sys.modules[PACKAGE]} if PACKAGE in sys.modules else {}
+    sys.modules[PACKAGE] = None  # type: ignore[assignment]  # how Python is told that a package is not there
+    engine._load.cache_clear()
+    try:
+        yield
+    finally:
+        del sys.modules[PACKAGE]
+        sys.modules |= before
+        engine._load.cache_clear()
+
+
+def recorded_gate(modes: Sequence[str], library: Path, options: argparse.Namespace) -> dict[str, int]:
     """Replay the recording in each mode: no prompt may have changed, and what comes of the replies is held to bars."""
     from shiguan.evaluation.recording import RecordedModel
 
-    codes = []
-    with RecordedModel(RECORDING) as model:
+    codes = {}
+    with by_words_alone(), RecordedModel(RECORDING) as model:
         for mode in modes:
             run = model.measure(recorded_plan(mode, library, model.about["questions"]))
-            codes.append(told_missing(mode, model.missing, len(run.questions)))
-            kept = [question for question in run.questions if question.id not in model.missing]
-            if kept:
-                codes.append(held(replace(run, questions=kept), f"recorded-{mode}", RECORDED_GATES, options))
+            name, kept = f"recorded-{mode}", [row for row in run.questions if row.id not in model.missing]
+            unheld = kept and held(replace(run, questions=kept), name, RECORDED_GATES, options)
+            codes[name] = max(told_missing(mode, model.missing, len(run.questions)), unheld or 0)
     return codes
 
 

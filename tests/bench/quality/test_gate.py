@@ -19,6 +19,7 @@ from bench.quality.gate import (
     RECORDED_MODES,
     RECORDING,
     REPLY_TOKENS,
+    by_words_alone,
     other_answers,
     prepare,
     recorded_plan,
@@ -28,11 +29,13 @@ from bench.quality.gate import measured as measured_by_the_gate
 from bench.quality.small_model import MODEL
 
 from shiguan.engine.loading import pipeline_path
+from shiguan.errors import ModelMissingError
 from shiguan.evaluation.comparison import compare_results
 from shiguan.evaluation.metrics import GATES
 from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.recording import CHANGED, OTHER_PASSAGES, RecordedModel
 from shiguan.evaluation.results import read_results
+from shiguan.models.engine import engine
 from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.stores.embedded.shards import close_all_shards
 
@@ -152,12 +155,19 @@ def test_an_answer_that_the_same_replies_made_otherwise_is_named():
     assert other_answers(before, replace(before, questions=[other, *rest])) == [first.id]
 
 
+def test_recorded_questions_are_asked_of_words_alone_and_the_others_with_vectors_again():
+    for _ in range(2):
+        with by_words_alone(), pytest.raises(ModelMissingError):
+            engine()
+        assert engine().embed(["a"], "query").shape == (1, 384)
+
+
 @pytest.mark.slow
 def test_the_recorded_prompts_are_those_of_today_and_another_one_is_seen(tmp_path):
     library = prepare(tmp_path)
     changed = pipeline_path(DEPLOYMENT, "simple").read_text(encoding="utf-8")
     (tmp_path / "changed.yml").write_text(changed.replace("temperature: 0.2", "temperature: 0.3"), encoding="utf-8")
-    with RecordedModel(RECORDING) as model:
+    with by_words_alone(), RecordedModel(RECORDING) as model:
         model.measure(recorded_plan("simple", library))
         assert CHANGED not in model.missing.values()
         model.measure(recorded_plan(tmp_path / "changed.yml", library))
