@@ -132,10 +132,9 @@ class ClaimChecker:
         return [ReadClaim(*one, self._read(one[-1])) for one in stated if one[-1]]
 
     def windows(self, read: Sequence[ReadClaim]) -> list[tuple[str, list[str]]]:
-        """Pair each claim with the texts of its windows, for an embedder to compare."""
-        return [
-            (one.reading.claim, [self._texts[w.passage][w.start : w.end] for w in one.reading.windows]) for one in read
-        ]
+        """Pair each claim with the texts of its windows, for an embedder; verbatim claims need none."""
+        wanted = [(one.reading.claim, () if one.reading.verbatim else one.reading.windows) for one in read]
+        return [(claim, [self._texts[w.passage][w.start : w.end] for w in windows]) for claim, windows in wanted]
 
     def judge(
         self, read: Sequence[ReadClaim], similarities: Sequence[float | None] | None = None

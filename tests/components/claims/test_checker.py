@@ -206,6 +206,16 @@ def test_any_claim_and_passage_give_a_valid_span(claim, passage):
     assert 0.0 <= found.similarity <= 1.0 + 1e-9
 
 
+def test_an_embedder_compares_no_claim_that_a_passage_has_word_for_word():
+    checker = ClaimChecker({1: EN})
+    read = checker.read(split_claims("Guo Ziyi did not join the rising [1]. Guo Ziyi kept out of the revolt [1]."))
+    (_, of_verbatim), (_, of_retold) = checker.windows(read)
+    assert of_verbatim == []
+    assert "Guo Ziyi did not join the rising." in " ".join(of_retold)
+    verbatim, _ = checker.judge(read, [None, 0.9])
+    assert (verbatim.support.score, verbatim.support.verdict) == (1.0, "supported")
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data, language):
     with gzip.open(public_data / "evidence_expmrc" / f"{language}.jsonl.gz", "rt", encoding="utf-8") as lines:
