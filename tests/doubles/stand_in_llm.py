@@ -47,6 +47,7 @@ class StandInLlm:
     :param default: the reply where no rule fits; in JSON mode it becomes `{"reply": default}`.
     :param time_to_first_token: seconds before the first token (before the whole body without streaming).
     :param time_per_token: seconds for each further token.
+    :param tokens_per_event: how many tokens each part of a stream has.
     :param port: 0 takes a free one.
     :param api_key: the key to insist on; None takes any.
     :param reports_usage: whether replies tell the tokens that they took.
@@ -58,6 +59,7 @@ class StandInLlm:
     default: Any = "I do not know."
     time_to_first_token: float = 0.0
     time_per_token: float = 0.0
+    tokens_per_event: int = 1
     port: int = 0
     api_key: str | None = None
     models: tuple[str, ...] = (MODEL,)
