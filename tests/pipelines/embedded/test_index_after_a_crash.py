@@ -94,11 +94,12 @@ def test_what_is_found_after_a_crash_always_leads_to_a_passage(tmp_path):
     books.mkdir()
     never = 10**6
     files = write_version(books, 1)
-    run_all((tmp_path / "lib", never, files))
+    run_all((tmp_path / "whole", never, files))
     files = write_version(books, 2)
-    for point in (2, 6, 10):
-        assert run_all((tmp_path / "lib", point, files)) == ["killed"]
-        stores = load_stores("embedded", data_dir=tmp_path / "lib")
+    libraries = {point: shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{point}") for point in (2, 6, 10)}
+    assert run_all(*[(library, point, files) for point, library in libraries.items()]) == ["killed"] * 3
+    for library in libraries.values():
+        stores = load_stores("embedded", data_dir=library)
         parents = {document.id for document in stores["parents"].unscoped().filter_documents()}
         assert {document.meta["parent_id"] for document in stores["children"].unscoped().filter_documents()} <= parents
         close_all_shards()
