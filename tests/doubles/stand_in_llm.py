@@ -82,7 +82,7 @@ class StandInLlm:
         """Listen on 127.0.0.1 in a thread of its own."""
         self._server = StandInServer(("127.0.0.1", self.port), StandInHandler, self)
         self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
         self._thread.start()
         return self
 

@@ -175,7 +175,9 @@ while True:
 """
 
 
-@pytest.mark.parametrize("after", [1, 7, 30])
+@pytest.mark.parametrize(
+    "after", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(30, marks=pytest.mark.slow)]
+)
 def test_a_killed_process_loses_no_turn_that_was_kept(tmp_path, after):
     environment = {**os.environ, "PYTHONPATH": str(Path(conversations.__file__).parents[1])}
     with subprocess.Popen(

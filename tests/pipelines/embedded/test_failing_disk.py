@@ -48,6 +48,7 @@ def ingest():
         yield run
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_while_vectors_are_made_loses_no_finished_slice(ingest):
     told = ingest("full")
     assert told["failed"]["code"] == 1
