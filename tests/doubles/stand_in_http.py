@@ -157,7 +157,7 @@ class StandInHandler(BaseHTTPRequestHandler):
             usage["prompt_tokens_details"] = {"cached_tokens": self.server.llm.cached_tokens}
         call.usage = None if fault.malformed or fault.truncate_after is not None else usage
         if call.body.get("stream"):
-            self._stream(call, _deltas(tokens), finish, usage, fault)
+            self._stream(call, _deltas(tokens, self.server.llm.tokens_per_event), finish, usage, fault)
         else:
             self._whole(call, tokens, finish, usage, fault)
 
@@ -298,6 +298,6 @@ def _chunk(call: Call, delta: dict[str, Any], finish: str | None) -> dict[str, A
     return _envelope(call, "chat.completion.chunk", [choice])
 
 
-def _deltas(tokens: list[str]) -> Iterator[dict[str, Any]]:
+def _deltas(tokens: list[str], size: int) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
-    yield from ({"content": token} for token in tokens)
+    yield from ({"content": "".join(tokens[at : at + size])} for at in range(0, len(tokens), size))

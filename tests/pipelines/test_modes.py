@@ -31,13 +31,14 @@ def library(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=MODES)
+@pytest.fixture(params=MODES, scope="module")
 def mode(request):
     return request.param
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def runner(library, mode):
+    """A mode without a model; those with one are opened by their tests, on an endpoint of their own."""
     with Runner("embedded", mode, data_dir=library) as runner:
         yield runner
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.security.hostile_files import CANARY, SOUND, hostile_files
+from tests.security.mutant_parts import load
+from tests.security.tenant_mutants import FILES as SHIPPED
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.engine import loading
@@ -17,6 +19,10 @@ from shiguan.errors import ConfigurationError, UnsafePipelineError
 
 FILES = list(hostile_files())
 HERE = Path(__file__).resolve().parent
+
+
+def shipped_name(path):
+    return f"{path.parent.name}-{path.stem}"
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +38,37 @@ def canary(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(canary, tmp_path_factory):
-    """What one watched process found in all the files, and what it did meanwhile."""
+    """What one watched process found in all the files and in those that ship, and what it did meanwhile."""
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "warm-up.yml").write_text(yaml.safe_dump(SOUND), encoding="utf-8")
     for number, file in enumerate(FILES):
         (folder / f"{number:03}.yml").write_bytes(file.content)
+    for path in SHIPPED:
+        (folder / shipped_name(path)).with_suffix(".yml").write_text(json.dumps(load(path)), encoding="utf-8")
+    data = folder / "data"
     paths = [str(HERE.parents[1] / "components"), str(canary)]
     done = subprocess.run(
         [sys.executable, str(HERE / "watched_check.py"), str(folder)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "SHIGUAN_DATA_DIR": str(data),
+        },
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert not data.exists()
     return json.loads(done.stdout)
+
+
+def test_building_a_file_that_ships_writes_nothing_opens_no_socket_and_runs_nothing(results):
+    shipped = {shipped_name(path): results["files"][shipped_name(path)] for path in SHIPPED}
+    assert len(shipped) == len(SHIPPED) >= 10
+    assert [result for result in shipped.values() if result["did"] or result["findings"]] == []
 
 
 def test_there_are_at_least_a_hundred_and_fifty_different_files():

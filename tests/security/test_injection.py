@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from tests.doubles.obedient_model import INJECTIONS, OBEYED, PAYLOADS, STORED, Injection, faults_of, obey
+from tests.doubles.obedient_model import CARRIERS, INJECTIONS, OBEYED, PAYLOADS, STORED, Injection, faults_of, obey
 from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.commands.answer_view import print_answer
@@ -36,16 +36,12 @@ def place(tmp_path_factory):
     """A library with the material of every attack, a tenant an attack and language."""
     texts, folder = tmp_path_factory.mktemp("texts"), tmp_path_factory.mktemp("library")
     library = Library(data_dir=folder)
-    files = {}
-    for one in INJECTIONS:
-        if one.carrier in STORED:
-            files.setdefault(one.tenant, []).append(one.write(texts))
-    return folder, library, files
+    return folder, library, {one.id: one.write(texts) for one in INJECTIONS if one.carrier in STORED}
 
 
 @pytest.fixture(scope="module")
 def model():
-    with StandInLlm([(lambda call: True, obey)]) as llm:
+    with StandInLlm([(lambda call: True, obey)], tokens_per_event=8) as llm:  # some replies have two thousand
         yield llm
 
 
@@ -58,9 +54,11 @@ def ask(place, model, monkeypatch):
     runners = {mode: Runner("embedded", mode, data_dir=folder) for mode in MODES}
 
     def ask(one, mode, capsys):
-        if one.tenant in files:
-            for result in library.ingest(files.pop(one.tenant), tenant_id=one.tenant):
-                assert result.parents >= 1, result
+        # What the library does not carry is asked of the one that carries it in a passage.
+        stored = one.id if one.carrier in STORED else one.id - CARRIERS.index(one.carrier)
+        if stored in files:
+            (result,) = library.ingest([files.pop(stored)], tenant_id=one.tenant)
+            assert result.parents >= 1, result
         events = asyncio.run(told(runners[mode], one))
         return faults(one, mode, events, capsys)
 
@@ -124,15 +122,14 @@ def faults(one, mode, events, capsys):
     return [f"{one.attack} in a {one.carrier}, {one.language}, {mode}: {fault}" for fault in found]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_an_obedient_model_shows_nothing_false(mode, ask, capsys):
-    wrong = [fault for one in FEW for fault in ask(one, mode, capsys)]
+def test_an_obedient_model_shows_nothing_false(ask, capsys):
+    """Each in one mode, all modes by turns."""
+    wrong = [fault for at, one in enumerate(FEW) for fault in ask(one, MODES[at % len(MODES)], capsys)]
     assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong[:60]])
 
 
 @pytest.mark.slow
 def test_an_obedient_model_shows_nothing_false_three_hundred_times(ask, capsys):
-    """Each in one mode, all modes by turns."""
     OBEYED.clear()
     wrong = [fault for at, one in enumerate(INJECTIONS) for fault in ask(one, MODES[at % len(MODES)], capsys)]
     assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong[:60]])

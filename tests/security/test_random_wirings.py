@@ -107,7 +107,7 @@ def passing(folder, chance, count):
             yield data
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_no_wiring_that_passes_the_check_shows_anothers_text_or_opens_a_file(folder, read, count):
     chance = random.Random(count)
     opened.clear()
@@ -132,6 +132,8 @@ def test_wirings_that_are_refused_would_have_leaked(folder, read):
     opened.clear()
     leaks = files = 0
     for _ in range(400):
+        if leaks >= 5 and files:
+            break
         data = wiring(chance, known)
         path.write_text(json.dumps(data), encoding="utf-8")
         if {one.check for one in check_pipeline(path, "x").findings} & {"tenant_reads", "reachable_parameters"}:

@@ -43,7 +43,16 @@ def load_layer(name: str) -> str:
         raise ConfigurationError(
             f"There is no prompt layer `{name}`. Known layers: {', '.join(known)}. Name one of these."
         )
+    return _layer(name)
+
+
+def _layer(name: str) -> str:
     return (resource_folder("prompts") / "layers" / f"{name}.jinja").read_text(encoding="utf-8")
+
+
+@cache  # every builder asks for the same thirty texts
+def _variables(text: str) -> frozenset[str]:
+    return frozenset(meta.find_undeclared_variables(Environment(autoescape=True).parse(text)))
 
 
 def load_prompt_data(folder: str, name: str) -> str:
@@ -106,7 +115,7 @@ def layer_path(kind: str, name: str) -> str:
 def layer_source(path: str) -> str | None:
     """Load what an `include` names, for Jinja; None if it is no layer of Shiguan's."""
     name = path.removeprefix(_PREFIX).removesuffix(_SUFFIX)
-    return load_layer(name) if path == f"{_PREFIX}{name}{_SUFFIX}" and name in list_layers() else None
+    return _layer(name) if path == f"{_PREFIX}{name}{_SUFFIX}" and name in list_layers() else None
 
 
 def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
@@ -127,7 +136,7 @@ def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
     eligible = [*fixed, *(f"{kind}/{layer}" for kind in chosen for layer in list_layers(kind))]
     variables: set[str] = set()
     for layer in eligible:
-        variables |= meta.find_undeclared_variables(environment.parse(load_layer(layer)))
+        variables |= _variables(_layer(layer))
     return LayerUse(tuple(dict.fromkeys(fixed)), chosen, frozenset(variables))
 
 

@@ -52,6 +52,7 @@ def test_table_compares_all_but_the_embedding_with_the_embedding():
     assert slow.count("MISS") == 2
 
 
+@pytest.mark.slow
 def test_the_whole_benchmark_runs(tmp_path, capsys):
     out = tmp_path / "result.json"
     assert ingest.main(["--words", "800", "--out", str(out)]) == 0

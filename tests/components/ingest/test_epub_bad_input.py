@@ -477,7 +477,7 @@ TREES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TREES, max_size=6))
 def test_any_tree_keeps_its_invariants(trees):
     body = "".join(trees) + "<p>end</p>"

@@ -272,7 +272,7 @@ SummaryTree(Dying(sys.argv[1]), document_embedder=DocumentEmbedder()).run(conver
 """
 
 
-@pytest.mark.parametrize("after", [0, 3, 4, 5, 21])
+@pytest.mark.parametrize("after", [*(pytest.param(after, marks=pytest.mark.slow) for after in (0, 3, 5)), 4, 21])
 def test_a_process_killed_between_two_summaries_leaves_none_double_and_none_missing(tmp_path, after):
     store = SQLiteConversationStore(str(tmp_path))
     say(store, 17)

