@@ -25,8 +25,9 @@ class KeptAnswer:
     """
     The place of one answer in the cache of its tenant.
 
-    What is kept is the receipt, which has the answer and a hash of both. Without options there is no place, nor is
-    there for the answer of a conversation, one with a budget, and one that came with a warning or a failed call.
+    What is kept is the receipt, which has the answer and a hash of both; `found` is the one that was kept, if it is
+    whole. Without options there is no place, nor is there for the answer of a conversation, one with a budget, and one
+    that came with a warning or a failed call. It reads the library and files: it belongs in a thread.
     """
 
     def __init__(
@@ -37,8 +38,8 @@ class KeptAnswer:
         options: AskOptions | None,
         stamp: dict[str, Any],
     ) -> None:
-        self._cache = cache
-        self._key = ""
+        self._cache, self._key = cache, ""
+        self.found: Receipt | None = None
         if options is None or not cache.plan.answers:
             return
         given = options.given()
@@ -46,10 +47,10 @@ class KeptAnswer:
             models = [os.environ.get(name) for name in _ENDPOINT]
             parts = (__version__, stamp, models, library_version(library(), cache.tenant_id), query, given)
             self._key = cache.key("answer", *parts)
+            self.found = self._find()
 
-    def find(self) -> Receipt | None:
-        """Give the receipt that was kept; None if there is none that is whole."""
-        entry = self._cache.get(self._key) if self._key else None
+    def _find(self) -> Receipt | None:
+        entry = self._cache.get(self._key)
         try:
             receipt = Receipt.model_validate(entry) if entry is not None else None
         except ValidationError:
@@ -69,9 +70,11 @@ class KeptAnswer:
 
     def keep(self, receipt: Receipt) -> None:
         """Keep an answer that nothing is wrong with."""
+        if not self._key:
+            return
         told = receipt.answer.model_dump()
         sound = not told["metadata"]["warnings"] and not any(call.get("failed") for call in receipt.calls)
-        if self._key and sound and told["status"] in _WORTH_KEEPING:
+        if sound and told["status"] in _WORTH_KEEPING:
             self._cache.keep("answers", self._key, receipt.model_dump(mode="json"))
 
 
