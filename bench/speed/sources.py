@@ -1,7 +1,7 @@
 """
 Measure the list of sources, `GET /api/v1/documents`, in a library of many passages.
 
-    python -m bench.speed.sources                       # 200,000 parents of 400 books; some five minutes, most of it building
+    python -m bench.speed.sources     # 200,000 parents of 400 books; five minutes, most of it building
     python -m bench.speed.sources --children 5          # five children a parent, as books have them
     python -m bench.speed.sources --data-dir FOLDER     # keeps the library there, and uses it again
 
@@ -89,13 +89,13 @@ def lines(report: dict[str, Any]) -> list[str]:
     rows = [("after a write", report["after_write"]), ("again", report["again"])]
     names = ("GET, first since the start", "GET, again")
     rows += list(zip(names, report.get("get", []), strict=False))
+    found = (f"{report[name]:,} {name}" for name in ("parents", "children", "sources"))
     return [
         "| | CPU ms | wall ms |",
         "|---|---:|---:|",
         *(f"| {name} | {took['cpu_ms']:.0f} | {took['wall_ms']:.0f} |" for name, took in rows),
         f"\n- {verdict}: {first:.0f} ms CPU, at most {BAR_MS}",
-        f"\n{report['parents']:,} parents, {report['children']:,} children with vectors, {report['sources']:,} sources, "
-        + name_machine(report),
+        f"\n{', '.join(found)}; {name_machine(report)}",
     ]
 
 

@@ -3,7 +3,6 @@
 from argparse import Namespace
 
 from bench.speed import sources
-
 from shiguan.stores.embedded.shards import close_all_shards
 
 

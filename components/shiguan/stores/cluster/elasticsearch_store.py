@@ -1,9 +1,12 @@
 """Haystack's Elasticsearch document store, for passages."""
 
+import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from elasticsearch import AsyncElasticsearch, helpers
@@ -26,6 +29,7 @@ _PAGE = 1_000  # passages in one answer
 _ID_PAGE = 10_000  # ids in one answer, the most that an index gives by default
 _BULK = 2_000  # passages in one write, some 2 MB
 _BULK_SECONDS = 60.0
+_LIBRARIES = 1_000  # tenants, with the filters of their questions, whose languages are remembered
 # What the fetcher of parents and the standardiser of scores need of a child; texts are not sent.
 HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
 # Haystack writes meta beside these fields of a document, so that a meta key of the same name would replace one.
@@ -42,6 +46,7 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
     server: Server
     schema: ElasticsearchSchema
     _refreshing: bool = True
+    _languages: Callable[[str, int], dict[str, int]]
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
@@ -143,7 +148,14 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
         """Count the passages of each file."""
-        return {bucket["key"]["file"]: bucket["doc_count"] for bucket in self._buckets(filters, {"file": "file_id"})}
+        return self._count_by("file_id", filters)
+
+    def _count_by(self, field: str, filters: dict[str, Any] | None) -> dict[str, int]:
+        return {bucket["key"]["by"]: bucket["doc_count"] for bucket in self._buckets(filters, {"by": field})}
+
+    def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
+        """Count the passages in each language, once a minute for the same filters: every question asks for it."""
+        return self._languages(json.dumps(filters, sort_keys=True, default=str), int(time.monotonic() / 60))
 
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         """Tell of each file what its passages say, without reading all of them."""
@@ -297,6 +309,7 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchOper
             searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), bm25_k1, bm25_b, shards
         )
         self._opening = threading.Lock()
+        self._languages = lru_cache(_LIBRARIES)(lambda filters, _: self._count_by("language", json.loads(filters)))
         super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
 
     def generations(self) -> list[Generations]:
