@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -47,18 +48,11 @@ class KeptAnswer:
             models = [os.environ.get(name) for name in _ENDPOINT]
             parts = (__version__, stamp, models, library_version(library(), cache.tenant_id), query, given)
             self._key = cache.key("answer", *parts)
-            self.found = self._find()
-
-    def _find(self) -> Receipt | None:
-        entry = self._cache.get(self._key)
-        try:
-            receipt = Receipt.model_validate(entry) if entry is not None else None
-        except ValidationError:
-            return None
-        if receipt is None or receipt.id != receipt.own_id() or receipt.tenant_id != self._cache.tenant_id:
-            return None
-        self._cache.hits["answers"] += 1
-        return receipt
+            with suppress(ValidationError):
+                kept = Receipt.model_validate(cache.get(self._key))
+                if kept.id == kept.own_id() and kept.tenant_id == cache.tenant_id:
+                    self.found = kept
+                    cache.hits["answers"] += 1
 
     def told_again(self, receipt: Receipt) -> dict[str, Any]:
         """Give the answer of a receipt; nothing was asked of a model for it this time."""

@@ -29,7 +29,6 @@ _PAGE = 1_000  # passages in one answer
 _ID_PAGE = 10_000  # ids in one answer, the most that an index gives by default
 _BULK = 2_000  # passages in one write, some 2 MB
 _BULK_SECONDS = 60.0
-_LIBRARIES = 1_000  # tenants, with the filters of their questions, whose languages are remembered
 # What the fetcher of parents and the standardiser of scores need of a child; texts are not sent.
 HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
 # Haystack writes meta beside these fields of a document, so that a meta key of the same name would replace one.
@@ -309,7 +308,7 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchOper
             searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), bm25_k1, bm25_b, shards
         )
         self._opening = threading.Lock()
-        self._languages = lru_cache(_LIBRARIES)(lambda filters, _: self._count_by("language", json.loads(filters)))
+        self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
         super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
 
     def generations(self) -> list[Generations]:
