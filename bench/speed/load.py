@@ -17,6 +17,7 @@ import asyncio
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
@@ -178,30 +179,43 @@ def _soak(options: argparse.Namespace, data_dir: Path, mode: str) -> dict[str, A
     count = options.soak
     questions = SyntheticLibrary(options.children).questions(count)
     step = max(1, count // SOAK_STEPS)
-    asked, memory, errors, cpu = [], [], 0, 0.0
+    asked, memory, errors, calls, seconds = [], [], 0, 0, 0.0
     with (
         stand_in_llm(options.port, first_token=0.0, per_token=0.0) as llm,
         our_server(options.port + 1, data_dir=data_dir, llm_url=f"{llm.url}/v1") as server,
     ):
         target = _our_target(server, mode, streaming=False)
+        before = server.cpu_seconds(), llm.cpu_seconds(), time.process_time()
         for start in range(0, count, step):
-            part = questions[start : start + step]
+            part, begun = questions[start : start + step], time.perf_counter()
             run = _one_run(server, target, part, SOAK_CLIENTS)
+            seconds += time.perf_counter() - begun
             asked.append(start + len(part))
             memory.append(run["memory_mib"])
             errors += sum(run["errors"].values())
-            cpu += run["cpu_ms"] * len(part)
+            # The stand-in forgets the prompts, which would fill the machine's memory with what is not the server's.
+            calls += httpx.get(f"{llm.url}/stand-in/take", trust_env=False).json()["calls"]
             Console(stderr=True).print(f"{mode}: {asked[-1]:,} asked, {memory[-1]} MiB", style="dim")
-        calls = httpx.get(f"{llm.url}/stand-in/stats", trust_env=False).json()["calls"]
-    more = {"errors": errors, "cpu_ms": round(cpu / count, 1), "llm_calls": round(calls / count, 2)}
-    return {"mode": mode, "asked": asked, "memory_mib": memory, **more}
+        after = server.cpu_seconds(), llm.cpu_seconds(), time.process_time()
+    ours, llms, clients = (later - earlier for earlier, later in zip(before, after, strict=True))
+    each = {"cpu_ms": ours, "llm_cpu_ms": llms, "clients_cpu_ms": clients}
+    return {
+        "mode": mode,
+        "asked": asked,
+        "memory_mib": memory,
+        "errors": errors,
+        "llm_calls": round(calls / count, 2),
+        "cores_busy": round(ours / seconds, 2),
+        **{name: round(1_000 * used / count, 1) for name, used in each.items()},
+    }
 
 
 def _soak_line(soak: dict[str, Any]) -> str:
     memory = soak["memory_mib"]
     line = (
         f"{soak['mode']}: {soak['asked'][-1]:,} questions, {soak['llm_calls']} LLM calls and {soak['cpu_ms']} ms CPU "
-        f"each, {soak['errors']} errors; MiB after each twentieth: {', '.join(map(str, memory))}"
+        f"each ({soak['cores_busy']} cores busy; clients {soak['clients_cpu_ms']} ms, the stand-in "
+        f"{soak['llm_cpu_ms']} ms), {soak['errors']} errors; MiB after each twentieth: {', '.join(map(str, memory))}"
     )
     settled = [value for asked, value in zip(soak["asked"], memory, strict=True) if asked >= SETTLED]
     if len(settled) < 2:

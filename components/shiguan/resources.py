@@ -1,10 +1,11 @@
-"""Files: where the YAML pipelines and the prompts are, how one is written whole, and whether there is room for it."""
+"""Files: where YAML and prompts are, how one is written whole, if there is room for it; and how a time is written."""
 
 import json
 import os
 import re
 import secrets
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ def resource_folder(name: str) -> Path:
         f"The folder `{name}` of Shiguan is missing: looked in {', '.join(str(c) for c in candidates)}. "
         'Install the package again with `pip install --force-reinstall "shiguan"`.'
     )
+
+
+def utc_time(at: float | None = None, *, days: int = 0) -> str:
+    """Write a moment, or now, and so many days later (a century at most) as all that is kept has it: to the second."""
+    moment = datetime.now(UTC) if at is None else datetime.fromtimestamp(at, UTC)
+    return (moment + timedelta(days=max(-36_500, min(days, 36_500)))).isoformat(timespec="seconds")
 
 
 def data_folder(path: str | Path | None = None) -> Path:

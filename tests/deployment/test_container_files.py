@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from bench.speed.deployment_sizes import GIB, children_within, table
+from tests.components.stores.cluster.test_analysis_in_lucene import KNOWN, SAMPLES
 
 from shiguan.stores.cluster.qdrant_collection import SNAPSHOTS
 
@@ -151,3 +152,8 @@ def test_every_variable_of_the_compose_file_is_documented():
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
     for name in set(re.findall(r"(?<!\$)\$\{(\w+)", WITHOUT_COMMENTS)):
         assert re.search(rf"^# {name}=", example, re.MULTILINE), f"{name} is not in .env.example"
+
+
+def test_as_many_samples_are_told_to_have_the_same_words_as_are_compared():
+    told = f"{len(SAMPLES)} samples of {len(SAMPLES) + len(KNOWN)} give the same words"
+    assert told in " ".join((ROOT / "docs" / "deploy.md").read_text(encoding="utf-8").split())

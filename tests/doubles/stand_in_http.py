@@ -86,6 +86,9 @@ class StandInHandler(BaseHTTPRequestHandler):
             self._send(200, models[llm.models.index(path.removeprefix("/models/"))])
         elif path == "/stand-in/stats":
             self._send(200, llm.stats())
+        elif path == "/stand-in/take":
+            self._send(200, llm.stats())
+            llm.reset()
         else:
             self._error(404, f"There is nothing at {self.path}.")
 

@@ -15,7 +15,8 @@ What it looks like from outside:
 - `next(times=2, status=429, retry_after=0)` and its like spoil the calls that follow, see `Fault`;
 - `requests`, `calls`, `max_in_flight`, `disconnects` and `critical_path` say what the clients did.
 
-By hand, for demos and load tests (what happened so far is at /stand-in/stats):
+By hand, for demos and load tests (what happened so far is at /stand-in/stats, and
+at /stand-in/take, which forgets it):
 
     python -m tests.doubles.stand_in_llm --port 8001 --rules tests/doubles/stand_in_rules.yml
 """

@@ -11,6 +11,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import openai
 import pytest
 from haystack.components.generators.chat import OpenAIChatGenerator
@@ -321,3 +322,14 @@ def test_it_can_be_started_by_hand():
             process.send_signal(signal.SIGINT)
         assert json.loads(process.stdout.readline())["statuses"] == {"200": 1}
     assert process.returncode == 0
+
+
+def test_what_was_counted_is_taken_and_forgotten():
+    with StandInLlm(default="Yes.") as llm:
+        for asked in (2, 1):
+            for _ in range(asked):
+                httpx.post(
+                    f"{llm.url}/chat/completions", json={"model": "m", "messages": [{"role": "user", "content": "?"}]}
+                )
+            assert httpx.get(f"{llm.url.removesuffix('/v1')}/stand-in/take").json()["calls"] == asked
+        assert llm.requests == []

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,8 +26,9 @@ class KeptAnswer:
     """
     The place of one answer in the cache of its tenant.
 
-    What is kept is the receipt, which has the answer and a hash of both. Without options there is no place, nor is
-    there for the answer of a conversation, one with a budget, and one that came with a warning or a failed call.
+    What is kept is the receipt, which has the answer and a hash of both; `found` is the one that was kept, if it is
+    whole. Without options there is no place, nor is there for the answer of a conversation, one with a budget, and one
+    that came with a warning or a failed call. It reads the library and files: it belongs in a thread.
     """
 
     def __init__(
@@ -37,8 +39,8 @@ class KeptAnswer:
         options: AskOptions | None,
         stamp: dict[str, Any],
     ) -> None:
-        self._cache = cache
-        self._key = ""
+        self._cache, self._key = cache, ""
+        self.found: Receipt | None = None
         if options is None or not cache.plan.answers:
             return
         given = options.given()
@@ -46,18 +48,11 @@ class KeptAnswer:
             models = [os.environ.get(name) for name in _ENDPOINT]
             parts = (__version__, stamp, models, library_version(library(), cache.tenant_id), query, given)
             self._key = cache.key("answer", *parts)
-
-    def find(self) -> Receipt | None:
-        """Give the receipt that was kept; None if there is none that is whole."""
-        entry = self._cache.get(self._key) if self._key else None
-        try:
-            receipt = Receipt.model_validate(entry) if entry is not None else None
-        except ValidationError:
-            return None
-        if receipt is None or receipt.id != receipt.own_id() or receipt.tenant_id != self._cache.tenant_id:
-            return None
-        self._cache.hits["answers"] += 1
-        return receipt
+            with suppress(ValidationError):
+                kept = Receipt.model_validate(cache.get(self._key))
+                if kept.id == kept.own_id() and kept.tenant_id == cache.tenant_id:
+                    self.found = kept
+                    cache.hits["answers"] += 1
 
     def told_again(self, receipt: Receipt) -> dict[str, Any]:
         """Give the answer of a receipt; nothing was asked of a model for it this time."""
@@ -69,9 +64,11 @@ class KeptAnswer:
 
     def keep(self, receipt: Receipt) -> None:
         """Keep an answer that nothing is wrong with."""
+        if not self._key:
+            return
         told = receipt.answer.model_dump()
         sound = not told["metadata"]["warnings"] and not any(call.get("failed") for call in receipt.calls)
-        if self._key and sound and told["status"] in _WORTH_KEEPING:
+        if sound and told["status"] in _WORTH_KEEPING:
             self._cache.keep("answers", self._key, receipt.model_dump(mode="json"))
 
 

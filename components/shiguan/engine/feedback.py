@@ -5,13 +5,12 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from shiguan.engine.receipts import Receipt
 from shiguan.errors import RefusedError, StoreError
-from shiguan.resources import check_free_space
+from shiguan.resources import check_free_space, utc_time
 from shiguan.text.terminal import one_line
 
 Kind = Literal["right", "wrong", "wrong_citation", "missing"]
@@ -24,10 +23,6 @@ CREATE TABLE IF NOT EXISTS feedback (number INTEGER PRIMARY KEY AUTOINCREMENT, t
     content TEXT, UNIQUE (tenant, receipt, reader));
 CREATE INDEX IF NOT EXISTS feedback_by_tenant ON feedback (tenant, number);
 """
-
-
-def _days_ago(days: int) -> str:
-    return (datetime.now(UTC) - timedelta(days=min(days, 36_500))).isoformat(timespec="seconds")
 
 
 class FeedbackFile:
@@ -53,7 +48,7 @@ class FeedbackFile:
         quotes = dict.fromkeys((one["source"], one["quote"][:_LONGEST_QUOTE]) for one in answer["citations"])
         content = {
             "receipt": receipt.id, "kind": kind, "note": one_line(note),
-            "written": datetime.now(UTC).isoformat(timespec="seconds"),
+            "written": utc_time(),
             **{name: answer.get(name) for name in ("query", "mode", "status", "conversation_id")},
             "answer": str(answer.get("answer", ""))[:_LONGEST_ANSWER],
             "citations": [{"source": source, "quote": quote} for source, quote in list(quotes)[:_MOST_QUOTES]],
@@ -73,7 +68,7 @@ class FeedbackFile:
                 run(
                     "DELETE FROM feedback WHERE number IN (SELECT number FROM feedback WHERE tenant = ? ORDER BY number"
                     " LIMIT 100) AND json_extract(content, '$.written') < ?",
-                    (whose, _days_ago(self.days)),
+                    (whose, utc_time(days=-self.days)),
                 )
         return {"number": inserted.lastrowid, **json.loads(text)}
 
@@ -91,7 +86,7 @@ class FeedbackFile:
         """Delete what a tenant's readers said of a receipt, or longer than so many days ago; say how many it was."""
         if not self.path.is_file():
             return 0
-        given = (tenant_id, receipt, None if days is None else _days_ago(days))
+        given = (tenant_id, receipt, None if days is None else utc_time(days=-days))
         chosen = "DELETE FROM feedback WHERE tenant = ? AND (receipt = ? OR json_extract(content, '$.written') < ?)"
         with self._open() as run:
             return int(run(chosen, given).rowcount)

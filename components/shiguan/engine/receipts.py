@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +13,7 @@ from pydantic import BaseModel, Field, NonNegativeInt
 
 from shiguan import __version__
 from shiguan.errors import RefusedError, StoreFullError
+from shiguan.resources import utc_time
 
 _LARGEST = 4 * 1024 * 1024
 
@@ -88,7 +88,7 @@ def receipt_of(answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> Rec
     meta = answer.meta
     data = {
         "version": 1,
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "written": utc_time(),
         "shiguan": __version__,
         "prompt": {name: value for name, value in meta.items() if name.startswith("prompt")},
         "passages": [

@@ -263,8 +263,8 @@ class Runner:
         cache = TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
         same = None if explain else options
         kept = await asyncio.to_thread(KeptAnswer, cache, lambda: self._library, query, same, self._stamp)
-        if (receipt := kept.find()) is not None:
-            return await self._hand_over(receipt, kept.told_again(receipt))
+        if kept.found is not None:
+            return await self._hand_over(kept.found, kept.told_again(kept.found))
         remembered = await self._remembered(tenant_id, options)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         how: dict[str, Any] = {"wanted": wanted, "limits": limits, "telling": telling, "remembered": remembered}
@@ -323,7 +323,7 @@ class Runner:
         parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **run.pop("options").in_receipt()}
         with receipt_warning(told["metadata"]):
             receipt = receipt_of(answer, told, **self._stamp, **run, parameters=parameters)
-            kept.keep(receipt)
+            await asyncio.to_thread(kept.keep, receipt)
             await self._hand_over(receipt, told)
         told["metadata"].setdefault("receipt", None)
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
 from shiguan.evaluation.scoring import Prices, score_records
 from shiguan.evaluation.traced_mode import TracedMode, TracedRun
 from shiguan.models.token_counter import TokenCounter
+from shiguan.resources import utc_time
 
 DEFAULT_ROOT = Path(".data") / "eval"
 """Where runs are kept that name no folder."""
@@ -221,7 +221,7 @@ def measure(
             **configuration,
             **provenance.describe_circumstances(),
             "seed": plan.seed,
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "finished": utc_time(),
             "notes": [*notes, *_warnings(store.records)],
         }
         results = Results(plan.kind, run, scored, sections)

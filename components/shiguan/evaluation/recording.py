@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import Results
 from shiguan.llm.model_roles import DEFAULT_MODEL
+from shiguan.resources import utc_time
 
 FORMAT = "shiguan-recording/1"
 CHANGED, OTHER_PASSAGES = "the prompt changed", "other passages stand in the prompt"
@@ -98,7 +98,7 @@ class RecordedModel:
         asked = [question.id for question in plans[0].questions.questions]
         self.about |= {"modes": [str(plan.mode) for plan in plans], "asked": plans[0].asked, "questions": asked}
         self.about |= {"model": os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL, "max_tokens": self.longest}
-        self.about["recorded"] = datetime.now(UTC).date().isoformat()
+        self.about["recorded"] = utc_time()[:10]
         self._used = set()
         for plan in plans:
             for _ in range(_PASSES):

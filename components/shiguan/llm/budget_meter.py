@@ -151,7 +151,12 @@ def reserve_answer(prompt_tokens: int) -> bool:
 
 
 def estimate_tokens(text: list[ChatMessage] | str) -> int:
-    """Estimate how many tokens a prompt has: one for a character, or for four of plain ASCII."""
+    """
+    Estimate how many tokens a prompt has, rather too many: one for four characters of ASCII, eight for five others.
+
+    Of contexts of eight passages of public sets 95 % have at most 1.59 tokens of cl100k_base for a Chinese character
+    (o200k_base 1.11) and .92 for four characters of English (docs/models.md).
+    """
     texts = [text] if isinstance(text, str) else [part for message in text for part in [*message.texts, "." * 24]]
     plain = sum(letter < "\x80" for part in texts for letter in part)
-    return sum(map(len, texts)) - plain + -(-plain // 4)
+    return -(-8 * (sum(map(len, texts)) - plain) // 5) + -(-plain // 4)

@@ -1,5 +1,6 @@
 """The language models that the environment or a file names, if any: the one generator of all stages."""
 
+import asyncio
 from dataclasses import replace
 from threading import Lock
 from typing import Any, get_args
@@ -183,13 +184,13 @@ class ConfiguredChatGenerator:
         """
         turn = self._turn(messages, generation_kwargs, analysis, attempt)
         kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
-        if kept is not None and (known := kept.replies()):
+        if kept is not None and (known := await asyncio.to_thread(kept.replies)):
             return {"replies": _marked(known, messages)}
         for call in turn:
             with call:
                 how = (streaming_callback, generation_kwargs, tools, call)
                 call.replied(await call.endpoint.reply_async(messages, *how))
-        return {"replies": _marked(_keep(kept, turn), messages)}
+        return {"replies": _marked(await asyncio.to_thread(_keep, kept, turn), messages)}
 
     def _turn(
         self,

@@ -80,19 +80,19 @@ class TenantCache:
             check_free_space(self._folder, FOR_OPENING)
             folder.set(key, value, getattr(self.plan, kind))
 
-        self._trying(write)
+        self._trying(write, make=True)
 
     def clear(self) -> None:
         """Forget everything; what a tenant deletes shall not live on here."""
-        if self._folder.is_dir():
-            self._trying(lambda folder: folder.clear())
+        self._trying(lambda folder: folder.clear())
 
-    def _trying(self, work: Callable[[_Folder], Any]) -> Any:
+    def _trying(self, work: Callable[[_Folder], Any], *, make: bool = False) -> Any:
         problems: list[BaseException] = []
         token = _problems.set(problems)
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return work(_opened(self._folder))
+            if make:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return work(_opened(self._folder)) if self._folder.is_dir() else None
         # Whatever a damaged folder makes the library raise, the question can be answered without it.
         except Exception as error:
             problems.append(error)

@@ -1,6 +1,5 @@
 """Says which languages a library is in."""
 
-from collections import Counter
 from typing import Any
 
 from haystack import component
@@ -15,7 +14,8 @@ class LibraryLanguages:
     Says in which languages the books are that a question may be answered from.
 
     Stands between `TenantFilter` and `QueryRewriter`, which adds a wording in each language that the question is not
-    in. A book's language is what it was ingested with. The embedded store looks it up once after each write.
+    in. A book's language is what it was ingested with. The embedded store looks it up once after each
+    write, the cluster once a minute.
 
     Example:
     ```python
@@ -40,9 +40,7 @@ class LibraryLanguages:
         :returns: `languages`, ISO 639-1, that of most passages first.
         """
         allowed = require_filters(filters, type(self).__name__)
-        list_files = getattr(self.document_store, "list_files", None)
-        passages: Counter[str] = Counter()
-        for file in list_files(allowed) if list_files else ():
-            passages.update({str(code): count for code, count in file["languages"].items()})
+        count = getattr(self.document_store, "count_languages", None)
+        passages = count(allowed) if count else {}
         most_first = sorted(passages, key=lambda code: (-passages[code], code))
         return {"languages": [code for code in most_first if code not in ("und", "None", "")]}

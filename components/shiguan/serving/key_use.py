@@ -9,7 +9,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from haystack import logging
 
-from shiguan.resources import write_json
+from shiguan.resources import utc_time, write_json
 from shiguan.serving import metrics
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.settings import ServingSettings
@@ -70,7 +70,7 @@ class KeyUse:
         if not self._last:
             return
         used, self._last = self._last, {}
-        told = {key_id: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(then)) for key_id, then in used.items()}
+        told = {key_id: utc_time(then) for key_id, then in used.items()}
         before = last_used(self.path)
         try:
             newest = {key_id: max(then, before.get(key_id, "")) for key_id, then in told.items()}
@@ -101,8 +101,7 @@ def audit(folder: Path, action: str, **told: Any) -> None:
     deleting.
     """
     path = folder / "audit.jsonl"
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = (json.dumps({"time": when, "action": action, **told}) + "\n").encode()
+    line = (json.dumps({"time": utc_time(), "action": action, **told}) + "\n").encode()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / "audit.lock", timeout=_LOCK_SECONDS):

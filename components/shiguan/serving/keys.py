@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import hmac
 import secrets
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict
 
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.resources import write_json
+from shiguan.resources import utc_time, write_json
 
 ROLES = ("read", "write", "metrics")
 """`read` asks and lists, `write` also uploads and deletes, `metrics` reads /metrics and nothing else."""
@@ -58,7 +57,7 @@ class KeyRecord:
     @property
     def expired(self) -> bool:
         """Whether its time is over."""
-        return self.expires is not None and self.expires <= _now()
+        return self.expires is not None and self.expires <= utc_time()
 
 
 class _Content(BaseModel):
@@ -103,7 +102,7 @@ class KeyFile:
             records = self.read()
             for position, record in enumerate(records):
                 if record.id == key_id and record.revoked is None:
-                    records[position] = replace(record, revoked=_now())
+                    records[position] = replace(record, revoked=utc_time())
                     self._write(records)
                     return records[position]
         raise RefusedError(f"There is no valid key `{key_id}` in {self.path}. `shiguan keys list` shows the ids.")
@@ -139,8 +138,8 @@ def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) 
         role=_checked_role(role),
         name=_checked_name(name),
         prefix=key[:_SHOWN],
-        created=_now(),
-        expires=None if days is None else _now(days),
+        created=utc_time(),
+        expires=None if days is None else utc_time(days=days),
     )
     return key, record
 
@@ -202,10 +201,6 @@ def _checked(record: KeyRecord) -> KeyRecord:
     except RefusedError as error:
         raise ConfigurationError(f"An API key is malformed: {error} Make it again with `shiguan keys add`.") from error
     return record
-
-
-def _now(days: int = 0) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + days * 86_400))
 
 
 def shown(record: KeyRecord) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 import asyncio
 import html
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from lxml.html import HTMLParser, document_fromstring
 
+from shiguan.resources import utc_time
 from shiguan.serving.authentication import Principal, current_principal
 from shiguan.serving.error_replies import ApiError
 
@@ -46,7 +46,7 @@ def _reports(folder: Path | None, tenant: str) -> dict[str, Path]:
 def _listed(name: str, page: Path) -> dict[str, str]:
     with page.open(encoding="utf-8", errors="replace") as file:
         title = _TITLE.search(file.read(2_000))
-    written = datetime.fromtimestamp(page.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    written = utc_time(page.stat().st_mtime)
     return {"name": name, "title": html.unescape(title[1]) if title else name, "written": written}
 
 

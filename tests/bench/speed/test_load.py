@@ -79,12 +79,17 @@ def test_added_time_is_what_the_llm_did_not_take(tmp_path, capsys):
 )
 def test_memory_is_judged_by_what_comes_after_the_first_4000_questions(tmp_path, capsys, memory, said):
     asked = [2000, 4000, 6000, 8000, 10_000][: len(memory)]
-    soak = {"mode": "precise", "asked": asked, "memory_mib": memory, "errors": 0, "cpu_ms": 70.0, "llm_calls": 1.5}
+    soak = {
+        "mode": "precise", "asked": asked, "memory_mib": memory, "errors": 0, "cpu_ms": 70.0, "llm_calls": 1.5,
+        "cores_busy": 0.95, "clients_cpu_ms": 2.0, "llm_cpu_ms": 3.5,
+    }  # fmt: skip
     machine = {"cpu": "AMD EPYC", "cores": 2, "memory_gib": 24, "python": "3.11"}
     report = {"soak": [soak], "machine": machine, "children": 5000, "date": "2026-01-01"}
     (tmp_path / "load.json").write_text(json.dumps(report))
     main(["--table", str(tmp_path / "load.json")])
-    assert capsys.readouterr().out.splitlines()[0].endswith(said)
+    line = capsys.readouterr().out.splitlines()[0]
+    assert "70.0 ms CPU each (0.95 cores busy; clients 2.0 ms, the stand-in 3.5 ms), 0 errors" in line
+    assert line.endswith(said)
 
 
 def test_the_modes_of_the_benchmark_are_the_shipped_ones_and_ask_their_llm_always(tmp_path):

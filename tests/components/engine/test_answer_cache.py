@@ -1,6 +1,7 @@
 """Whole answers that are given again, with a model over real HTTP."""
 
 import json
+import threading
 from pathlib import Path
 
 import cachelib.file
@@ -10,6 +11,7 @@ from tests.doubles.small_library import ingest_small_library
 from shiguan.engine.library import Library
 from shiguan.engine.receipts import Receipt
 from shiguan.engine.runner import Runner
+from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import resource_folder
 
 QUESTION = "Who proposed the two-tax reform?"
@@ -60,6 +62,20 @@ def test_the_same_question_is_answered_again_without_a_call(runner, llm):
     assert first["metadata"]["llm_calls"] == 1
     assert [receipt.id for receipt in kept] == [first["metadata"]["receipt"]] * 2
     json.dumps(again)
+
+
+async def test_answers_are_read_and_written_beside_the_event_loop(runner, monkeypatch):
+    seen = []
+    for name in ("get", "keep"):
+        work = getattr(TenantCache, name)
+        monkeypatch.setattr(
+            TenantCache, name, lambda *a, n=name, w=work: seen.append((n, threading.get_ident())) or w(*a)
+        )
+    for _ in range(2):
+        answer = await runner.ask_async("Who read of the two-tax reform?", tenant_id="a")
+    assert answer["metadata"]["cache"] == {"answers": 1}
+    assert [name for name, _ in seen] == ["get", "keep", "get"]
+    assert threading.get_ident() not in {thread for _, thread in seen}
 
 
 async def test_a_stream_tells_an_answer_that_was_kept(runner, llm):

@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from haystack.dataclasses import ByteStream, Document
 from shiguan.engine.library import Library, find_files
 from shiguan.errors import ModelMissingError, RefusedError, StoreLockedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
-from shiguan.stores.embedded.shards import close_all_shards
+from shiguan.stores.embedded.shards import Shard, close_all_shards
 
 
 def touch(path, content="x"):
@@ -163,6 +164,43 @@ def test_a_source_says_how_far_it_is(quick, tmp_path, monkeypatch):
     assert quick.resume(tenant_id="t").vectors == 0
     (entry,) = quick.sources(tenant_id="t")
     assert (entry["vectors"], entry["complete"]) == (units, True)
+
+
+class CountingEngine:
+    """Counts what is asked of an embedded engine, and the records and the values that it gives."""
+
+    def __init__(self, edge, asked):
+        self.edge, self.asked = edge, asked
+
+    def __getattr__(self, name):
+        def ask(request):
+            found = getattr(self.edge, name)(request)
+            given = found.hits if name == "facet" else found[0] if name == "scroll" else ()
+            self.asked[name] += 1
+            self.asked["given"] += len(given)
+            return found
+
+        return ask
+
+
+@pytest.mark.parametrize("passages", [25, 1_000])
+def test_listing_sources_reads_one_passage_of_each_book_however_many_it_has(quick, monkeypatch, passages):
+    book = {"tenant_id": "t", "language": "en", "units": passages}
+    for kind, store in quick.stores.items():
+        vector = [0.5] * 384 if kind == "children" else None
+        for name in "abcd":
+            meta = {**book, "source_id": name, "file_id": name, "source": f"{name}.epub", "title": name}
+            rows = [Document(id=f"{name}{n}", content="x", embedding=vector, meta=meta) for n in range(passages)]
+            store.write_documents(rows)
+    asked, engine = Counter(), Shard._engine
+    monkeypatch.setattr(Shard, "_engine", lambda shard: CountingEngine(engine(shard), asked))
+    found = quick.sources(tenant_id="t")
+    monkeypatch.undo()
+    assert [(entry["source"], entry["passages"], entry["records"], entry["complete"]) for entry in found] == [
+        (f"{name}.epub", passages, 1, True) for name in "abcd"
+    ]
+    # Children of four files, those without a vector, the parents' four files, and a passage of each.
+    assert asked == {"facet": 3, "scroll": 4, "given": 4 + 0 + 4 + 4}
 
 
 def test_a_chapter_of_more_headings_than_a_filter_takes_is_refused_in_words_that_help(quick, tmp_path):

@@ -171,5 +171,5 @@ def test_what_is_one_is_read():
 
 def test_tokens_are_estimated_by_characters():
     assert estimate_tokens("abcdefgh") == 2
-    assert estimate_tokens("安史之亂") == 4
-    assert estimate_tokens([ChatMessage.from_user("安史之亂 abc")]) == 4 + 7  # 4 plain ones, 24 for the message
+    assert estimate_tokens("安史之亂也") == 8
+    assert estimate_tokens([ChatMessage.from_user("安史之亂也 abc")]) == 8 + 7  # 4 plain ones, 24 for the message

@@ -4,6 +4,7 @@ import logging
 import pickle
 import shutil
 import stat
+import threading
 
 import cachelib.file
 import pytest
@@ -59,6 +60,29 @@ async def test_a_call_that_is_awaited_is_kept_alike(llm, tmp_path):
             generator = ConfiguredChatGenerator(role="helper")
             await generator.run_async([ChatMessage.from_user(PROMPT)])
     assert llm.calls == 1
+
+
+async def test_entries_are_read_and_written_beside_the_event_loop(llm, tmp_path, monkeypatch):
+    seen = []
+    for name in ("get", "keep"):
+        work = getattr(TenantCache, name)
+        monkeypatch.setattr(
+            TenantCache, name, lambda *a, n=name, w=work: seen.append((n, threading.get_ident())) or w(*a)
+        )
+    for _ in range(2):
+        with caching(TenantCache(tmp_path, "a")) as cache:
+            await ConfiguredChatGenerator(role="helper").run_async([ChatMessage.from_user(PROMPT)])
+    assert cache.hits == {"calls": 1}
+    assert [name for name, _ in seen] == ["get", "keep", "get"]
+    assert threading.get_ident() not in {thread for _, thread in seen}
+
+
+def test_reading_makes_no_folder(tmp_path):
+    cache = TenantCache(tmp_path, "a")
+    assert cache.get("absent") is None
+    cache.clear()
+    assert list(tmp_path.iterdir()) == []
+    assert cache.warnings == []
 
 
 def test_what_is_asked_otherwise_is_asked_again(llm, tmp_path, monkeypatch):

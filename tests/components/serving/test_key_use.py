@@ -91,7 +91,7 @@ def test_a_key_ends_with_its_last_day(tmp_path, monkeypatch):
     key, record = file.add("acme", "read", days=30)
     keys = KeyRing(ServingSettings(data_dir=tmp_path))
     assert keys.principal(key) is not None
-    monkeypatch.setattr("shiguan.serving.keys._now", lambda: record.expires)
+    monkeypatch.setattr("shiguan.serving.keys.utc_time", lambda: record.expires)
     assert keys.principal(key) is None
     assert not keys.keyless
 

@@ -382,6 +382,33 @@ def test_a_second_process_is_told_in_one_sentence_and_a_kill_leaves_no_lock(tmp_
         holder.communicate()
 
 
+READ = """
+import sys
+from tests.components.stores.test_store_folder import make
+print(make(sys.argv[1]).count_documents(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill(tmp_path):
+    """Opening it brings the engine's files up to date by what was deleted since the graph: nothing is damaged."""
+    store = make(tmp_path)
+    store.write_documents(documents(30), ALL)
+    store.build_index()
+    for some in (range(9), range(9, 18)):
+        store.delete_documents([f"d{n}" for n in some])
+        store.close()
+    reader = run_python(READ, tmp_path)
+    try:
+        assert reader.stdout.readline() == "12\n"
+    finally:
+        reader.kill()
+        reader.communicate()
+    for _ in range(3):
+        assert store.count_documents() == 12
+        store.close()
+
+
 @pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.slow), 3, pytest.param(7, marks=pytest.mark.slow)])
 def test_writes_that_returned_outlive_a_kill(tmp_path, after):
     writer = run_python(HOLD, tmp_path, 1000)

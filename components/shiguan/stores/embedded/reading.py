@@ -114,9 +114,8 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
         records, _ = edge.scroll(ScrollRequest(limit=1, filter=condition, with_payload=_OF_FILE))
         payload: dict[str, Any] = records[0].payload or {}
         meta = points.decode_meta(payload.get(points.META) or {})
-        first = {"field": "meta.source_id", "operator": "==", "value": meta["source_id"]}
-        of_first = resolve(edge, {"operator": "AND", "conditions": [own, first]})
-        several = edge.count(CountRequest(exact=True, filter=of_first)) < count
+        # In a file of records each is a source; else the file is the source.
+        several = meta["source_id"] != file
         mixed = len(languages) > 1
         own_languages = count_values(edge, "language", condition) if mixed else dict.fromkeys(languages, count)
         sources = len(count_values(edge, "source_id", condition)) if several else 1

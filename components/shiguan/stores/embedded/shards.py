@@ -106,10 +106,7 @@ class Shard:
         """Give the engine for a write, which is on disk when the block ends; no other write happens inside it."""
         with self._telling_of_damage(), self._writing, _private_files():
             try:
-                edge = self._engine()
-                if self._record.pop("checksums", None) is not None:
-                    self._save_record()
-                yield edge
+                yield self._engine()
                 self._flush()
             except BaseException as error:
                 # On a full disk this fails too; what the write said is what counts.
@@ -193,7 +190,7 @@ class Shard:
             if self._edge is not None:
                 edge, self._edge = self._edge, None
                 edge.close()
-                self._record.setdefault("checksums", checksums(self.folder / self._record["shard"]))
+                self._record["checksums"] = checksums(self.folder / self._record["shard"])
                 self._save_record()
                 self._lock.release()
 
@@ -333,9 +330,11 @@ class Shard:
     def _load(self, path: Path) -> EdgeShard:
         if not path.exists() and (self.folder / _CREATING).exists():
             (self.folder / _CREATING).rename(path)
-        closed_with = self._record.get("checksums")
-        if closed_with is not None and checksums(path) != closed_with:
-            raise damaged(path, "the files that list its documents are not those of when it was last closed")
+        if (closed_with := self._record.pop("checksums", None)) is not None:
+            if checksums(path) != closed_with:
+                raise damaged(path, "the files that list its documents are not those of when it was last closed")
+            # Loading brings them up to date by itself; whoever is killed from here on leaves none to compare.
+            self._save_record()
         try:
             return EdgeShard.load(str(path))
         except BaseException as error:  # the engine raises nothing more special, and panics beside `Exception`

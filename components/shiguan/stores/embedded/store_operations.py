@@ -123,6 +123,10 @@ class StoreOperations(ABC):
         """Count the documents of each file; counted once after each write."""
         return self._once("by file", filters, lambda edge: _count_by_file(edge, filters))
 
+    def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
+        """Count the documents in each language; counted once after each write."""
+        return self._once("languages", filters, lambda edge: count_values(edge, "language", resolve(edge, filters)))
+
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         """Tell of each file what its documents say; looked up once after each write, without reading all of them."""
         return self._once("files", filters, lambda edge: list_files(edge, filters))

@@ -1,6 +1,7 @@
 """The Elasticsearch store against a real client and recorded requests."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 from haystack import Document
@@ -9,6 +10,7 @@ from haystack.utils import Secret
 from tests.doubles.recording_server import Reply
 
 from shiguan.errors import ConfigurationError, RefusedError, StoreError, StoreUnavailableError
+from shiguan.stores.cluster import elasticsearch_store
 from shiguan.stores.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
 from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS, ElasticsearchStore
 
@@ -26,6 +28,21 @@ def store(elasticsearch):
     store.set_up()
     yield store
     store.close()
+
+
+def test_languages_are_counted_once_a_minute_for_each_tenant(store, elasticsearch, monkeypatch):
+    clock = [600.0]
+    monkeypatch.setattr(elasticsearch_store, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    rows = [passage(0, language="zh"), passage(1, language="zh"), passage(2, language="en"), passage(3)]
+    store.write_documents([*rows, passage(4, tenant="b", language="fr")])
+    other = {"field": "meta.tenant_id", "operator": "==", "value": "b"}
+    asked = []
+    elasticsearch.faults.append(lambda request: asked.append(request) if request.path.endswith("_search") else None)
+    for seconds, requests in ((600.0, 2), (659.9, 2), (660.0, 4)):
+        clock[0] = seconds
+        assert store.count_languages(TENANT) == {"zh": 2, "en": 1}
+        assert store.count_languages(other) == {"fr": 1}
+        assert [request.body["size"] for request in asked] == [0] * requests
 
 
 def test_the_template_is_written_before_the_index_is_made(elasticsearch):

@@ -122,6 +122,27 @@ def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, name):
         pair.close()
 
 
+@pytest.mark.parametrize("passages", [10, 2_000])
+def test_listing_sources_takes_as_many_requests_however_many_passages_there_are(elasticsearch, qdrant, passages):
+    main(["stores", "init"])
+    for kind in ("parents", "children"):
+        for name in "abc":
+            meta = {"source": f"{name}.txt", "file_id": name, "source_id": name, "language": "en", "units": passages}
+            rows = {f"{name}{n}": {"id": f"{name}{n}", "tenant_id": "a", **meta} for n in range(passages)}
+            elasticsearch.indexes[f"shiguan-{kind}"].update(rows)
+    library, asked = Library("elasticsearch_qdrant"), []
+    library.count(tenant_id="a")
+    elasticsearch.faults.append(lambda request: asked.append(request) if request.path.endswith("/_search") else None)
+    found = library.sources(tenant_id="a")
+    assert [(entry["source"], entry["passages"], entry["words"]) for entry in found] == [
+        (f"{name}.txt", passages, passages) for name in "abc"
+    ]
+    assert [(request.path, request.body["size"]) for request in asked] == [
+        ("/shiguan-children/_search", 0),
+        ("/shiguan-parents/_search", 0),
+    ]
+
+
 @pytest.mark.slow
 def test_a_source_of_seventy_thousand_records_is_taken_out(elasticsearch, qdrant, monkeypatch):
     """More sources than a server takes in one request; stopped in the middle, the same call does the rest."""
