@@ -3,12 +3,11 @@
 from functools import cache
 from typing import Any
 
-import yaml
 from haystack import Document
 from haystack.tools import Tool
 from jsonschema import Draft202012Validator
 
-from shiguan.resources import resource_folder
+from shiguan.resources import read_table, resource_folder
 
 
 class ToolError(Exception):
@@ -91,5 +90,4 @@ def _language(language: str) -> str:
 @cache
 def agent_texts() -> dict[str, Any]:
     """Read what the agent says beside its prompt."""
-    texts: dict[str, Any] = yaml.safe_load((resource_folder("prompts") / "agent.yml").read_text(encoding="utf-8"))
-    return texts
+    return read_table(resource_folder("prompts") / "agent.yml")
