@@ -30,7 +30,7 @@ class _Schema(ElasticsearchSchema):
         return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
 
 
-_SCHEMA = _Schema(False, (), (), 1.2, 0.75, 1)
+_SCHEMA = _Schema(False, (), (), 1)
 
 
 class ElasticsearchConversationStore(Served, ConversationStore):

@@ -16,7 +16,7 @@ from shiguan.stores.cluster.servable_filters import servable
 
 TYPES = {
     name: spec["type"]
-    for name, spec in ElasticsearchSchema(True, (), ("title",), 1.2, 0.75, 1).mappings()["properties"].items()
+    for name, spec in ElasticsearchSchema(True, (), ("title",), 1).mappings()["properties"].items()
 }
 METAS = [
     {"tenant_id": tenant, **language, **position}
