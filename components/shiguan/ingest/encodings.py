@@ -56,11 +56,11 @@ def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
             return _strict(data, encoding, "utf-8" if encoding == "utf-8-sig" else encoding)
     if b"\0" in data:
         return _wide(data)
-    decoded = _strict(data, "utf-8", "utf-8")
-    if decoded is not None:
-        return decoded
-    if declared and (decoded := _strict(data, _superset(declared), _superset(declared))) is not None:
-        return decoded
+    likely = ["utf-8", *([superset(declared)] if declared else [])]
+    # What switches by escapes is valid UTF-8, too.
+    for encoding in reversed(likely) if b"\x1b" in data else likely:
+        if (decoded := _strict(data, encoding, encoding)) is not None:
+            return decoded
     return _east_asian(data) or _detected(data)
 
 
@@ -71,8 +71,8 @@ def _strict(data: bytes, encoding: str, name: str) -> DecodedText | None:
         return None
 
 
-def _superset(name: str) -> str:
-    # Files that say GB2312 or Big5 use the larger sets.
+def superset(name: str) -> str:
+    """Name the encoding that a file which states another really uses: who says GB2312 or Big5 uses the larger set."""
     lower = name.lower().replace("_", "-")
     return {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "big5": "big5hkscs"}.get(lower, lower)
 

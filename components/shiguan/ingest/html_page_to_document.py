@@ -53,13 +53,8 @@ class HtmlPageToDocument:
             try:
                 book = read_page(_as_utf8_markup(stream.data), name)
             except SourceError as error:
-                skipped.append(
-                    {
-                        "source": name,
-                        "cause": "no text was found in the page",
-                        "next_step": "Check that it holds text and not only scripts or pictures",
-                    }
-                )
+                next_step = "Check that it holds text and not only scripts or pictures"
+                skipped.append(SourceError(name, "no text was found in the page", next_step).record)
                 logger.debug("Nothing read from {source}: {error}", source=name, error=str(error))
                 continue
             warnings += book.warnings
