@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from haystack import Document, component, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder
-from haystack.core.serialization import component_to_dict
 
 from shiguan.errors import ModelMissingError
 from shiguan.ingest.orphan_remover import ProducedIds
+from shiguan.serialization import Serializable
 
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256
@@ -41,7 +41,7 @@ class _VectorStore(Protocol):
 
 
 @component
-class VectorWriter:
+class VectorWriter(Serializable):
     """
     Embeds the children that have no vector yet and writes their vectors, 256 at a time.
 
@@ -75,11 +75,6 @@ class VectorWriter:
         """
         self.document_embedder = document_embedder
         self.document_store = document_store
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the parameters, with those of the embedder and of the store."""
-        embedder = component_to_dict(self.document_embedder, "document_embedder")
-        return default_to_dict(self, document_embedder=embedder, document_store=self.document_store.to_dict())
 
     @component.output_types(written=int, missing=int, warnings=list[str])
     def run(self, produced: ProducedIds, removed: int, progress: Progress | None = None) -> dict[str, Any]:

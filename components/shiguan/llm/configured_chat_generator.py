@@ -4,7 +4,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, get_args
 
-from haystack import component, default_to_dict
+from haystack import component
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
 
@@ -15,12 +15,13 @@ from shiguan.llm.failover import Failover
 from shiguan.llm.model_roles import Role, read_model_roles
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.reply_cache import KeptCall
+from shiguan.serialization import Serializable
 
 _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered")
 
 
 @component
-class ConfiguredChatGenerator:
+class ConfiguredChatGenerator(Serializable):
     """
     Calls the models that have a role, at OpenAI-compatible endpoints.
 
@@ -95,16 +96,6 @@ class ConfiguredChatGenerator:
         self._endpoints: dict[str, OpenAIEndpoint] = {}
         self._lock = Lock()
         self._warm = False
-
-    # Haystack writes a component out by itself, but not one that is nested in another.
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the settings out; the key is not among them.
-
-        :returns: The dictionary.
-        """
-        names = ("model", "role", "models", "timeout", "max_retries", "generation_kwargs")
-        return default_to_dict(self, **{name: getattr(self, name) for name in names})
 
     def warm_up(self) -> None:
         """Look up keys and addresses in the environment; a second call does nothing."""

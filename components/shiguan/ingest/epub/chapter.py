@@ -58,7 +58,6 @@ class FrameRules:
     """Opens frames by what the element is and what the book says about it."""
 
     def __init__(self, href: str, notes: NoteIndex, roles: Roles) -> None:
-        """Prepare for a file."""
         self._href = href
         self._notes = notes
         self._roles = roles
@@ -145,7 +144,6 @@ class ChapterReader:
     def __init__(
         self, href: str, spine: int | None, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles
     ) -> None:
-        """Prepare for a file."""
         self.blocks: list[Block] = []
         self.headings: list[Block] = []
         self.left_out: Counter[str] = Counter()

@@ -1,15 +1,12 @@
 """The notes of a book: the links that lead to them, what their marks look like, and where each is put."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from lxml import etree
-
+from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.roles import NOTE_LISTS, NOTES
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
-
-Resolve = Callable[[str, str], tuple[str, str] | None]
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens, walk
 
 _MARK = re.compile(
     r"[\[(（【〔〈{]*\s*(?:\d{1,4}|[*†‡§¶#※＊]{1,4}|[a-zA-Z]|[ivxlcIVXLC]{1,6}|[\u2460-\u2473\u24ea-\u24ff]"
@@ -181,7 +178,6 @@ class NoteIndex:
     """
 
     def __init__(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
-        """Find the notes."""
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
@@ -207,27 +203,13 @@ class NoteIndex:
     def text_of(self, note: Note, nesting: int = 0) -> str:
         """Give a note's text in one line, without its number and its link back; marks in it are followed three deep."""
         note.placed = True
-        pieces: list[str] = []
-        skipping: Element | None = None
-        for event, node in etree.iterwalk(note.element, events=("start", "end")):
-            if skipping is not None:
-                if event == "end" and node is skipping:
-                    skipping = None
-                    pieces.append("" if node is note.element else node.tail or "")
-                continue
-            name = str(node.tag)
-            if name in BLOCK_ELEMENTS:
-                pieces.append(" ")
-            if event == "end":
-                pieces.append("" if node is note.element else node.tail or "")
-            elif name in UNCOUNTED_ELEMENTS or node in self._back_links or (name == "a" and says_back(node)):
-                skipping = node
-            elif node in self.marks and not self.is_shown(node):
-                pieces.append(self._inner(self.marks[node], nesting))
-                skipping = node
-            else:
-                pieces.append(node.text or "")
-        text = " ".join(visible("".join(pieces)).split())
+
+        def instead(node: Element) -> str | None:
+            if node in self._back_links or (node.tag == "a" and says_back(node)):
+                return ""
+            return self._inner(self.marks[node], nesting) if node in self.marks and not self.is_shown(node) else None
+
+        text = element_text(note.element, instead)
         return _LEADING_MARK.sub("", text, count=1).strip() or text
 
     def _inner(self, note: Note, nesting: int) -> str:

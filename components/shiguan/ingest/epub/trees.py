@@ -3,7 +3,7 @@
 import html.entities
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lxml import etree
 
@@ -218,32 +218,32 @@ def visible(text: str) -> str:
     return text if text.isascii() else text.translate(_INVISIBLE)
 
 
-def element_text(element: Element) -> str:
+def element_text(element: Element, instead: Callable[[Element], str | None] = lambda _: None) -> str:
     """
     Give the text of an element, in which an anchor's `offset` counts code points.
 
     All character data in document order, without the elements of `UNCOUNTED_ELEMENTS` and without invisible
-    characters. Each run of white space counts as one space, and so does each start and end of an element of
-    `BLOCK_ELEMENTS`; no space at either end.
+    characters; where `instead` has a text for an element, that stands for it. Each run of white space counts as one
+    space, and so does each start and end of an element of `BLOCK_ELEMENTS`; no space at either end.
     """
     pieces: list[str] = []
     skipping: Element | None = None
     for event, node in etree.iterwalk(element, events=("start", "end")):
-        if skipping is not None:
-            if event == "end" and node is skipping:
-                skipping = None
-                if node is not element:
-                    pieces.append(node.tail or "")
+        if skipping is None:
+            name = str(node.tag)
+            text = None
+            if event == "start":
+                text = "" if name in UNCOUNTED_ELEMENTS else instead(node)
+            if name in BLOCK_ELEMENTS:
+                pieces.append(" ")
+            if event == "start":
+                pieces.append((node.text or "") if text is None else text)
+                skipping = node if text is not None else None
+                continue
+        elif event == "start" or node is not skipping:
             continue
-        name = str(node.tag)
-        if event == "start" and name in UNCOUNTED_ELEMENTS:
-            skipping = node
-            continue
-        if name in BLOCK_ELEMENTS:
-            pieces.append(" ")
-        if event == "start":
-            pieces.append(node.text or "")
-        elif node is not element:
+        skipping = None
+        if node is not element:
             pieces.append(node.tail or "")
     return " ".join(visible("".join(pieces)).split())
 

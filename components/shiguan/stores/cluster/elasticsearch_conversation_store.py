@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from elasticsearch import ConflictError, Elasticsearch, NotFoundError
-from haystack import default_from_dict, default_to_dict
 from haystack.utils import Secret
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreUnavailableError
+from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, open_elasticsearch
 from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
 from shiguan.stores.cluster.generations import Generations, Served
@@ -33,7 +33,7 @@ class _Schema(ElasticsearchSchema):
 _SCHEMA = _Schema(False, (), (), 1)
 
 
-class ElasticsearchConversationStore(Served, ConversationStore):
+class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
     """
     Keeps the conversations of the cluster deployment in one index, made by `set_up` (`shiguan stores init`).
 
@@ -52,30 +52,12 @@ class ElasticsearchConversationStore(Served, ConversationStore):
         retention_turns: int | None = None,
         timeout: float = 10.0,
     ) -> None:
-        """Describe the store; nothing is opened yet."""
         super().__init__(retention_days, retention_turns)
         self.index = index
         self.address = address
         self.api_key = api_key
         self.timeout = timeout
         self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the store's parameters, without secrets."""
-        return default_to_dict(
-            self,
-            index=self.index,
-            address=self.address.to_dict(),
-            api_key=self.api_key.to_dict() if self.api_key else None,
-            retention_days=self.retention_days,
-            retention_turns=self.retention_turns,
-            timeout=self.timeout,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "ElasticsearchConversationStore":
-        """Make a store from its parameters."""
-        return default_from_dict(cls, data)
 
     def close(self) -> None:
         """Close the connection; the next use opens another."""

@@ -60,7 +60,6 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         shards: int = 1,
         timeout: float = 10.0,
     ) -> None:
-        """Describe the store; nothing is opened yet."""
         if not index or index != index.lower() or index[0] in "-_+." or not set(index).isdisjoint(' "*\\<|,>/?#:'):
             raise ValueError(f"`index` must be a lower-case Elasticsearch index name, got {index!r}.")
         if shards < 1:

@@ -62,7 +62,6 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
         replication_factor: int | None = None,
         timeout: int = 10,
     ) -> None:
-        """Describe the store; nothing is opened yet."""
         if not index or not set(index).isdisjoint('/ \\?#:*"<>|'):
             raise ValueError(f"`index` must be a plain collection name, got {index!r}.")
         if embedding_dim < 1:

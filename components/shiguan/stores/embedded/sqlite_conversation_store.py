@@ -10,11 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from haystack import default_from_dict, default_to_dict
-
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreError, StoreFormatError, StoreFullError, StoreLockedError
 from shiguan.resources import data_folder
+from shiguan.serialization import Serializable
 
 _FORMAT = 1
 _PATIENCE = 10.0
@@ -35,7 +34,7 @@ SELECT conversation, title, created, updated,
 """
 
 
-class SQLiteConversationStore(ConversationStore):
+class SQLiteConversationStore(Serializable, ConversationStore):
     """
     Keeps the conversations of the embedded deployment in `<path>/conversations.sqlite`, made at the first use.
 
@@ -51,17 +50,6 @@ class SQLiteConversationStore(ConversationStore):
         self.path = path
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the store's parameters, without its data."""
-        return default_to_dict(
-            self, path=self.path, retention_days=self.retention_days, retention_turns=self.retention_turns
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "SQLiteConversationStore":
-        """Make a store from its parameters."""
-        return default_from_dict(cls, data)
 
     @property
     def file(self) -> Path:
