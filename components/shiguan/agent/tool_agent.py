@@ -38,6 +38,13 @@ MOST_STEPS, MOST_TOOL_CALLS = 6, 4
 
 _ATTEMPTS, _ATTEMPT_SECONDS = 4, 10.0
 _TOOLBOX = "<tools></tools>"
+_OUTPUTS: dict[str, Any] = {
+    "replies": list[ChatMessage],
+    "passages": list[Document],
+    "answers": list[GeneratedAnswer],
+    "steps": list[dict[str, Any]],
+    "warnings": list[str],
+}
 
 
 @component
@@ -99,13 +106,7 @@ class ToolAgent(Serializable):
         for part in (self.chat_generator, *self.tools):
             warm_up_generator(part)
 
-    @component.output_types(
-        replies=list[ChatMessage],
-        passages=list[Document],
-        answers=list[GeneratedAnswer],
-        steps=list[dict[str, Any]],
-        warnings=list[str],
-    )
+    @component.output_types(**_OUTPUTS)
     def run(
         self,
         messages: list[ChatMessage],
@@ -138,13 +139,7 @@ class ToolAgent(Serializable):
         given = {name: value for name, value in locals().items() if name != "self"}
         return run_to_end(self.run_async(**given))
 
-    @component.output_types(
-        replies=list[ChatMessage],
-        passages=list[Document],
-        answers=list[GeneratedAnswer],
-        steps=list[dict[str, Any]],
-        warnings=list[str],
-    )
+    @component.output_types(**_OUTPUTS)
     async def run_async(
         self,
         messages: list[ChatMessage],

@@ -8,20 +8,12 @@ from typing import Literal
 
 from shiguan.resources import read_table
 
-# The first years of each era, by its simplified name.
-_ERAS: dict[str, list[int]] = read_table(Path(__file__).with_name("eras.yaml"))
-
-
 Kind = Literal["number", "year", "month", "day", "percent"]
 
-# One character for one, so that offsets stay: full-width digits, traditional numerals, and the characters of era names.
-_PAIRS = (
-    "０0 １1 ２2 ３3 ４4 ５5 ６6 ７7 ８8 ９9 ．. ，, ％% 萬万 億亿 兩两 餘余 載载 歲岁 個个 貳二 參三 叁三 陸六 壹一 "
-    "肆四 伍五 柒七 捌八 玖九 拾十 佰百 仟千 開开 壽寿 業业 貞贞 觀观 顯显 慶庆 龍龙 總总 儀仪 鳳凤 調调 聖圣 證证 "
-    "曆历 歷历 視视 長长 雲云 寶宝 應应 廣广 興兴 順顺 會会 啟启 啓启 紀纪 復复 寧宁 熙熙 紹绍 統统 隆隆 禎祯 國国 "
-    "緒绪 豐丰 號号 東东 軍军 騎骑 縣县 鎮镇 級级 條条 層层 場场 屆届 周周 倍倍 頓顿 噸吨"
-)
-_FOLD = str.maketrans({pair[0]: pair[1] for pair in _PAIRS.split(" ")})
+_TABLE = read_table(Path(__file__).with_name("quantities.yaml"))
+_ERAS: dict[str, list[int]] = _TABLE["eras"]
+
+_FOLD = str.maketrans({pair[0]: pair[1] for pair in _TABLE["folds"].split()})
 _DIGIT = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
@@ -38,39 +30,14 @@ _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: float(value) for value, word in enumerate(_UNITS)} | {
-    word: 10.0 * value for value, word in enumerate(_TENS, start=2)
-}
-_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
-        start=1,
-    )
-}
+_WORDS: dict[str, float] = _TABLE["words"]
+_ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
 _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
 _NUMBER_WORD = "|".join([*_WORDS, *_SCALES, *_ORDINALS])
 _ENGLISH = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:[\s-]+(?:and[\s-]+)?)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|"
-        "november nov|december dec".split("|"),
-        start=1,
-    )
-    for name in names.split()
-}
+_MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
 FULL_MONTHS = {
-    name.capitalize(): full.capitalize()
-    for full, number in _MONTHS.items()
-    for name, same in _MONTHS.items()
-    if same == number and len(full) > len(name) and full != "sept"
+    short.capitalize(): full.capitalize() for full, *shorts in map(str.split, _TABLE["months"]) for short in shorts
 }
 """The names of months by their short forms."""
 _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
