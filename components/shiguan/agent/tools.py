@@ -7,7 +7,10 @@ from haystack import Document
 from haystack.tools import Tool
 from jsonschema import Draft202012Validator
 
+from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import read_table, resource_folder
+
+_LONGEST_DESCRIPTION = 500
 
 
 class ToolError(Exception):
@@ -53,6 +56,11 @@ def define_tool(name: str, language: str) -> Tool:
         parameters=object_schema(properties, list(properties)),
         function=defined_only,
     )
+
+
+def foreign_tool(name: str, told: str, parameters: dict[str, Any]) -> Tool:
+    """Write the definition of a tool of somebody else: what is told of it is shortened and made harmless."""
+    return Tool(name, neutral_attribute(told)[:_LONGEST_DESCRIPTION], parameters, function=defined_only)
 
 
 def object_schema(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from haystack.components.embedders.types import DocumentEmbedder
 
 from shiguan.errors import ModelMissingError
 from shiguan.ingest.orphan_remover import ProducedIds
+from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
 
 # What a kill can lose, and what is in memory with its vectors.
@@ -120,7 +121,7 @@ class VectorWriter(Serializable):
             return {"written": 0, "missing": len(ids), "warnings": [other]}
         try:
             if ids or other is not None:
-                self._load()
+                warm_up_generator(self.document_embedder)
         except ModelMissingError as error:
             return {"written": 0, "missing": len(ids), "warnings": [str(error)]}
         if other is not None:
@@ -142,11 +143,6 @@ class VectorWriter(Serializable):
         if progress is not None and ids:
             progress("vectors", len(ids), len(ids))
         return {"written": written, "missing": 0, "warnings": []}
-
-    def _load(self) -> None:
-        warm_up = getattr(self.document_embedder, "warm_up", None)
-        if warm_up is not None:
-            warm_up()
 
     @property
     def _model(self) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn
 from shiguan.errors import StoreError
+from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
 from shiguan.tenants import require_filters, tenant_of
 from shiguan.text.terms import term_index, terms
@@ -72,8 +73,7 @@ class MemoryRetriever(Serializable):
 
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""
-        if hasattr(self.text_embedder, "warm_up"):
-            self.text_embedder.warm_up()
+        warm_up_generator(self.text_embedder)
 
     @component.output_types(documents=list[Document], warnings=list[str])
     def run(

@@ -132,8 +132,7 @@ class SummaryTree(Serializable):
 
     def _embedded(self, node: SummaryNode, done: dict[str, Any]) -> SummaryNode:
         try:
-            if hasattr(self.document_embedder, "warm_up"):
-                self.document_embedder.warm_up()
+            warm_up_generator(self.document_embedder)
             (document,) = self.document_embedder.run(documents=[Document(content=node.text)])["documents"]
         except ModelMissingError as error:
             if str(error) not in done["warnings"]:

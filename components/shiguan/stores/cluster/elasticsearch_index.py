@@ -160,7 +160,7 @@ class ElasticsearchIndex(Generations):
             self._open_repository(client)
             _, current = self._listed(client)
             if current is None:
-                raise StoreError(f"{self.server.place} has no `{self.name}` to save. Run `shiguan stores init`.")
+                raise self.nothing_there("save")
             saved = {"index": current, "count": self._count(client, current)}
             snapshot = f"{backup}-{self.name}"
             client.snapshot.create(

@@ -177,7 +177,7 @@ class QdrantCollection(Generations):
         with self._client() as client:
             _, current = self._listed(client)
             if current is None:
-                raise StoreError(f"{self.server.place} has no `{self.name}` to save. Run `shiguan stores init`.")
+                raise self.nothing_there("save")
             count = client.count(current, exact=True).count
             snapshot = client.create_snapshot(current, wait=True)
             if snapshot is None:
