@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.roles import NOTE_LISTS, NOTES
@@ -42,42 +42,6 @@ class Link:
     file: NoteFile
     order: int
     target: Element | None = None
-
-
-@dataclass
-class LinkScan:
-    """Everything about a book's elements that finding notes needs."""
-
-    paths: dict[Element, str] = field(default_factory=dict)
-    orders: dict[Element, int] = field(default_factory=dict)
-    files: dict[Element, NoteFile] = field(default_factory=dict)
-    links: list[Link] = field(default_factory=list)
-    typed_notes: list[Element] = field(default_factory=list)
-
-
-def scan_links(files: Iterable[NoteFile], resolve: Resolve) -> LinkScan:
-    """Walk all files of a book once."""
-    scan = LinkScan()
-    ids: dict[tuple[str, str], Element] = {}
-    for file in files:
-        for event, element, path in walk(file.root):
-            if event == "end":
-                continue
-            scan.orders[element] = len(scan.orders)
-            scan.paths[element] = path
-            scan.files[element] = file
-            for key in ("id", "name"):
-                if element_id := element.get(key, ""):
-                    # Where an id stands twice, readers go to the first.
-                    ids.setdefault((file.href, element_id), element)
-            if element.tag == "a" and "#" in element.get("href", ""):
-                scan.links.append(Link(element, file, scan.orders[element]))
-            if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & NOTES:
-                scan.typed_notes.append(element)
-    for link in scan.links:
-        place = resolve(link.file.href, link.element.get("href", ""))
-        link.target = ids.get((place[0], place[1])) if place is not None else None
-    return scan
 
 
 def is_mark(text: str) -> bool:
@@ -181,16 +145,21 @@ class NoteIndex:
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
-        self._scan = scan_links(files, resolve)
+        self._paths: dict[Element, str] = {}
+        self._orders: dict[Element, int] = {}
+        self._files: dict[Element, NoteFile] = {}
+        self._links: list[Link] = []
+        self._typed: list[Element] = []
+        self._walk(files, resolve)
         self._back_links: set[Element] = set()
         self._plain: dict[Element, tuple[bool, bool]] = {}
-        for element in self._scan.typed_notes:
+        for element in self._typed:
             self._add(element, typed=True)
         self._into_block: dict[Element, list[Link]] = {}
-        for link in self._scan.links:
+        for link in self._links:
             if link.target is not None:
                 self._into_block.setdefault(block_of(link.target), []).append(link)
-        for link in self._scan.links:
+        for link in self._links:
             self._judge(link)
         for mark, note in self.marks.items():
             # A mark inside a note is followed from that note.
@@ -212,6 +181,28 @@ class NoteIndex:
         text = element_text(note.element, instead)
         return _LEADING_MARK.sub("", text, count=1).strip() or text
 
+    def _walk(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
+        """Walk all files of a book once."""
+        ids: dict[tuple[str, str], Element] = {}
+        for file in files:
+            for event, element, path in walk(file.root):
+                if event == "end":
+                    continue
+                self._orders[element] = len(self._orders)
+                self._paths[element] = path
+                self._files[element] = file
+                for key in ("id", "name"):
+                    if element_id := element.get(key, ""):
+                        # Where an id stands twice, readers go to the first.
+                        ids.setdefault((file.href, element_id), element)
+                if element.tag == "a" and "#" in element.get("href", ""):
+                    self._links.append(Link(element, file, self._orders[element]))
+                if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & NOTES:
+                    self._typed.append(element)
+        for link in self._links:
+            place = resolve(link.file.href, link.element.get("href", ""))
+            link.target = ids.get((place[0], place[1])) if place is not None else None
+
     def _inner(self, note: Note, nesting: int) -> str:
         if note.placed or nesting >= _MAX_NESTING:
             return ""
@@ -219,8 +210,8 @@ class NoteIndex:
 
     def _add(self, element: Element, *, typed: bool) -> Note:
         if element not in self.notes:
-            file = self._scan.files[element]
-            self.notes[element] = Note(element, file.href, file.spine, self._scan.paths[element], typed)
+            file = self._files[element]
+            self.notes[element] = Note(element, file.href, file.spine, self._paths[element], typed)
         return self.notes[element]
 
     def _judge(self, link: Link) -> None:
@@ -276,7 +267,7 @@ class NoteIndex:
         if listed:
             # Two links that lead to each other: the note is the one in the list.
             return not in_note_list(link.element)
-        return fits and leads_back and self._scan.orders[element] > link.order
+        return fits and leads_back and self._orders[element] > link.order
 
     def _inside_note(self, element: Element) -> bool:
         return any(node in self.notes for node in element.iterancestors())
