@@ -65,7 +65,6 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
             client.close()
 
     def generations(self) -> list[Generations]:
-        """See `Served`."""
         return [ElasticsearchIndex(self.server, self.index, _SCHEMA, api_key=self.api_key, timeout=self.timeout)]
 
     def status(self) -> list[dict[str, Any]]:
@@ -73,7 +72,6 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         return [{**entry, "documents": None} for entry in super().status()]
 
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
-        """See `ConversationStore`."""
         kept = kept_turn(turn)
         self._sweep()
         with self.server.reporting():
@@ -92,13 +90,11 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         return int(head["last"])
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
-        """See `ConversationStore`."""
         with self.server.reporting():
             head, _ = self._head(tenant_id, conversation_id)
             return self._conversation(head) if head else None
 
     def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
-        """See `ConversationStore`."""
         wanted = [{"range": {"number": {"gt": after}}}]
         found = [
             Turn(**{**hit["turn"], "number": hit["number"]})
@@ -107,19 +103,16 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         return sorted(found, key=lambda turn: turn.number)
 
     def conversations(self, tenant_id: str) -> list[Conversation]:
-        """See `ConversationStore`."""
         with self.server.reporting():
             wanted = [{"term": {"tenant": tenant_id}}, {"term": {"kind": "conversation"}}]
             found = [self._conversation(head) for head in self._search(wanted, "created", None)]
         return sorted(found, key=lambda one: (-one.updated, one.id))
 
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
-        """See `ConversationStore`."""
         with self.server.reporting():
             return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) != {}
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
-        """See `ConversationStore`."""
         with self.server.reporting():
             name, gone = _name(tenant_id, conversation_id), True
             try:
@@ -130,7 +123,6 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         return gone
 
     def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
-        """See `ConversationStore`."""
         found = [
             SummaryNode(**{**hit["node"], "embedding": base64.b64decode(hit["node"]["embedding"]) if vectors else b""})
             for hit in self._records(tenant_id, conversation_id, "node", [], None)
@@ -138,7 +130,6 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         return sorted(found)
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
-        """See `ConversationStore`."""
         first = self.turns(tenant_id, conversation_id, after=node.first_turn - 1)
         kept = {**node._asdict(), "embedding": base64.b64encode(node.embedding).decode()}
         record = {**_whose(tenant_id, conversation_id, birth), "kind": "node", "node": kept}
@@ -159,7 +150,6 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
             return False
 
     def expire(self) -> None:
-        """See `ConversationStore`."""
         old = {"range": {"created": {"lt": self._oldest()}}}
         with self.server.reporting():
             newest: dict[tuple[str, str, str], int] = {}

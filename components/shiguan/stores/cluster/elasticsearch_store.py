@@ -80,7 +80,6 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
 
     def generations(self) -> list[Generations]:
-        """See `Served`."""
         return [ElasticsearchIndex(self.server, self.index, self.schema, api_key=self.api_key, timeout=self.timeout)]
 
     def _ensure_initialized(self) -> None:
@@ -195,11 +194,9 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         return found
 
     def count_documents(self) -> int:
-        """Count the passages."""
         return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Count the passages that match."""
         self._ensure_initialized()
         with self.server.reporting():
             return int(self.server.whole(self.client.count(index=self.index, query=self._query(filters)))["count"])

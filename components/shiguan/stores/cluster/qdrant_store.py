@@ -87,7 +87,6 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
         self._opening = threading.Lock()
 
     def generations(self) -> list[Generations]:
-        """See `Served`."""
         return [self._collection()]
 
     def _collection(self) -> QdrantCollection:
@@ -185,7 +184,6 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
         return found
 
     def count_documents(self) -> int:
-        """Count the children."""
         client = self._open_client()
         with self.server.reporting():
             return int(client.count(self.index, exact=True).count)

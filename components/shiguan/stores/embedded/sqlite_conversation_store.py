@@ -64,7 +64,6 @@ class SQLiteConversationStore(Serializable, ConversationStore):
                 self._database = None
 
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
-        """See `ConversationStore`."""
         self._sweep()
         kept = kept_turn(turn)
         with self._writing(tenant_id, conversation_id) as run:
@@ -89,13 +88,11 @@ class SQLiteConversationStore(Serializable, ConversationStore):
         return int(number)
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
-        """See `ConversationStore`."""
         with self._reading(tenant_id, conversation_id) as run:
             rows = run(_HEADS + "AND conversation = :conversation")
         return Conversation(*rows[0]) if rows else None
 
     def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
-        """See `ConversationStore`."""
         with self._reading(tenant_id, conversation_id) as run:
             rows = run(
                 "SELECT content FROM turns WHERE {whose} AND number > :after ORDER BY number DESC LIMIT :most",
@@ -105,19 +102,16 @@ class SQLiteConversationStore(Serializable, ConversationStore):
         return [Turn(**json.loads(content)) for (content,) in reversed(rows)]
 
     def conversations(self, tenant_id: str) -> list[Conversation]:
-        """See `ConversationStore`."""
         with self._reading(tenant_id) as run:
             return [Conversation(*row) for row in run(_HEADS + "ORDER BY updated DESC, conversation")]
 
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
-        """See `ConversationStore`."""
         with self._writing(tenant_id, conversation_id) as run:
             return bool(
                 run("UPDATE conversations SET title = :title WHERE {whose} RETURNING 1", title=kept_title(title))
             )
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
-        """See `ConversationStore`."""
         with self._writing(tenant_id, conversation_id) as run:
             run("DELETE FROM turns WHERE {whose}")
             run("DELETE FROM nodes WHERE {whose}")
@@ -126,7 +120,6 @@ class SQLiteConversationStore(Serializable, ConversationStore):
         return gone
 
     def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
-        """See `ConversationStore`."""
         with self._reading(tenant_id, conversation_id) as run:
             rows = run(
                 "SELECT level, first_turn, last_turn, text, opens, CASE WHEN :vectors THEN embedding ELSE X'' END "
@@ -136,7 +129,6 @@ class SQLiteConversationStore(Serializable, ConversationStore):
         return [SummaryNode._make(row) for row in rows]
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
-        """See `ConversationStore`."""
         with self._writing(tenant_id, conversation_id) as run:
             added = run(
                 "INSERT OR IGNORE INTO nodes SELECT tenant, conversation, :level, :first, :last, :text, :opens, "
@@ -153,7 +145,6 @@ class SQLiteConversationStore(Serializable, ConversationStore):
         return bool(added)
 
     def expire(self) -> None:
-        """See `ConversationStore`."""
         with self._lock, self._reporting():
             old = self._connection().execute(
                 "SELECT DISTINCT tenant, conversation FROM turns WHERE created < ?", (self._oldest(),)

@@ -214,11 +214,9 @@ class StoreOperations(ABC):
                 return
 
     def count_documents(self) -> int:
-        """Count the documents."""
         return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Count the documents that match."""
         with self._shard.read() as edge:
             return int(edge.count(CountRequest(exact=True, filter=resolve(edge, filters))))
 
