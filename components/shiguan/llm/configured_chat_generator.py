@@ -160,18 +160,7 @@ class ConfiguredChatGenerator(Serializable):
         analysis: dict[str, Any] | None = None,
         attempt: int | None = None,
     ) -> dict[str, list[ChatMessage]]:
-        """
-        Answer a prompt without blocking the event loop.
-
-        :param messages: The prompt.
-        :param streaming_callback: Awaited with each part of the answer as it comes.
-        :param generation_kwargs: For this call, over those of the component.
-        :param tools: The tools that the model may ask for.
-        :param analysis: What `QueryAnalyzer` found, for the rules.
-        :param attempt: Which attempt at an answer this is, from 1, for the rules.
-        :returns: `replies`, as many as were asked for; none for an empty prompt.
-        :raises AnswerError: If the endpoint fails for good, or there is none.
-        """
+        """Do as `run`, without blocking the event loop; `streaming_callback` is awaited."""
         turn = self._turn(messages, generation_kwargs, analysis, attempt)
         kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
         if kept is not None and (known := kept.replies()):
