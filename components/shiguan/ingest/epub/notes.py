@@ -163,7 +163,7 @@ class NoteIndex:
             self._judge(link)
         for mark, note in self.marks.items():
             # A mark inside a note is followed from that note.
-            note.wanted = note.wanted or not self._inside_note(mark)
+            note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
 
     def is_shown(self, mark: Element) -> bool:
         """Tell whether a mark's own text is part of the sentence."""
@@ -268,6 +268,3 @@ class NoteIndex:
             # Two links that lead to each other: the note is the one in the list.
             return not in_note_list(link.element)
         return fits and leads_back and self._orders[element] > link.order
-
-    def _inside_note(self, element: Element) -> bool:
-        return any(node in self.notes for node in element.iterancestors())

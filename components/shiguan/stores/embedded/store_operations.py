@@ -119,7 +119,13 @@ class StoreOperations(ABC):
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
         """Count the documents of each file; counted once after each write."""
-        return self._once("by file", filters, lambda edge: _count_by_file(edge, filters))
+
+        def count(edge: EdgeShard) -> dict[str, tuple[int, int]]:
+            words = count_values(edge, "file_id", resolve(edge, filters))
+            missing = count_values(edge, "file_id", without_vector(edge, filters))
+            return {file: (count, count - missing.get(file, 0)) for file, count in words.items()}
+
+        return self._once("by file", filters, count)
 
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         """Tell of each file what its documents say; looked up once after each write, without reading all of them."""
@@ -257,12 +263,6 @@ class StoreOperations(ABC):
             return []
         with self._shard.read() as edge:
             return search_vectors(edge, vector, filters, top_k=top_k)
-
-
-def _count_by_file(edge: EdgeShard, filters: dict[str, Any] | None) -> dict[str, tuple[int, int]]:
-    words = count_values(edge, "file_id", resolve(edge, filters))
-    missing = count_values(edge, "file_id", without_vector(edge, filters))
-    return {file: (count, count - missing.get(file, 0)) for file, count in words.items()}
 
 
 def _without_duplicates(edge: EdgeShard, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:
