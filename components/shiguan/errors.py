@@ -53,6 +53,11 @@ class SourceError(ShiguanError):
         self.next_step = next_step
         super().__init__(f"{source}: {cause}. {next_step}.")
 
+    @property
+    def record(self) -> dict[str, str]:
+        """What the `skipped` of a converter tells of it."""
+        return {"source": self.source, "cause": self.cause, "next_step": self.next_step}
+
 
 class StoreError(ShiguanError):
     """The document store cannot do what was asked of it."""

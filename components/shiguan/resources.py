@@ -45,6 +45,13 @@ def data_folder(path: str | Path | None = None) -> Path:
     return Path(path or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan"))
 
 
+def read_table(path: Path) -> dict[str, Any]:
+    """Read a YAML table that lies beside its reader."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    table: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506
+    return table
+
+
 def read_patterns(path: Path) -> dict[str, Any]:
     """
     Read a YAML table of regular expressions: every text in it becomes a compiled pattern that ignores case.
@@ -52,7 +59,7 @@ def read_patterns(path: Path) -> dict[str, Any]:
     In a pattern white space is layout, an underscore is a space, and `{name}` stands for the pattern of that name
     under `parts`.
     """
-    table = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    table = read_table(path)
     parts = {f"{{{name}}}": _pattern(text) for name, text in table.pop("parts", {}).items()}
     return {key: _compiled(value, parts) for key, value in table.items()}
 

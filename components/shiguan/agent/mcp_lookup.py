@@ -8,13 +8,12 @@ from haystack.lazy_imports import LazyImport
 from haystack.tools import Tool
 from haystack.utils import Secret
 
-from shiguan.agent.tools import AgentTool, ToolError, defined_only, found_outside
-from shiguan.llm.source_blocks import neutral_attribute
+from shiguan.agent.tools import AgentTool, ToolError, foreign_tool, found_outside
 
 with LazyImport('Run `pip install "shiguan[agent]"`') as mcp_import:
     from haystack_integrations.tools.mcp import MCPTool, StreamableHttpServerInfo
 
-_SECONDS, _LONGEST_DESCRIPTION = 9, 500
+_SECONDS = 9
 
 
 @component
@@ -42,8 +41,7 @@ class MCPLookup(AgentTool):
     def definition(self, language: str) -> Tool:  # noqa: ARG002  # a server has one language
         """Ask the server what its tool does and takes."""
         tool = self._connected()
-        told = neutral_attribute(tool.description)[:_LONGEST_DESCRIPTION]
-        return Tool(name=self.tool_name, description=told, parameters=tool.parameters, function=defined_only)
+        return foreign_tool(self.tool_name, tool.description, tool.parameters)
 
     @component.output_types(documents=list[Document])
     def run(self, **arguments: Any) -> dict[str, list[Document]]:

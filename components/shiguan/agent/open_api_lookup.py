@@ -7,11 +7,8 @@ from haystack import Document, component
 from haystack.tools import Tool
 from haystack.utils import Secret
 
-from shiguan.agent.tools import AgentTool, ToolError, defined_only, found_outside, object_schema
+from shiguan.agent.tools import AgentTool, ToolError, foreign_tool, found_outside, object_schema
 from shiguan.agent.web_request import fetch_json
-from shiguan.llm.source_blocks import neutral_attribute
-
-_LONGEST_DESCRIPTION = 500
 
 
 @component
@@ -42,17 +39,11 @@ class OpenAPILookup(AgentTool):
     def definition(self, language: str) -> Tool:  # noqa: ARG002  # a service has one language
         """Read from the service's description what the operation does and takes."""
         _, operation = self._found()
-        told = neutral_attribute(str(operation.get("description") or operation.get("summary") or self.tool_name))
+        told = str(operation.get("description") or operation.get("summary") or self.tool_name)
         parameters = operation["parameters"]
-        return Tool(
-            name=self.tool_name,
-            description=told[:_LONGEST_DESCRIPTION],
-            parameters=object_schema(
-                {one["name"]: {"type": (one.get("schema") or {}).get("type", "string")} for one in parameters},
-                [one["name"] for one in parameters if one.get("required")],
-            ),
-            function=defined_only,
-        )
+        types = {one["name"]: {"type": (one.get("schema") or {}).get("type", "string")} for one in parameters}
+        required = [one["name"] for one in parameters if one.get("required")]
+        return foreign_tool(self.tool_name, told, object_schema(types, required))
 
     @component.output_types(documents=list[Document])
     def run(self, **arguments: Any) -> dict[str, list[Document]]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from haystack import Document, GeneratedAnswer, component, default_from_dict, default_to_dict, logging
+from haystack import Document, GeneratedAnswer, component, default_from_dict, logging
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import component_from_dict, component_to_dict, import_class_by_name
+from haystack.core.serialization import component_from_dict, import_class_by_name
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk, ToolCall
 from haystack.dataclasses.chat_message import ToolCallResult
 from haystack.dataclasses.streaming_chunk import ToolCallDelta
@@ -28,6 +28,7 @@ from shiguan.llm.endpoint import FIRST_WAIT
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import counting_replies, waiting_for_llm
 from shiguan.models.token_counter import TokenCounter
+from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
 
 logger = logging.getLogger(__name__)
@@ -37,10 +38,17 @@ MOST_STEPS, MOST_TOOL_CALLS = 6, 4
 
 _ATTEMPTS, _ATTEMPT_SECONDS = 4, 10.0
 _TOOLBOX = "<tools></tools>"
+_OUTPUTS: dict[str, Any] = {
+    "replies": list[ChatMessage],
+    "passages": list[Document],
+    "answers": list[GeneratedAnswer],
+    "steps": list[dict[str, Any]],
+    "warnings": list[str],
+}
 
 
 @component
-class ToolAgent:
+class ToolAgent(Serializable):
     """
     Lets the model look further than the passages that were found for the question.
 
@@ -84,12 +92,6 @@ class ToolAgent:
         self.tools = tools
         self._counter = TokenCounter()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Write the component's parameters; by itself Haystack does not write what stands in a list."""
-        tools = [component_to_dict(tool, tool.tool_name) for tool in self.tools]
-        generator = component_to_dict(self.chat_generator, "chat_generator")
-        return default_to_dict(self, chat_generator=generator, tools=tools)
-
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Make the component from its parameters."""
@@ -104,13 +106,7 @@ class ToolAgent:
         for part in (self.chat_generator, *self.tools):
             warm_up_generator(part)
 
-    @component.output_types(
-        replies=list[ChatMessage],
-        passages=list[Document],
-        answers=list[GeneratedAnswer],
-        steps=list[dict[str, Any]],
-        warnings=list[str],
-    )
+    @component.output_types(**_OUTPUTS)
     def run(
         self,
         messages: list[ChatMessage],
@@ -143,13 +139,7 @@ class ToolAgent:
         given = {name: value for name, value in locals().items() if name != "self"}
         return run_to_end(self.run_async(**given))
 
-    @component.output_types(
-        replies=list[ChatMessage],
-        passages=list[Document],
-        answers=list[GeneratedAnswer],
-        steps=list[dict[str, Any]],
-        warnings=list[str],
-    )
+    @component.output_types(**_OUTPUTS)
     async def run_async(
         self,
         messages: list[ChatMessage],

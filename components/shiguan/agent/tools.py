@@ -3,12 +3,14 @@
 from functools import cache
 from typing import Any
 
-import yaml
 from haystack import Document
 from haystack.tools import Tool
 from jsonschema import Draft202012Validator
 
-from shiguan.resources import resource_folder
+from shiguan.llm.source_blocks import neutral_attribute
+from shiguan.resources import read_table, resource_folder
+
+_LONGEST_DESCRIPTION = 500
 
 
 class ToolError(Exception):
@@ -56,6 +58,11 @@ def define_tool(name: str, language: str) -> Tool:
     )
 
 
+def foreign_tool(name: str, told: str, parameters: dict[str, Any]) -> Tool:
+    """Write the definition of a tool of somebody else: what is told of it is shortened and made harmless."""
+    return Tool(name, neutral_attribute(told)[:_LONGEST_DESCRIPTION], parameters, function=defined_only)
+
+
 def object_schema(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     """Write the schema of arguments that may have these properties and no others."""
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -91,5 +98,4 @@ def _language(language: str) -> str:
 @cache
 def agent_texts() -> dict[str, Any]:
     """Read what the agent says beside its prompt."""
-    texts: dict[str, Any] = yaml.safe_load((resource_folder("prompts") / "agent.yml").read_text(encoding="utf-8"))
-    return texts
+    return read_table(resource_folder("prompts") / "agent.yml")

@@ -3,56 +3,17 @@
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from shiguan.checking.definition import Definition
 from shiguan.checking.reading import Finding, shortened
+from shiguan.resources import read_table
 
-ALLOWED_TYPES = (
-    # The stages, and nothing else of the package.
-    "shiguan.ingest",
-    "shiguan.query",
-    "shiguan.retrieval",
-    "shiguan.context",
-    "shiguan.answer",
-    "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator",
-    "shiguan.grading",
-    "shiguan.memory",
-    "shiguan.agent",
-    "shiguan.stores",
-    # What turns text into other text, vectors and order, without tools, agents and the web.
-    "haystack.components.builders",
-    "haystack.components.classifiers",
-    "haystack.components.converters",
-    "haystack.components.embedders",
-    "haystack.components.generators",
-    "haystack.components.joiners",
-    "haystack.components.preprocessors",
-    "haystack.components.query",
-    "haystack.components.rankers",
-    "haystack.components.retrievers",
-    "haystack.components.routers",
-    "haystack.components.samplers",
-    "haystack.components.writers",
-    "haystack.document_stores.in_memory",
-    # The same kinds from integrations.
-    "haystack_integrations.components.converters",
-    "haystack_integrations.components.embedders",
-    "haystack_integrations.components.generators",
-    "haystack_integrations.components.rankers",
-    "haystack_integrations.components.retrievers",
-    "haystack_integrations.document_stores",
-)
-"""Packages and modules whose classes a file may name. Anything else is refused before it is imported."""
+ALLOWED = read_table(Path(__file__).with_name("allowed.yaml"))
+"""What a file may name; anything else is refused before it is imported."""
 
-REFUSED_TYPES = {
-    "haystack.components.converters.json": "a jq program reads the environment of the server",
-    "haystack.components.converters.image": "it opens files that a document names",
-    "haystack.components.embedders.image": "it opens files that a document names",
-    "haystack.components.converters.openapi_functions": "it makes calls out of a document",
-    "haystack.components.generators.chat.llm": "it is an agent",
-    "haystack_integrations.components.generators.mcp": "it calls tools",
-}
-"""Exceptions from the list, and why."""
+ALLOWED_TYPES = tuple(ALLOWED["allowed"])
+REFUSED_TYPES: dict[str, str] = ALLOWED["refused"]
 
 SETTING = "SHIGUAN_ALLOWED_TYPES"
 """The environment variable that extends the list: packages, modules or classes, separated by commas."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from shiguan.checking.allowed_types import ALLOWED
 from shiguan.checking.definition import Component, Definition, nodes, words_of, written
 from shiguan.checking.reading import Finding, Place, shortened
 
@@ -26,14 +27,7 @@ _CALLABLE_TYPES = frozenset({"Callable", "StreamingCallbackT", "Tool", "Toolset"
 # So are the modules of types.
 _TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})
 _TYPE_WORD = re.compile(r"[\w.]+")
-_PLAIN_TYPES = frozenset(
-    "str int float bool bytes dict list set tuple None NoneType Any Optional Union List Dict Set Tuple Literal "
-    "typing.Any typing.Optional typing.Union typing.List typing.Dict typing.Set typing.Tuple typing.Literal "
-    "pathlib.Path haystack.Document haystack.dataclasses.Document haystack.dataclasses.document.Document "
-    "haystack.dataclasses.ChatMessage haystack.dataclasses.chat_message.ChatMessage haystack.dataclasses.ByteStream "
-    "haystack.dataclasses.byte_stream.ByteStream haystack.GeneratedAnswer haystack.dataclasses.GeneratedAnswer "
-    "haystack.dataclasses.answer.GeneratedAnswer".split()
-)
+_PLAIN_TYPES = frozenset(ALLOWED["plain_types"].split())
 _SECRETS = frozenset({"api_key", "basic_auth", "bearer_auth", "password", "token"})
 _KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USER)|OPENAI_\w+|HF_\w+|SHIGUAN_\w+")
 

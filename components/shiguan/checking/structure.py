@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jsonschema import Draft202012Validator
 
 from shiguan.checking.reading import Finding, PipelineFile, flaw, shortened
+from shiguan.resources import read_table
 
 _MAY_HIDE = {"additionalProperties", "propertyNames", "pattern"}
 """Where something may hide; any other shape that is wrong is an accident."""
@@ -17,8 +17,7 @@ _MAY_HIDE = {"additionalProperties", "propertyNames", "pattern"}
 
 @cache
 def _schema() -> Draft202012Validator:
-    text = Path(__file__).with_name("pipeline_file.yaml").read_text(encoding="utf-8")
-    return Draft202012Validator(yaml.safe_load(text))
+    return Draft202012Validator(read_table(Path(__file__).with_name("pipeline_file.yaml")))
 
 
 def check_structure(content: dict[str, Any]) -> Iterator[Finding]:

@@ -7,20 +7,14 @@ from jinja2 import Environment, TemplateError, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 
+from shiguan.checking.allowed_types import ALLOWED
 from shiguan.checking.definition import Component, Definition
 from shiguan.checking.definition import nodes as values_below
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.llm.prompts import KINDS, layer_source
 
-FILTERS: Final = frozenset(
-    "abs batch capitalize count d default dictsort e escape first float groupby int items join last length list lower "
-    "map max min reject rejectattr replace reverse round select selectattr slice sort string striptags sum "
-    "templatize_part title tojson trim truncate unique upper wordcount".split()
-)
-METHODS: Final = frozenset(
-    "capitalize count endswith get isdigit items keys lower lstrip replace rstrip split splitlines startswith strip "
-    "title upper values".split()
-)
+FILTERS: Final = frozenset(ALLOWED["filters"].split())
+METHODS: Final = frozenset(ALLOWED["methods"].split())
 _ATTRIBUTE_FILTERS = frozenset("groupby join map max min reject rejectattr select selectattr sort sum unique".split())
 _HIDDEN_NAMES = frozenset({"self", "cycler", "joiner", "lipsum", "namespace", "caller", "varargs", "kwargs", "super"})
 _STATEMENTS = {

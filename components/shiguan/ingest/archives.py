@@ -47,7 +47,6 @@ class SafeArchive:
     """
 
     def __init__(self, data: Path | bytes, source: str) -> None:
-        """Open and check an archive."""
         self.source = source
         self._unpacked = 0
         self._stream: BinaryIO = _open(data, source)

@@ -2,9 +2,12 @@
 
 import codecs
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 from charset_normalizer import from_bytes
+
+from shiguan.resources import read_patterns
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -21,18 +24,7 @@ _MULTIBYTE = (
     "gb2312", "gbk", "hz", "big5", "cp950", "cp932", "euc_jp", "euc_jisx0213", "euc_kr", "johab", "shift_jis",
     "shift_jisx0213", "iso2022_jp", "iso2022_kr",
 )  # fmt: skip
-# Characters that make up a third or more of any Chinese text, both scripts, and the Japanese and Korean letters: in
-# a wrong East Asian encoding they become rare, so their share tells the right one.
-_COMMON = re.compile(
-    r"[的一是不了人我在有他这這中大来來上国國个個到说說们們为為子和你地出道也时時年得就那要下以生会會自着著去之过過家学學"
-    r"对對可她里裡后後小么麼心多天而能好都然没沒日于於起还還发發成事只作当當想看文无無开開手用主行方又如前所本见見经經头頭面"
-    r"公同三已老从從动動两兩长長知民样樣现現分将將外但身些与與高意进進把法此实實回二理美点點月明其种種聲声全工己话話儿兒者向"
-    r"情部正名定女问問力机機给給等几幾很业業最间間新什打便位因重被走电電四第门門相次东東政海口使教西再平真听聽世气氣信北少关關"
-    r"并內内加化由却卻代军軍产產入先山五太水万萬市眼体體别別处處总總才场場师師书書比住员員九笑性通目华華报報立马馬命张張活难難"
-    r"神数數件安表原车車白应應路期叫死常提感金何更反合放做系係计計或司利受光王果亲親界及今京务務制解各任至清物台象记記边邊共风"
-    r"風战戰干接它许許八特觉覺望直服毛林题題建南度统統色字请請交爱愛让讓认認算论論百吃义義科怎元社术術结結六功指思非流每青管夫"
-    r"曰乃遂卒帝臣诏詔兵州刺史ぁ-んァ-ヶ이다는을를에가의하고은지사한로서도기시어인그나리대자있수해일과。，、；：「」『』？！]"
-)
+_COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
 _LEAST_SHARE = 0.25
 # The detector's measure of disorder, 0 to 1: what is readable at all, and what is as good as the best.
 _MOST_CHAOS = 0.1
@@ -56,11 +48,11 @@ def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
             return _strict(data, encoding, "utf-8" if encoding == "utf-8-sig" else encoding)
     if b"\0" in data:
         return _wide(data)
-    decoded = _strict(data, "utf-8", "utf-8")
-    if decoded is not None:
-        return decoded
-    if declared and (decoded := _strict(data, _superset(declared), _superset(declared))) is not None:
-        return decoded
+    likely = ["utf-8", *([superset(declared)] if declared else [])]
+    # What switches by escapes is valid UTF-8, too.
+    for encoding in reversed(likely) if b"\x1b" in data else likely:
+        if (decoded := _strict(data, encoding, encoding)) is not None:
+            return decoded
     return _east_asian(data) or _detected(data)
 
 
@@ -71,8 +63,8 @@ def _strict(data: bytes, encoding: str, name: str) -> DecodedText | None:
         return None
 
 
-def _superset(name: str) -> str:
-    # Files that say GB2312 or Big5 use the larger sets.
+def superset(name: str) -> str:
+    """Name the encoding that a file which states another really uses: who says GB2312 or Big5 uses the larger set."""
     lower = name.lower().replace("_", "-")
     return {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "big5": "big5hkscs"}.get(lower, lower)
 

@@ -84,7 +84,7 @@ class EPUBToDocument:
                     book = read_book(archive, include_front_matter=self.include_front_matter)
             except SourceError as error:
                 logger.warning("Skipped {source}: {cause}", source=name, cause=error.cause)
-                skipped.append({"source": error.source, "cause": error.cause, "next_step": error.next_step})
+                skipped.append(error.record)
                 continue
             except MemoryError:
                 raise
@@ -95,10 +95,10 @@ class EPUBToDocument:
                 skipped.append({"source": name, "cause": cause, "next_step": "Check the file, and report the fault"})
                 continue
             warnings += book.warnings
-            extra, renamed = _user_meta({**own, **given})
-            warnings += [
-                f"{name}: the meta key `{key}` is the converter's own; yours is `user_{key}`." for key in renamed
-            ]
+            extra = {**own, **given}
+            for key in sorted(_OWN_KEYS & extra.keys()):
+                warnings.append(f"{name}: the meta key `{key}` is the converter's own; yours is `user_{key}`.")
+                extra[f"user_{key}"] = extra.pop(key)
             base = _book_meta(book, name, file_path)
             documents += [_document(block, base, extra) for block in book.blocks]
         return {"documents": documents, "skipped": skipped, "warnings": warnings}
@@ -112,11 +112,6 @@ def _identify(source: str | Path | ByteStream) -> tuple[Path | bytes, str, str, 
         return source.data, Path(path).name or "(bytes without a name)", path, own
     path = str(source)
     return Path(path), Path(path).name or path, path, {}
-
-
-def _user_meta(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    renamed = sorted(_OWN_KEYS & given.keys())
-    return {f"user_{key}" if key in _OWN_KEYS else key: value for key, value in given.items()}, renamed
 
 
 def _book_meta(book: Book, name: str, file_path: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from shiguan.resources import read_table
+
 
 class FileType(NamedTuple):
     """A kind of file: its MIME type, its name for people, and whether it is text."""
@@ -41,39 +43,9 @@ _BY_SUFFIX = {
 SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
 """The kinds that can be ingested, as a phrase."""
 
-# What to do with kinds that people have but that cannot be read.
-_ADVICE = {
-    ".doc": "Save it as DOCX in a word processor",
-    ".rtf": "Save it as DOCX in a word processor",
-    ".odt": "Save it as DOCX in a word processor",
-    ".mobi": "Convert it to EPUB, for instance with Calibre",
-    ".azw": "Convert it to EPUB, for instance with Calibre",
-    ".azw3": "Convert it to EPUB, for instance with Calibre",
-    ".fb2": "Convert it to EPUB, for instance with Calibre",
-    ".djvu": "Convert it to PDF with a text layer",
-    ".json": "Write it as JSONL, one object a line, and name it .jsonl",
-    ".csv": "Write it as JSONL, one object a line, and name it .jsonl",
-    ".zip": "Unpack it and ingest the files in it",
-    ".gz": "Unpack it and ingest the file in it",
-}
-
-_MAGIC = (
-    (b"%PDF-", "a PDF"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"PK\x05\x06", "an empty zip archive"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or password-protected Office file"),
-    (b"{\\rtf", "an RTF text"),
-    (b"\x89PNG", "a PNG picture"),
-    (b"\xff\xd8\xff", "a JPEG picture"),
-    (b"GIF8", "a GIF picture"),
-    (b"Rar!", "a RAR archive"),
-    (b"7z\xbc\xaf", "a 7-Zip archive"),
-    (b"AT&TFORM", "a DjVu file"),
-    (b"\x7fELF", "a program"),
-    (b"MZ\x90", "a program"),
-    (b"SQLite format 3", "a database"),
-)
+_TABLE = read_table(Path(__file__).with_name("file_types.yaml"))
+_ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in _TABLE["advice"].items() for suffix in suffixes}
+_MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in _TABLE["magic"].items()]
 _HEAD = 1024
 
 

@@ -1,5 +1,6 @@
 """HTML pages into documents, one per paragraph, quote, caption, table or note."""
 
+import codecs
 import html
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
 
+_MARK = codecs.BOM_UTF8
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,500})</title>", re.IGNORECASE)
 
 
@@ -51,15 +53,11 @@ class HtmlPageToDocument:
             name = Path(str(stream.meta.get("file_path") or "(bytes without a name)")).name
             title = _title(stream.data)
             try:
-                book = read_page(_as_utf8_markup(stream.data), name)
+                # The inspector recoded the page; a mark keeps the encoding that it once stated from being believed.
+                book = read_page(_MARK + stream.data.removeprefix(_MARK), name)
             except SourceError as error:
-                skipped.append(
-                    {
-                        "source": name,
-                        "cause": "no text was found in the page",
-                        "next_step": "Check that it holds text and not only scripts or pictures",
-                    }
-                )
+                next_step = "Check that it holds text and not only scripts or pictures"
+                skipped.append(SourceError(name, "no text was found in the page", next_step).record)
                 logger.debug("Nothing read from {source}: {error}", source=name, error=str(error))
                 continue
             warnings += book.warnings
@@ -79,8 +77,3 @@ class HtmlPageToDocument:
 def _title(data: bytes) -> str:
     found = _TITLE.search(data[:20_000].decode("utf-8", "replace"))
     return " ".join(html.unescape(found[1]).split()) if found else ""
-
-
-def _as_utf8_markup(data: bytes) -> bytes:
-    # The inspector recoded the page; a mark keeps the encoding that the page once stated from being believed.
-    return data if data.startswith(b"\xef\xbb\xbf") else b"\xef\xbb\xbf" + data

@@ -62,7 +62,7 @@ class JSONLToDocument:
                 data = source.data if isinstance(source, ByteStream) else Path(path).read_bytes()
                 rows, faults, renamed = self._rows(data, base)
             except SourceError as error:
-                skipped.append({"source": error.source, "cause": error.cause, "next_step": error.next_step})
+                skipped.append(error.record)
                 continue
             except OSError as error:
                 cause = f"it cannot be opened ({error.strerror or error})"
@@ -71,7 +71,7 @@ class JSONLToDocument:
             if not rows and not faults:
                 faults = [("the file holds no rows", "Write one object a line")]
             documents += rows
-            skipped += _capped(faults, base["source"], _REPORTED)
+            skipped += _capped(faults, base["source"])
             warnings += [
                 f"{base['source']}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as "
                 f"`user_{key}`."
@@ -86,7 +86,7 @@ class JSONLToDocument:
         lines_of: dict[str, int] = {}
         for number, line in enumerate(self._lines(data, base["source"]), start=1):
             try:
-                row = _parse(line, _LONGEST_ROW)
+                row = _parse(line)
                 if row is None:
                     continue
                 record = _record_id(row)
@@ -96,7 +96,8 @@ class JSONLToDocument:
                     )
                 meta = _meta(row, renamed)
             except _RowError as fault:
-                faults.append((f"line {number}: {fault.cause}", fault.next_step))
+                cause, next_step = fault.args
+                faults.append((f"line {number}: {cause}", next_step))
                 continue
             meta.update(base)
             if record is None:
@@ -140,12 +141,7 @@ class JSONLToDocument:
 
 
 class _RowError(Exception):
-    """A row that cannot be used."""
-
-    def __init__(self, cause: str, next_step: str) -> None:
-        self.cause = cause
-        self.next_step = next_step
-        super().__init__(cause)
+    """A row that cannot be used: what is wrong with it, and what to do next."""
 
 
 def _identity(source: str | Path | ByteStream) -> tuple[str, dict[str, Any]]:
@@ -156,9 +152,9 @@ def _identity(source: str | Path | ByteStream) -> tuple[str, dict[str, Any]]:
     return str(source), {"source": Path(source).name, "file_path": str(source)}
 
 
-def _parse(line: bytes, limit: int) -> dict[str, Any] | None:
-    if len(line) > limit:
-        raise _RowError(f"the row is longer than {limit:,} bytes", "Split its text into several rows")
+def _parse(line: bytes) -> dict[str, Any] | None:
+    if len(line) > _LONGEST_ROW:
+        raise _RowError(f"the row is longer than {_LONGEST_ROW:,} bytes", "Split its text into several rows")
     if not line.strip():
         return None
     try:
@@ -219,9 +215,9 @@ def _meta(row: dict[str, Any], renamed: dict[str, int]) -> dict[str, Any]:
     return meta
 
 
-def _capped(faults: list[tuple[str, str]], source: str, limit: int) -> list[dict[str, str]]:
-    found = [{"source": source, "cause": cause, "next_step": step} for cause, step in faults[:limit]]
-    if len(faults) > limit:
-        rest = f"{len(faults) - limit:,} more rows could not be used"
+def _capped(faults: list[tuple[str, str]], source: str) -> list[dict[str, str]]:
+    found = [{"source": source, "cause": cause, "next_step": step} for cause, step in faults[:_REPORTED]]
+    if len(faults) > _REPORTED:
+        rest = f"{len(faults) - _REPORTED:,} more rows could not be used"
         found.append({"source": source, "cause": rest, "next_step": "Mend the rows named here first and run again"})
     return found

@@ -66,7 +66,7 @@ class SourceInspector:
             try:
                 stream = self._inspect(source, name, warnings)
             except SourceError as error:
-                skipped.append({"source": error.source, "cause": error.cause, "next_step": error.next_step})
+                skipped.append(error.record)
                 continue
             if stream.meta["source_key"] in seen:
                 warnings.append(f"{name}: named twice; read once.")

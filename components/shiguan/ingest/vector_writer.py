@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from haystack import Document, component, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder
-from haystack.core.serialization import component_to_dict
 
 from shiguan.errors import ModelMissingError
 from shiguan.ingest.orphan_remover import ProducedIds
+from shiguan.llm.calls import warm_up_generator
+from shiguan.serialization import Serializable
 
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256
@@ -41,7 +42,7 @@ class _VectorStore(Protocol):
 
 
 @component
-class VectorWriter:
+class VectorWriter(Serializable):
     """
     Embeds the children that have no vector yet and writes their vectors, 256 at a time.
 
@@ -75,11 +76,6 @@ class VectorWriter:
         """
         self.document_embedder = document_embedder
         self.document_store = document_store
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the parameters, with those of the embedder and of the store."""
-        embedder = component_to_dict(self.document_embedder, "document_embedder")
-        return default_to_dict(self, document_embedder=embedder, document_store=self.document_store.to_dict())
 
     @component.output_types(written=int, missing=int, warnings=list[str])
     def run(self, produced: ProducedIds, removed: int, progress: Progress | None = None) -> dict[str, Any]:
@@ -125,7 +121,7 @@ class VectorWriter:
             return {"written": 0, "missing": len(ids), "warnings": [other]}
         try:
             if ids or other is not None:
-                self._load()
+                warm_up_generator(self.document_embedder)
         except ModelMissingError as error:
             return {"written": 0, "missing": len(ids), "warnings": [str(error)]}
         if other is not None:
@@ -147,11 +143,6 @@ class VectorWriter:
         if progress is not None and ids:
             progress("vectors", len(ids), len(ids))
         return {"written": written, "missing": 0, "warnings": []}
-
-    def _load(self) -> None:
-        warm_up = getattr(self.document_embedder, "warm_up", None)
-        if warm_up is not None:
-            warm_up()
 
     @property
     def _model(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, get_args
 
-from haystack import component, default_to_dict
+from haystack import component
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
 
@@ -16,12 +16,13 @@ from shiguan.llm.failover import Failover
 from shiguan.llm.model_roles import Role, read_model_roles
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.reply_cache import KeptCall
+from shiguan.serialization import Serializable
 
 _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered")
 
 
 @component
-class ConfiguredChatGenerator:
+class ConfiguredChatGenerator(Serializable):
     """
     Calls the models that have a role, at OpenAI-compatible endpoints.
 
@@ -97,16 +98,6 @@ class ConfiguredChatGenerator:
         self._lock = Lock()
         self._warm = False
 
-    # Haystack writes a component out by itself, but not one that is nested in another.
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the settings out; the key is not among them.
-
-        :returns: The dictionary.
-        """
-        names = ("model", "role", "models", "timeout", "max_retries", "generation_kwargs")
-        return default_to_dict(self, **{name: getattr(self, name) for name in names})
-
     def warm_up(self) -> None:
         """Look up keys and addresses in the environment; a second call does nothing."""
         with self._lock:
@@ -170,18 +161,7 @@ class ConfiguredChatGenerator:
         analysis: dict[str, Any] | None = None,
         attempt: int | None = None,
     ) -> dict[str, list[ChatMessage]]:
-        """
-        Answer a prompt without blocking the event loop.
-
-        :param messages: The prompt.
-        :param streaming_callback: Awaited with each part of the answer as it comes.
-        :param generation_kwargs: For this call, over those of the component.
-        :param tools: The tools that the model may ask for.
-        :param analysis: What `QueryAnalyzer` found, for the rules.
-        :param attempt: Which attempt at an answer this is, from 1, for the rules.
-        :returns: `replies`, as many as were asked for; none for an empty prompt.
-        :raises AnswerError: If the endpoint fails for good, or there is none.
-        """
+        """Do as `run`, without blocking the event loop; `streaming_callback` is awaited."""
         turn = self._turn(messages, generation_kwargs, analysis, attempt)
         kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
         if kept is not None and (known := await asyncio.to_thread(kept.replies)):

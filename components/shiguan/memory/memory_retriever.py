@@ -6,18 +6,20 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from haystack import Document, component, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.joiners import DocumentJoiner
-from haystack.core.serialization import component_to_dict
 from numpy.typing import NDArray
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn
 from shiguan.errors import StoreError
+from shiguan.llm.calls import warm_up_generator
+from shiguan.serialization import Serializable
 from shiguan.tenants import require_filters, tenant_of
 from shiguan.text.terms import term_index, terms
 
-_PARTS = ("conversation_store", "text_embedder", "standardizer", "joiner")
+# The last turns are given as they were said; with them so many summaries.
+_SAID_TURNS, _MOST_SUMMARIES = 3, 5
 _K1, _B, _AVERAGE = 1.2, 0.75, 200.0
 _LONGEST_TURN, _LONGEST_LIST = 1_000, 50
 _REMEMBERED = 20_000
@@ -25,7 +27,7 @@ _REMEMBERED = 20_000
 
 
 @component
-class MemoryRetriever:
+class MemoryRetriever(Serializable):
     """
     Finds the fragments of a conversation that a question is about.
 
@@ -48,8 +50,6 @@ class MemoryRetriever:
         text_embedder: TextEmbedder,
         standardizer: Any,
         joiner: DocumentJoiner,
-        last_turns: int = 3,
-        top_k: int = 5,
     ) -> None:
         """
         Name the store, and how fragments are compared.
@@ -58,32 +58,15 @@ class MemoryRetriever:
         :param text_embedder: The one that the library's questions are embedded with.
         :param standardizer: A `ScoreStandardizer`, for both lists.
         :param joiner: Joins the two lists, that of the words first.
-        :param last_turns: How many of the last turns are given as they were said.
-        :param top_k: How many summaries at most.
-        :raises ValueError: If a number is negative.
         """
-        if last_turns < 0 or top_k < 0:
-            raise ValueError(f"`last_turns` and `top_k` must not be negative, got {last_turns} and {top_k}.")
         self.conversation_store = conversation_store
         self.text_embedder = text_embedder
         self.standardizer = standardizer
         self.joiner = joiner
-        self.last_turns = last_turns
-        self.top_k = top_k
-
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
-
-        :returns: What `from_dict` takes.
-        """
-        parts = {name: component_to_dict(getattr(self, name), name) for name in _PARTS}
-        return default_to_dict(self, **parts, last_turns=self.last_turns, top_k=self.top_k)
 
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""
-        if hasattr(self.text_embedder, "warm_up"):
-            self.text_embedder.warm_up()
+        warm_up_generator(self.text_embedder)
 
     @component.output_types(documents=list[Document], warnings=list[str])
     def run(
@@ -129,9 +112,9 @@ class MemoryRetriever:
             for scores in (_bm25(memory_query, texts), _cosines(embedded["embedding"], turns, nodes))
         ]
         found = {one.id: one for one in self.joiner.run(documents=lists)["documents"]}
-        last_said = range(max(0, len(turns) - self.last_turns), len(turns))
+        last_said = range(max(0, len(turns) - _SAID_TURNS), len(turns))
         recent = [found.pop(one.id, one) for one in (fragment(at, 0.0) for at in last_said)]
-        chosen = [*recent, *_apart(list(found.values()), recent, self.top_k)]
+        chosen = [*recent, *_apart(list(found.values()), recent, _MOST_SUMMARIES)]
         chosen.sort(key=lambda one: (-(one.score or 0.0), -one.meta["turns"][1], one.meta["level"]))
         return {"documents": chosen, "warnings": list(embedded.get("warnings") or [])}
 
@@ -140,9 +123,9 @@ class MemoryRetriever:
         nodes = self.conversation_store.nodes(tenant_id, conversation_id)
         summarised = max((node.last_turn for node in nodes), default=0)
         waiting = self.conversation_store.turns(tenant_id, conversation_id, after=summarised)
-        if len(waiting) >= self.last_turns:
+        if len(waiting) >= _SAID_TURNS:
             return waiting, nodes
-        return self.conversation_store.turns(tenant_id, conversation_id, last=self.last_turns), nodes
+        return self.conversation_store.turns(tenant_id, conversation_id, last=_SAID_TURNS), nodes
 
 
 def _best(scores: NDArray[np.float64]) -> list[int]:

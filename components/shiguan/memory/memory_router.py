@@ -102,14 +102,7 @@ class MemoryRouter:
 
     @component.output_types(source=str, query=str, memory_query=str, warnings=list[str], llm_calls=int)
     async def run_async(self, query: str, history: list[Any] | None = None, summary: str = "") -> dict[str, Any]:
-        """
-        Route a question without blocking the event loop.
-
-        :param query: The question.
-        :param history: The turns before it.
-        :param summary: What the conversation was about until then.
-        :returns: As `run`.
-        """
+        """Do as `run`, without blocking the event loop."""
         asked = self._asked(query, history, summary)
         if not asked.messages or self.chat_generator is None:
             return asked.route.result(asked.warnings, 0)

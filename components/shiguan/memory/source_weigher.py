@@ -6,6 +6,9 @@ from typing import Any
 
 from haystack import Document, component
 
+# Facts stand before memory: among equals the passage comes first.
+_FACT_WEIGHT, _MEMORY_WEIGHT = 1.0, 0.6
+
 
 @component
 class SourceWeigher:
@@ -24,22 +27,6 @@ class SourceWeigher:
     # the first passage (1.0), the fragment (0.6), the second passage (0.5)
     ```
     """
-
-    def __init__(self, *, fact_weight: float = 1.0, memory_weight: float = 0.6) -> None:
-        """
-        Set what a source counts.
-
-        :param fact_weight: For passages of the library.
-        :param memory_weight: For fragments of the conversation; not more than `fact_weight`.
-        :raises ValueError: If memory would count more than facts, or a weight is not positive.
-        """
-        if not 0 < memory_weight <= fact_weight:
-            raise ValueError(
-                f"Facts stand before memory: expected 0 < `memory_weight` <= `fact_weight`, got {memory_weight} and "
-                f"{fact_weight}."
-            )
-        self.fact_weight = fact_weight
-        self.memory_weight = memory_weight
 
     @component.output_types(
         documents=list[Document], facts=list[Document], memory=list[Document], recalled=list[Document], text=str
@@ -62,9 +49,9 @@ class SourceWeigher:
         :returns: `documents`, both in one order; `facts` and `memory`, each alone in its own; `recalled`, the memory
             where it is the answer; `text`, the memory for a prompt, in the order in which it was said.
         """
-        fragments = _weighed(memory or [], "memory", self.memory_weight)
+        fragments = _weighed(memory or [], "memory", _MEMORY_WEIGHT)
         recalled = fragments if source == "history" else []
-        facts = [] if recalled else _weighed(documents or [], "fact", self.fact_weight)
+        facts = [] if recalled else _weighed(documents or [], "fact", _FACT_WEIGHT)
         both = sorted([*facts, *fragments], key=lambda document: -document.meta["weighed"]["value"])
         said = sorted(fragments, key=lambda fragment: fragment.meta.get("turns") or [])
         told = [one for one in said if shown is None or (one.meta.get("turns") or [0])[0] < shown]

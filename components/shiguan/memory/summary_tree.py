@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from haystack import Document, component, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types.protocol import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import component_to_dict
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn
 from shiguan.errors import ModelMissingError
@@ -16,6 +15,7 @@ from shiguan.llm.calls import ask_llm, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.serialization import Serializable
 from shiguan.tenants import require_filters, tenant_of
 from shiguan.text.languages import detect_language
 from shiguan.text.rewritten_questions import fault_of_goal
@@ -30,7 +30,7 @@ _MARKS = re.compile(r"\s?\[\d[\d, ]*\]")
 
 
 @component
-class SummaryTree:
+class SummaryTree(Serializable):
     """
     Adds to a conversation the summaries that it lacks.
 
@@ -63,16 +63,6 @@ class SummaryTree:
         self.conversation_store = conversation_store
         self.document_embedder = document_embedder
         self.chat_generator = chat_generator
-
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
-
-        :returns: What `from_dict` takes.
-        """
-        names = ("conversation_store", "document_embedder", "chat_generator")
-        parts = {name: part and component_to_dict(part, name) for name in names for part in [getattr(self, name)]}
-        return default_to_dict(self, **parts)
 
     def warm_up(self) -> None:
         """Prepare the nested generator; a second call does nothing."""
@@ -142,8 +132,7 @@ class SummaryTree:
 
     def _embedded(self, node: SummaryNode, done: dict[str, Any]) -> SummaryNode:
         try:
-            if hasattr(self.document_embedder, "warm_up"):
-                self.document_embedder.warm_up()
+            warm_up_generator(self.document_embedder)
             (document,) = self.document_embedder.run(documents=[Document(content=node.text)])["documents"]
         except ModelMissingError as error:
             if str(error) not in done["warnings"]:

@@ -49,7 +49,6 @@ class TokenCounter:
     """
 
     def __init__(self) -> None:
-        """Load nothing yet."""
         self.warnings: list[str] = []
         self.model: str | None = None
         self._encoding: tiktoken.Encoding | None = None

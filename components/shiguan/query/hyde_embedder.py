@@ -2,17 +2,17 @@
 
 import asyncio
 import math
-from typing import Any, Self
+from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder, TextEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, run_nested_async, warm_up_generator
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
 from shiguan.text.rewritten_questions import cleaned_passage
 
@@ -23,7 +23,7 @@ _LONGEST_PASSAGE = 1200
 
 
 @component
-class HyDEEmbedder:
+class HyDEEmbedder(Serializable):
     """
     Embeds hypothetical passages together with the question (HyDE).
 
@@ -88,25 +88,6 @@ class HyDEEmbedder:
         self.use_hyde = use_hyde
         self.generation_kwargs = generation_kwargs
         self.raise_on_failure = raise_on_failure
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
-        nested = ("text_embedder", "document_embedder", "chat_generator")
-        parts = {name: getattr(self, name) for name in nested}
-        return default_to_dict(
-            self,
-            **{name: part and component_to_dict(part, name) for name, part in parts.items()},
-            n_passages=self.n_passages,
-            style=self.style,
-            use_hyde=self.use_hyde,
-            generation_kwargs=self.generation_kwargs,
-            raise_on_failure=self.raise_on_failure,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component from its parameters."""
-        return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
         """Prepare the question's embedder and the generator; a second call does nothing."""

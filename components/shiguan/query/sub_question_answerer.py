@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, Literal
 
-from haystack import Document, component, default_to_dict, logging
+from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import component_to_dict
 
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import find_marks, neutral_answer, split_claims
@@ -20,6 +19,7 @@ from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import report_progress
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.sub_questions import SubQuestion, filled, levels, plan_of, written_pairs
+from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class _Part:
 
 
 @component
-class SubQuestionAnswerer:
+class SubQuestionAnswerer(Serializable):
     """
     Answers the sub-questions of a plan, and hands the whole question the passages that the answers cite.
 
@@ -125,12 +125,6 @@ class SubQuestionAnswerer:
         self.ranker = ranker
         self.context_builder = context_builder
         self.top_k = top_k
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
-        parts = {name: getattr(self, name) for name in _PARTS}
-        written = {name: component_to_dict(part, name) for name, part in parts.items() if part is not None}
-        return default_to_dict(self, **written, top_k=self.top_k)
 
     def warm_up(self) -> None:
         """Prepare the parts; a second call does nothing."""

@@ -1,30 +1,21 @@
 """Where passages are kept and found, and what all stores have in common."""
 
 import asyncio
-import inspect
-from typing import Any, Self
+from typing import Any
 
-from haystack import Document, default_from_dict, default_to_dict
+from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 
+from shiguan.serialization import Serializable
 
-class PipelineStore:
+
+class PipelineStore(Serializable):
     """
     What Haystack asks of a store that stands in a pipeline's file, whatever is behind it.
 
     The asynchronous methods run their twins in a thread: a client of a server belongs to the event loop that first used
     it, a pipeline outside a server gets a new loop with every run, and the embedded engine has no asynchronous calls.
     """
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the store's parameters, without its data and without secrets."""
-        names = inspect.signature(type(self).__init__).parameters
-        return default_to_dict(self, **{name: getattr(self, name) for name in names if name != "self"})
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a store from what `to_dict` wrote."""
-        return default_from_dict(cls, data)
 
     async def write_documents_async(
         self: Any, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE

@@ -2,7 +2,9 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
+from shiguan.resources import read_table
 from shiguan.text.han import HAN
 
 _SCRIPTS: list[tuple[str, re.Pattern[str]]] = [
@@ -19,34 +21,8 @@ _SCRIPTS: list[tuple[str, re.Pattern[str]]] = [
 _LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _LATIN_WORD = re.compile(r"[a-z\u00df-\u024f]+")
 
-# The commonest function words, those that two of the languages share left to the one where they are commoner.
 _FUNCTION_WORDS: dict[str, frozenset[str]] = {
-    "en": frozenset(
-        "the of and to in is was were are what who whom whose when where which why how did does do has have had with "
-        "for from by that this these those it its be been not on at as an or if there their they he she his her".split()
-    ),
-    "fr": frozenset(
-        "le la les des du de et est une un que qui quoi dans pour par sur avec ne pas au aux ce cette ces il elle "
-        "quel quelle quels où était sont son ses".split()
-    ),
-    "de": frozenset(
-        "der die das und ist ein eine einer den dem des zu von mit nicht auf für wer wie wo wann warum welche welcher "
-        "war wurde sind im am als auch sich".split()
-    ),
-    "es": frozenset(
-        "el los las del y es un una que en por para con no se su quién qué cuándo dónde cómo cuál fue era son al "
-        "como más pero".split()
-    ),
-    "it": frozenset(
-        "il lo gli della delle dei di e è che un una per con non chi cosa quando dove come quale fu era sono nel "
-        "nella al alla".split()
-    ),
-    "pt": frozenset(
-        "o os as do da dos das e é um uma que em por para com não se quem quando onde como qual foi era no na".split()
-    ),
-    "nl": frozenset(
-        "de het een en van is dat die niet met voor op aan wie wat waar wanneer hoe welke werd zijn naar".split()
-    ),
+    code: frozenset(words.split()) for code, words in read_table(Path(__file__).with_name("languages.yaml")).items()
 }
 
 DETECTED = frozenset(code for code, _ in _SCRIPTS) | _FUNCTION_WORDS.keys()

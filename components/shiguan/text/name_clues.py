@@ -1,7 +1,9 @@
 """Finds names in one text that another text does not have."""
 
 import re
+from pathlib import Path
 
+from shiguan.resources import read_table
 from shiguan.text.han import HAN
 from shiguan.text.quantities import FULL_MONTHS
 from shiguan.text.terms import terms
@@ -9,28 +11,16 @@ from shiguan.text.terms import terms
 _DIGIT = re.compile(r"\d")
 _CAPITALISED = re.compile(r"[^\W\d_][\w'’.-]*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
-# Capitalised, but no names.
-_NO_NAMES = frozenset(
-    "I January February March April May June July August September October November December Monday Tuesday "
-    "Wednesday Thursday Friday Saturday Sunday However Additionally Furthermore Moreover Therefore Overall Also "
-    "In Generally".split()
-)
-_SURNAMES = (
-    "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦尤许何吕施张孔曹严华金魏陶姜戚谢邹喻柏窦章云苏潘葛奚范彭郎鲁韦昌马苗凤方俞任袁柳"
-    "史唐费廉岑薛雷贺倪汤滕殷罗毕郝安常乐于傅卞齐康伍余顾孟黄穆萧尹姚邵汪祁毛狄臧戴宋庞熊纪舒屈项祝董梁杜阮蓝季贾江颜郭"
-    "梅林刁钟徐邱骆高夏蔡田胡凌霍虞万柯管卢莫房缪解应宗丁宣邓郁单杭洪包左石崔吉龚程邢裴陆荣翁荀羊甄曲封储靳段富巫焦巴"
-    "牧隗山谷车侯宓蓬全班仰秋仲伊宫宁仇栾甘厉戎祖武符刘景詹龙叶幸司黎白蒲从鄂索籍赖卓屠蒙池乔闻党翟谭贡姬申冉雍桑桂牛"
-)
+_CLUES = read_table(Path(__file__).with_name("name_clues.yaml"))
+_NO_NAMES = frozenset(_CLUES["no_names"].split())
+_SURNAMES = "".join(_CLUES["surnames"].split())
+_TRANSLITERATED = frozenset("".join(_CLUES["transliterated"].split()))
 _FOLD = str.maketrans(
     "趙錢孫吳鄭馮陳衛蔣韓楊許呂張嚴華謝鄒竇雲蘇魯韋馬鳳袁費賀湯羅畢樂於傅齊顧黃蕭龐紀項賈顏鍾駱盧應鄧單陸榮龔儲車寧欒厲劉龍葉黨翟譚貢喬聞",
     "赵钱孙吴郑冯陈卫蒋韩杨许吕张严华谢邹窦云苏鲁韦马凤袁费贺汤罗毕乐于傅齐顾黄萧庞纪项贾颜钟骆卢应邓单陆荣龚储车宁栾厉刘龙叶党翟谭贡乔闻",
 )
 _HAN_RUN = re.compile(f"[{HAN}·•]+")
 _PLACE_END = "州县郡省市国国镇道关城山河江湖岛洲都府"
-_TRANSLITERATED = frozenset(
-    "阿埃艾奥巴贝比波博布查茨达戴德迪蒂杜多尔费菲弗福盖戈格古哈海赫胡基吉加卡凯科克库拉莱勒雷里利林隆卢鲁伦罗洛马麦曼梅米莫姆纳内尼诺"
-    "努帕佩皮普奇乔切让萨塞森沙什史斯索塔泰坦特腾图托瓦威维文沃乌西希夏谢辛雅亚伊因尤泽扎兹佐"
-)
 
 
 def foreign_names(text: str, other: str) -> list[str]:

@@ -38,9 +38,11 @@ def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count)
                 elif room.take(at):
                     window[side] = at
                     growing = True
-    if not room.taken:
-        return _hard_cut(text, matches, budget, counts)
-    return _joined(sentences, room.taken)
+    if room.taken:
+        return _joined(sentences, room.taken)
+    # Not even one whole sentence fits, or none was wanted.
+    start, end = cut_span(text, matches, budget, lambda part: counts([part])[0])
+    return [(start, end)] if end > start else []
 
 
 def with_gaps(text: str, spans: Sequence[Span]) -> str:
@@ -80,12 +82,6 @@ class _Room:
         return inner + (min(taken) > 0) + (max(taken) < len(self._costs) - 1)
 
 
-def _hard_cut(text: str, matches: Sequence[Span], budget: int, counts: Count) -> list[Span]:
-    # Not even one whole sentence fits, or none was wanted.
-    start, end = cut_span(text, matches, budget, lambda part: counts([part])[0])
-    return [(start, end)] if end > start else []
-
-
 def _joined(sentences: Sequence[Span], taken: set[int]) -> list[Span]:
     spans: list[Span] = []
     last = -2
@@ -103,9 +99,7 @@ def _touched(sentences: Sequence[Span], span: Span) -> list[int]:
     return [at for at, (start, end) in enumerate(sentences) if start < span[1] and span[0] < end]
 
 
-def cut_span(
-    text: str, matches: Sequence[tuple[int, int]], budget: int, count: Callable[[str], int]
-) -> tuple[int, int]:
+def cut_span(text: str, matches: Sequence[Span], budget: int, count: Callable[[str], int]) -> Span:
     """
     Choose the one stretch of a passage to keep.
 
@@ -115,7 +109,8 @@ def cut_span(
     sentences = sentence_spans(text)
     if not sentences:
         return (0, 0)
-    first, last = _sentences_of(sentences, matches[0]) if matches else (0, 0)
+    places = [_touched(sentences, match) or [0] for match in matches]
+    first, last = (places[0][0], places[0][-1]) if places else (0, 0)
 
     def fits(a: int, b: int) -> bool:
         return count(text[sentences[a][0] : sentences[b][1]]) <= budget
@@ -124,10 +119,9 @@ def cut_span(
         last -= 1
     if not fits(first, last):
         return _cut_hard(text, sentences[first], budget, count)
-    for match in matches[1:]:
-        a, b = _sentences_of(sentences, match)
-        if fits(min(a, first), max(b, last)):
-            first, last = min(a, first), max(b, last)
+    for touched in places[1:]:
+        if fits(min(touched[0], first), max(touched[-1], last)):
+            first, last = min(touched[0], first), max(touched[-1], last)
     growing = True
     while growing:
         growing = False
@@ -138,12 +132,7 @@ def cut_span(
     return sentences[first][0], sentences[last][1]
 
 
-def _sentences_of(sentences: Sequence[tuple[int, int]], span: tuple[int, int]) -> tuple[int, int]:
-    touched = [at for at, (start, end) in enumerate(sentences) if start < span[1] and span[0] < end]
-    return (touched[0], touched[-1]) if touched else (0, 0)
-
-
-def _cut_hard(text: str, span: tuple[int, int], budget: int, count: Callable[[str], int]) -> tuple[int, int]:
+def _cut_hard(text: str, span: Span, budget: int, count: Callable[[str], int]) -> Span:
     # No tokenizer makes tokens this long on average, and counting the rest of a huge line would be slow.
     start, low, high = span[0], span[0] + 1, min(span[1], span[0] + 20 * budget)
     while low < high:

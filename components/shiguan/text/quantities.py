@@ -3,44 +3,17 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-# The first year of each era in the Common Era, by its simplified name; an era name that was used twice has two.
-ERAS: dict[str, tuple[int, ...]] = {
-    # Sui and Tang
-    "开皇": (581,), "仁寿": (601,), "大业": (605,), "武德": (618,), "贞观": (627,), "永徽": (650,), "显庆": (656,),
-    "龙朔": (661,), "麟德": (664,), "乾封": (666,), "总章": (668,), "咸亨": (670,), "上元": (674, 760),
-    "仪凤": (676,), "调露": (679,), "永隆": (680,), "开耀": (681,), "永淳": (682,), "弘道": (683,), "嗣圣": (684,),
-    "光宅": (684,), "垂拱": (685,), "永昌": (689,), "载初": (690,), "天授": (690,), "如意": (692,), "长寿": (692,),
-    "延载": (694,), "证圣": (695,), "万岁通天": (696,), "神功": (697,), "圣历": (698,), "久视": (700,),
-    "长安": (701,), "神龙": (705,), "景龙": (707,), "景云": (710,), "先天": (712,), "开元": (713,), "天宝": (742,),
-    "至德": (756,), "乾元": (758,), "宝应": (762,), "广德": (763,), "永泰": (765,), "大历": (766,), "建中": (780,),
-    "兴元": (784,), "贞元": (785,), "永贞": (805,), "元和": (806,), "长庆": (821,), "宝历": (825,), "大和": (827,),
-    "太和": (827,), "开成": (836,), "会昌": (841,), "大中": (847,), "咸通": (860,), "乾符": (874,), "广明": (880,),
-    "中和": (881,), "光启": (885,), "文德": (888,), "龙纪": (889,), "大顺": (890,), "景福": (892,), "乾宁": (894,),
-    "光化": (898,), "天复": (901,), "天祐": (904,),
-    # Five Dynasties and Song
-    "开平": (907,), "同光": (923,), "天福": (936,), "显德": (954,), "建隆": (960,), "太平兴国": (976,),
-    "庆历": (1041,), "熙宁": (1068,), "元丰": (1078,), "元祐": (1086,), "崇宁": (1102,), "宣和": (1119,),
-    "靖康": (1126,), "建炎": (1127,), "绍兴": (1131,), "淳熙": (1174,),
-    # Ming, Qing and after
-    "洪武": (1368,), "建文": (1399,), "永乐": (1403,), "宣德": (1426,), "正统": (1436,), "成化": (1465,),
-    "弘治": (1488,), "正德": (1506,), "嘉靖": (1522,), "隆庆": (1567,), "万历": (1573,), "天启": (1621,),
-    "崇祯": (1628,), "顺治": (1644,), "康熙": (1662,), "雍正": (1723,), "乾隆": (1736,), "嘉庆": (1796,),
-    "道光": (1821,), "咸丰": (1851,), "同治": (1862,), "光绪": (1875,), "宣统": (1909,), "民国": (1912,),
-}  # fmt: skip
-
+from shiguan.resources import read_table
 
 Kind = Literal["number", "year", "month", "day", "percent"]
 
-# One character for one, so that offsets stay: full-width digits, traditional numerals, and the characters of era names.
-_PAIRS = (
-    "０0 １1 ２2 ３3 ４4 ５5 ６6 ７7 ８8 ９9 ．. ，, ％% 萬万 億亿 兩两 餘余 載载 歲岁 個个 貳二 參三 叁三 陸六 壹一 "
-    "肆四 伍五 柒七 捌八 玖九 拾十 佰百 仟千 開开 壽寿 業业 貞贞 觀观 顯显 慶庆 龍龙 總总 儀仪 鳳凤 調调 聖圣 證证 "
-    "曆历 歷历 視视 長长 雲云 寶宝 應应 廣广 興兴 順顺 會会 啟启 啓启 紀纪 復复 寧宁 熙熙 紹绍 統统 隆隆 禎祯 國国 "
-    "緒绪 豐丰 號号 東东 軍军 騎骑 縣县 鎮镇 級级 條条 層层 場场 屆届 周周 倍倍 頓顿 噸吨"
-)
-_FOLD = str.maketrans({pair[0]: pair[1] for pair in _PAIRS.split(" ")})
+_TABLE = read_table(Path(__file__).with_name("quantities.yaml"))
+_ERAS: dict[str, list[int]] = _TABLE["eras"]
+
+_FOLD = str.maketrans({pair[0]: pair[1] for pair in _TABLE["folds"].split()})
 _DIGIT = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
@@ -50,46 +23,21 @@ _COUNTED = (
     "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部条层场级期届年周号度寸尺丈石斤"
 )
 
-_ERA = re.compile(rf"({'|'.join(sorted(ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
+_ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
 # The 1970s are 20世纪70年代 and 上世纪七十年代.
 _DECADE = re.compile(rf"(?:上个?|(\d\d|[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
 _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: float(value) for value, word in enumerate(_UNITS)} | {
-    word: 10.0 * value for value, word in enumerate(_TENS, start=2)
-}
-_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
-        start=1,
-    )
-}
+_WORDS: dict[str, float] = _TABLE["words"]
+_ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
 _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
 _NUMBER_WORD = "|".join([*_WORDS, *_SCALES, *_ORDINALS])
 _ENGLISH = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:[\s-]+(?:and[\s-]+)?)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|"
-        "november nov|december dec".split("|"),
-        start=1,
-    )
-    for name in names.split()
-}
+_MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
 FULL_MONTHS = {
-    name.capitalize(): full.capitalize()
-    for full, number in _MONTHS.items()
-    for name, same in _MONTHS.items()
-    if same == number and len(full) > len(name) and full != "sept"
+    short.capitalize(): full.capitalize() for full, *shorts in map(str.split, _TABLE["months"]) for short in shorts
 }
 """The names of months by their short forms."""
 _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
@@ -159,7 +107,7 @@ def _add_years(plain: str, add: Callable[[set[float], Kind, int, int], None]) ->
     for match in _ERA.finditer(plain):
         number = 1.0 if match[2] == "元" else _value(match[2])
         if number is not None:
-            add({number, *(first + number - 1 for first in ERAS[match[1]])}, "year", match.start(), match.end())
+            add({number, *(first + number - 1 for first in _ERAS[match[1]])}, "year", match.start(), match.end())
     for match in _DECADE.finditer(plain):
         century, decade = _value(match[1] or "20"), _value(match[2])
         if century is not None and decade is not None:

@@ -1,21 +1,15 @@
 """How rare a search term is in writing at large, and how much of the weight of some terms others have."""
 
 import math
-import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 
+from shiguan.resources import read_patterns
 from shiguan.text.han import is_wide
 from shiguan.text.terms import terms
 
-# What a Chinese question is made of besides its subject; English question words are stop words of the search terms.
-_FRAME = re.compile(
-    "什么时候|什麼時候|甚麼時候|什么样的|什么样|什么|什麼|甚麼|为何|為何|为什么|為什麼|谁|誰|何时|何時|何年|何处|何處"
-    "|何地|何人|何以|何谓|何謂|哪一年|哪一|哪里|哪裡|哪裏|哪儿|哪些|哪个|哪個|哪位|哪年|哪|多少|几(?!乎)|幾(?!乎)|如何"
-    "|怎么样|怎么|怎麼|怎样|怎樣|请问|請問|是否|有没有|有沒有|吗|嗎|呢|的|了|是|在|被|把|于|於|与|與|和|及|而|这|這|那|其"
-    "|为|為|有|会|會|请|請|当时|當時|下列|根据|根據|以下|一个|一個|个|個|将|將|由|从|從|到|以|可以|能|之"
-)
+_FRAME = read_patterns(Path(__file__).with_name("rarity.yaml"))["frame"]
 
 # 14,019 stems with the rank of their commonest word. The embedder's own scores are no measure of English words: its
 # pieces come from a hundred languages, and their scores hardly agree with these ranks (correlation .14).

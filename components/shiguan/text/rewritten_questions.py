@@ -2,54 +2,19 @@
 
 import re
 import unicodedata
+from pathlib import Path
 
+from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language
 from shiguan.text.name_clues import foreign_names
 from shiguan.text.terms import terms
 
 _LONGEST_QUERY = 400
 _GROWTH = 4
-_LABEL = re.compile(
-    r"^\s*(?:[-*•·–]\s+|(?:\(?\d{1,2}[.)、．:：]|[（(][一二三四五六七八九十\d]+[）)])\s*)*"
-    r"(?:\**(?:(?:stand-?alone|rewritten|reformulated|contextuali[sz]ed|revised|final|sub-?|search|follow-?up)[ "
-    r"_-]*(?:question|query)"
-    r"|question|query|answer|output|rewrite|子?问题|子?問題|改写(?:后的问题)?|改寫|查询|查詢|独立问题|输出)\**\s*\d{0,2}\s*[:：]\s*\**)?\s*",
-    re.IGNORECASE,
-)
+_CUES = read_patterns(Path(__file__).with_name("rewritten_questions.yaml"))
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "「": "」", "『": "』"}
-_QUESTION_EN = re.compile(
-    r"^(?:[\w\s,'’-]{0,40},\s)?(?:so |and |then )?(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|"
-    r"am|do|does|did|can|could|will|would|"
-    r"should|shall|may|might|must|has|have|had|in what|in which|to what|for what|by whom|to whom|of which|at what|"
-    r"on what|from which|"
-    r"tell|list|name|describe|explain|compare|contrast|discuss|define|give|show|summari[sz]e|outline|find|"
-    r"identify|analy[sz]e|"
-    r"elaborate|enumerate|count|write|provide|let['’]s|please)\b",
-    re.IGNORECASE,
-)
-_QUESTION_ZH = re.compile(
-    r"谁|誰|何|什么|什麼|甚麼|哪|几|幾|多少|多[大长長高久远]|吗|嗎|呢|如何|怎|是否|是不是|有没有|有沒有|能否|可否|孰|"
-    r"^(?:请|請|列|介绍|介紹|比较|比較|对比|對比|说明|說明|解释|解釋|分析|总结|總結|概括|描述|谈谈|談談|讲|講|评价|評價|论述|告诉|写|给)"
-)
 _ENDS_IN_QUESTION = re.compile(r"[?？][\"”'’」)）\s]*$")
-_REFUSAL = re.compile(
-    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:cannot|can't|do not|don't)|as an ai|no (?:context|rewrite|"
-    r"history))\b"
-    r"|抱歉|对不起|對不起|作为(?:一个)?(?:AI|人工智能|语言模型)|无法(?:改写|回答|确定)|無法",
-    re.IGNORECASE,
-)
 _FENCE = re.compile(r"```[ \t]*\w*")
-_PASSAGE_LABEL = re.compile(
-    r"^\s*(?:\**(?:hypothetical |imagined )?(?:passage|answer|paragraph|document)\**\s*[:：]\**|"
-    r"(?:假想|段落|正文|原文|答)[^，。\s]{0,4}[:：]|"
-    r"here(?:'s| is)[^\n:]{0,80}:|(?:以下|下面)是[^\n：:]{0,30}[：:])\s*",
-    re.IGNORECASE,
-)
-_PASSAGE_REFUSAL = re.compile(
-    r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able)|sorry\b|i (?:cannot|can't|won't)|as an ai|很?抱歉|对不起|對不起|"
-    r"作为(?:一个)?(?:AI|人工智能|语言模型)|我?无法|我不能)",
-    re.IGNORECASE,
-)
 _SHORTEST_PASSAGE = 8
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\.){2,6}|\b[A-Z]{2,6}\b")
@@ -66,7 +31,7 @@ def cleaned_question(text: str) -> str:
     line = " ".join(text.split())
     for _ in range(3):
         before = line
-        line = _LABEL.sub("", line.strip("*_` "), count=1).strip()
+        line = _CUES["label"].sub("", line.strip("*_` "), count=1).strip()
         if len(line) > 2 and _QUOTES.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
             line = line[1:-1].strip()
         if line == before:
@@ -78,15 +43,15 @@ def is_question(text: str) -> bool:
     """Tell a question or a request from a statement."""
     if _ENDS_IN_QUESTION.search(text):
         return True
-    pattern = _QUESTION_ZH if detect_language(text) in ("zh", "ja") else _QUESTION_EN
-    return bool(pattern.search(text))
+    language = "zh" if detect_language(text) in ("zh", "ja") else "en"
+    return bool(_CUES["question"][language].search(text))
 
 
 def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
     """Find what is wrong with a follow-up that a model made to stand alone."""
     if not rewrite:
         return "it is empty"
-    if _REFUSAL.search(rewrite) and not _REFUSAL.search(question):
+    if _CUES["refusal"].search(rewrite) and not _CUES["refusal"].search(question):
         return "it is a refusal"
     if len(rewrite) > max(_LONGEST_QUERY, _GROWTH * len(question)):
         return f"it is too long ({len(rewrite):,} characters)"
@@ -106,7 +71,7 @@ def fault_of_goal(goal: str, question: str, context: str) -> str:
     """Find what is wrong with a model's sentence on what the person is after."""
     if not goal:
         return "the LLM's reply was not in the form asked for"
-    if _REFUSAL.search(goal) and not _REFUSAL.search(question):
+    if _CUES["refusal"].search(goal) and not _CUES["refusal"].search(question):
         return "the LLM refused"
     if len(goal) > _LONGEST_QUERY:
         return f"it is too long ({len(goal):,} characters)"
@@ -132,7 +97,7 @@ def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
         key = folded(query)
         if not key or key in seen or len(query) > _LONGEST_QUERY:
             continue
-        if _REFUSAL.search(query) and not _REFUSAL.search(question):
+        if _CUES["refusal"].search(query) and not _CUES["refusal"].search(question):
             continue
         seen.add(key)
         kept.append(query)
@@ -142,9 +107,9 @@ def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
 def cleaned_passage(reply: str, max_characters: int) -> str:
     """Take a passage out of a reply."""
     text = _FENCE.sub("", reply)
-    text = _PASSAGE_LABEL.sub("", text.strip(), count=1)
+    text = _CUES["passage_label"].sub("", text.strip(), count=1)
     text = " ".join(text.split()).strip("\"“”'` ")
-    if len(text) < _SHORTEST_PASSAGE or _PASSAGE_REFUSAL.search(text):
+    if len(text) < _SHORTEST_PASSAGE or _CUES["passage_refusal"].search(text):
         return ""
     return text[:max_characters]
 

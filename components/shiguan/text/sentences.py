@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
+
+from shiguan.resources import read_table
 
 # A blank line, a form feed or a paragraph separator ends a sentence whatever stands before it; so does the start of a
 # list item, of a table row, of a Markdown heading or of an indented Chinese paragraph, and the end of a heading line.
@@ -33,32 +36,8 @@ _SPACE = re.compile(r"\s*")
 _REACH = 40
 _OPENERS = "»“‘\"'([{«‹„‚¿¡—–-*_#>（《「『【〈"
 _WIDE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-
-
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-# Abbreviations without their final dot, lower case. Never the end of a sentence:
-_TITLES = _words(
-    "mr mrs ms mx dr prof rev hon ste messrs mme mlle mgr gen col capt cpt lt sgt maj cmdr adm sen gov pres supt mt "
-    "e.g eg i.e cf vs viz ca approx resp incl ibid op.cit loc.cit q.v s.v"
-)
-# Not the end where a number, a Roman numeral or a letter follows:
-_NUMBERED = _words(
-    "no nos nr vol vols p pp f ff fig figs ch chap sec sect art arts eq eqs par pt bk ed eds n nn l ll v vv app tab pl "
-    "ex lib cap §"
-)
-# The end only where a word follows that seldom follows a name:
-_OPEN = _words(
-    "st inc ltd co corp bros etc jr sr esq ph.d m.a b.a m.d b.sc m.sc a.m p.m a.d b.c b.c.e c.e u.s u.k u.n u.s.a "
-    "u.s.s.r d.c al dept univ assn ave blvd rd ft jan feb apr jun jul aug sept oct nov dec tue tues thu thur thurs "
-    "trans repr hrsg usw bzw z.b d.h m.e"
-)
-_STARTERS = _words(
-    "the a an this that these those he she it they we you i his her its their our my in on at as for from by with "
-    "and but or so yet if when while where what who why how there here then however although because since after "
-    "before during is was are were does did do not no yes"
+_TITLES, _NUMBERED, _OPEN, _STARTERS = (
+    frozenset(words.split()) for words in read_table(Path(__file__).with_name("sentences.yaml")).values()
 )
 
 

@@ -11,21 +11,12 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import combining, normalize
 
 from shiguan.errors import ConfigurationError
+from shiguan.resources import read_table
 
 if TYPE_CHECKING:
     from haystack import Document
 
-# Function words that carry no topic. Question words are among them: every question has one and no passage is about it.
-# Words that negate, count or compare stay, because an answer may turn on them.
-_FUNCTION_WORDS = """
-a about above after again against am an and any are as at be because been before being below between both but by can
-could did do does doing down during each for from further had has have having he her here hers herself him himself his
-how i if in into is it its itself just me might must my myself of off on once onto or other our ours ourselves out
-over own shall she should so some such than that the their theirs them themselves then there these they this those
-through to too under until up upon us very was we were what when where whether which while who whom whose why will
-with within would you your yours yourself yourselves
-"""
-STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+STOP_WORDS = frozenset(read_table(Path(__file__).with_name("terms.yaml"))["stop_words"].split())
 
 # Scripts written without spaces between words: Thai and Lao, Burmese, Hangul, Khmer, kana, Han. Hangul has spaces, but
 # its particles are glued to the words, and pairs of syllables find a noun under any of them.

@@ -41,8 +41,10 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def make_retriever(store):
-    def make(**more):
+def make_retriever(store, monkeypatch):
+    def make(*, last_turns=3, top_k=5, **more):
+        monkeypatch.setattr("shiguan.memory.memory_retriever._SAID_TURNS", last_turns)
+        monkeypatch.setattr("shiguan.memory.memory_retriever._MOST_SUMMARIES", top_k)
         joiner = DocumentJoiner(join_mode="merge", weights=[0.5, 0.5])
         parts = {"text_embedder": TextEmbedder(), "standardizer": ScoreStandardizer(), "joiner": joiner, **more}
         return MemoryRetriever(store, **parts)

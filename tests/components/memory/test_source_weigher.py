@@ -1,5 +1,4 @@
-import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,13 +21,6 @@ def test_facts_and_memory_are_each_ranked_among_their_own():
     assert ids(result["memory"]) == ["m0", "m1"]
     assert [one.meta["origin"] for one in result["documents"]] == ["fact", "fact", "memory", "fact", "memory", "fact"]
     assert result["documents"][2].meta["weighed"] == {"rank": 1.0, "weight": 0.6, "value": 0.6}
-
-
-def test_a_fragment_never_stands_above_a_passage_that_is_as_good():
-    result = SourceWeigher(fact_weight=1.0, memory_weight=1.0).run(
-        documents=documents(3.0, 2.0), memory=documents(9.0, 8.0, prefix="m")
-    )
-    assert ids(result["documents"]) == ["f0", "m0", "f1", "m1"]
 
 
 def test_the_order_of_the_ranker_stands_and_equal_scores_are_equally_good():
@@ -55,13 +47,11 @@ def test_a_question_about_the_conversation_has_no_facts_and_one_without_a_memory
     assert (result["recalled"], ids(result["facts"])) == ([], ["f0"])
 
 
-@given(
-    st.lists(st.floats(-9, 9), max_size=8), st.lists(st.floats(-9, 9), max_size=8), st.floats(0.01, 1.0)
-)  # fmt: skip
-def test_the_best_passage_comes_first_whatever_was_said(facts, memory, weight):
+@given(st.lists(st.floats(-9, 9), max_size=8), st.lists(st.floats(-9, 9), max_size=8))
+def test_the_best_passage_comes_first_whatever_was_said(facts, memory):
     facts = sorted(facts, reverse=True)
     given_facts, given_memory = documents(*facts), documents(*memory, prefix="m")
-    result = SourceWeigher(memory_weight=weight).run(documents=given_facts, memory=given_memory)
+    result = SourceWeigher().run(documents=given_facts, memory=given_memory)
     assert sorted(ids(result["documents"])) == sorted(ids(given_facts) + ids(given_memory))
     if facts:
         assert result["documents"][0].score == max(facts)
@@ -75,16 +65,3 @@ def test_nothing_is_nothing():
         "text": "",
     }
     assert ids(SourceWeigher().run(documents=[], memory=documents(1.0))["documents"]) == ["f0"]
-
-
-@pytest.mark.parametrize("weights", [(0.5, 0.6), (1.0, 0.0), (1.0, -1.0)])
-def test_memory_never_counts_more_than_facts(weights):
-    with pytest.raises(ValueError, match="Facts stand before memory"):
-        SourceWeigher(fact_weight=weights[0], memory_weight=weights[1])
-
-
-def test_round_trip():
-    pipeline = Pipeline()
-    pipeline.add_component("weigher", SourceWeigher(fact_weight=0.9, memory_weight=0.3))
-    again = Pipeline.loads(pipeline.dumps()).get_component("weigher")
-    assert (again.fact_weight, again.memory_weight) == (0.9, 0.3)

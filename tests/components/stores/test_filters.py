@@ -101,7 +101,7 @@ def test_the_store_finds_the_documents_that_haystacks_own_function_matches(store
 def test_documents_come_back_as_they_were_written(store, meta):
     document = Document(id="one", content="x", meta=meta, embedding=[0.1, 0.7])
     store.write_documents([document], DuplicatePolicy.OVERWRITE)
-    (found,) = store.get_documents_by_id(["one"], with_embedding=True)
+    (found,) = store.filter_documents({"field": "id", "operator": "==", "value": "one"})
     # repr tells 1 from 1.0 and True, and makes nan equal to itself.
     assert repr(found.meta) == repr(meta) or sorted(map(repr, found.meta.items())) == sorted(map(repr, meta.items()))
     assert found.embedding == document.embedding

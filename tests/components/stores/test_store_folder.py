@@ -79,11 +79,7 @@ def test_the_folder_comes_from_the_path_or_the_environment(tmp_path, monkeypatch
         {"name": "../x"},
         {"name": "a/b"},
         {"embedding_dim": 0},
-        {"similarity": "euclidean"},
         {"exact_below": -1},
-        {"bm25_k1": -0.1},
-        {"bm25_b": 1.1},
-        {"bm25_average_length": 0},
     ],
 )
 def test_wrong_parameters_are_refused_with_their_value(wrong):
@@ -96,16 +92,10 @@ def test_parameters_round_trip(tmp_path):
         "name": "x",
         "path": str(tmp_path),
         "embedding_dim": 7,
-        "similarity": "dot_product",
         "embedding_model": "some/model",
         "exact_below": 9,
         "bm25": False,
-        "bm25_k1": 0.9,
-        "bm25_b": 0.4,
-        "bm25_average_length": 12.5,
         "bm25_fields": ["title"],
-        "keyword_fields": ["owner"],
-        "return_embedding": False,
     }
     data = QdrantEdgeDocumentStore(**parameters).to_dict()
     assert data["init_parameters"] == parameters
@@ -142,20 +132,18 @@ def test_everything_but_blob_and_score_comes_back(tmp_path):
     assert found.blob is None
 
 
-def test_embeddings_come_only_when_asked_for(tmp_path):
+def test_documents_by_id_come_as_asked_for_and_without_embeddings(tmp_path):
     written = documents(2)
-    store = make(tmp_path, return_embedding=False)
+    store = make(tmp_path)
     store.write_documents(written)
-    assert [d.embedding for d in store.filter_documents()] == [None, None]
-    assert [d.embedding for d in store.get_documents_by_id(["d0"])] == [None]
-    assert store.get_documents_by_id(["d1", "d0"], with_embedding=True) == [written[1], written[0]]
+    found = store.get_documents_by_id(["d1", "none", "d0"])
+    assert [(d.content, d.embedding) for d in found] == [(written[1].content, None), (written[0].content, None)]
 
 
 def test_a_store_without_vectors_keeps_embeddings_but_cannot_search(tmp_path):
     store = make(tmp_path, name="parents", embedding_dim=None)
     document = Document(id="1", content="text", embedding=[0.1, 0.2])
     store.write_documents([document, Document(id="2", content="other")])
-    assert store.get_documents_by_id(["1"], with_embedding=True) == [document]
     assert store.filter_documents() == [document, Document(id="2", content="other")]
     assert store.list_ids({"field": "embedding", "operator": "==", "value": None}) == ["2"]
     with pytest.raises(StoreError, match="bm25: true"):
@@ -223,8 +211,6 @@ def test_two_objects_of_one_folder_share_their_data(tmp_path):
     ("other", "word"),
     [
         ({"embedding_dim": 8}, "embedding_dim 4, but 8"),
-        ({"similarity": "dot_product"}, "similarity 'cosine', but 'dot_product'"),
-        ({"bm25_k1": 2.0}, "bm25_k1 1.2, but 2.0"),
         ({"bm25_fields": ["title"]}, "bm25_fields"),
     ],
 )
@@ -254,13 +240,14 @@ def edit(folder, change):
         lambda record: record.pop("format"),
         lambda record: record["format"].pop("bm25"),
         lambda record: record["format"].update(more=1),
+        lambda record: record["format"].update(bm25_k1=2.0),
     ],
 )
 def test_a_folder_of_another_version_is_refused(tmp_path, change):
     make(tmp_path).write_documents(documents(1))
     close_all_shards()
     edit(tmp_path, change)
-    with pytest.raises(StoreFormatError, match=r"format.*Ingest again"):
+    with pytest.raises(StoreFormatError, match=r"(format|bm25_k1).*Ingest again"):
         make(tmp_path).count_documents()
 
 

@@ -58,7 +58,9 @@ def test_a_vector_leaves_words_content_and_meta_as_they_were(store):
     before = store.get_documents_by_id(["a"])
     store.write_vectors([embedded("a", [3.0, 4.0])], model="m")
     assert store.get_documents_by_id(["a"]) == before
-    assert store.get_documents_by_id(["a"], with_embedding=True)[0].embedding == pytest.approx([0.6, 0.8])
+    assert store.filter_documents({"field": "id", "operator": "==", "value": "a"})[0].embedding == pytest.approx(
+        [0.6, 0.8]
+    )
     assert "a" in {hit.id for hit in store.bm25_retrieval("army")}
     assert store.embedding_retrieval([0.6, 0.8], top_k=1)[0].score == pytest.approx(1)
 
@@ -163,7 +165,7 @@ def test_a_library_of_an_earlier_embedder_is_found_by_its_words_and_says_so(tmp_
     store.drop_vectors()
     store.write_vectors([embedded("a", [1.0, 0.0]), embedded("b", [0.0, 1.0])], model="new")
     assert found_by_vector(store) == ["a", "b"]
-    assert store.get_documents_by_id(["b"], with_embedding=True)[0].embedding == [0.0, 1.0]
+    assert store.filter_documents({"field": "id", "operator": "==", "value": "b"})[0].embedding == [0.0, 1.0]
     assert store.vector_warnings(None) == []
     close_all_shards()
 

@@ -54,16 +54,73 @@ class Frame:
         return not (self.left_out or self.muted or self.uncounted)
 
 
-class FrameRules:
-    """Opens frames by what the element is and what the book says about it."""
+# Lists, verse and tables are kept together up to this many characters.
+_MAX_LINES = 2000
+_CELLS = frozenset(("td", "th"))
+_SHORT_ALT = 2
 
-    def __init__(self, href: str, notes: NoteIndex, roles: Roles) -> None:
-        """Prepare for a file."""
+
+class ChapterReader:
+    """
+    Turns the tree of one file into blocks.
+
+    Walks the elements once and keeps two counts apart: the file's text as anchors count it (`element_text`), and the
+    block under construction, which lacks note marks and page numbers and has notes put in. What stands between two
+    pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
+    """
+
+    def __init__(
+        self, href: str, spine: int | None, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles
+    ) -> None:
+        self.blocks: list[Block] = []
+        self.headings: list[Block] = []
+        self.left_out: Counter[str] = Counter()
         self._href = href
+        self._spine = spine
+        self._language = language
+        self._sections = sections
         self._notes = notes
         self._roles = roles
+        self._position = 0
+        self._space = False
+        self._gap = ""
+        self._block: BlockBuilder | None = None
 
-    def open(self, element: Element, path: str, parent: Frame) -> Frame:
+    def read(self, root: Element, *, left_out: str) -> list[Block]:
+        """Read the file."""
+        self._sections.start_file(self._href)
+        frames = [Frame(left_out=left_out, language=self._language)]
+        for event, element, path in walk(root):
+            if event == "start":
+                frames.append(self._open(element, path, frames[-1]))
+                self._say(element.text, frames[-1])
+            else:
+                self._close(element, frames.pop(), frames[-1])
+                if element is not root:
+                    self._say(element.tail, frames[-1])
+        self._flush()
+        return self.blocks
+
+    def _open(self, element: Element, path: str, parent: Frame) -> Frame:
+        frame = self._frame_of(element, path, parent)
+        if frame.uncounted:
+            return frame
+        for key in ("id", "name"):
+            if element_id := element.get(key):
+                self._sections.start_element(element_id)
+        name = str(element.tag)
+        if frame.is_block:
+            self._boundary(frame, parent, entering=True)
+            frame.start = self._position + 1 if self._position else 0
+            frame.host = frame
+            self._enter_block(element, frame, parent)
+        if name == "br":
+            self._gap = "\n"
+        elif name in ("img", "image") or (name == "math" and element.get("alttext")):
+            self._image(element, frame)
+        return frame
+
+    def _frame_of(self, element: Element, path: str, parent: Frame) -> Frame:
         """Open the frame of an element, as far as it does not depend on being a block."""
         name = str(element.tag)
         frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS)
@@ -75,7 +132,7 @@ class FrameRules:
         self._judge(element, name, frame)
         return frame
 
-    def enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
+    def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
         """Complete the frame of a block element."""
         name = str(element.tag)
         types = tokens(element, "type", "role")
@@ -125,74 +182,6 @@ class FrameRules:
             frame.left_out, frame.kept = "", True
         elif kind := self._roles.leaves_out(element, self._href):
             frame.left_out, frame.kept = kind, False
-
-
-# Lists, verse and tables are kept together up to this many characters.
-_MAX_LINES = 2000
-_CELLS = frozenset(("td", "th"))
-_SHORT_ALT = 2
-
-
-class ChapterReader:
-    """
-    Turns the tree of one file into blocks.
-
-    Walks the elements once and keeps two counts apart: the file's text as anchors count it (`element_text`), and the
-    block under construction, which lacks note marks and page numbers and has notes put in. What stands between two
-    pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
-    """
-
-    def __init__(
-        self, href: str, spine: int | None, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles
-    ) -> None:
-        """Prepare for a file."""
-        self.blocks: list[Block] = []
-        self.headings: list[Block] = []
-        self.left_out: Counter[str] = Counter()
-        self._href = href
-        self._spine = spine
-        self._language = language
-        self._sections = sections
-        self._notes = notes
-        self._rules = FrameRules(href, notes, roles)
-        self._position = 0
-        self._space = False
-        self._gap = ""
-        self._block: BlockBuilder | None = None
-
-    def read(self, root: Element, *, left_out: str) -> list[Block]:
-        """Read the file."""
-        self._sections.start_file(self._href)
-        frames = [Frame(left_out=left_out, language=self._language)]
-        for event, element, path in walk(root):
-            if event == "start":
-                frames.append(self._open(element, path, frames[-1]))
-                self._say(element.text, frames[-1])
-            else:
-                self._close(element, frames.pop(), frames[-1])
-                if element is not root:
-                    self._say(element.tail, frames[-1])
-        self._flush()
-        return self.blocks
-
-    def _open(self, element: Element, path: str, parent: Frame) -> Frame:
-        frame = self._rules.open(element, path, parent)
-        if frame.uncounted:
-            return frame
-        for key in ("id", "name"):
-            if element_id := element.get(key):
-                self._sections.start_element(element_id)
-        name = str(element.tag)
-        if frame.is_block:
-            self._boundary(frame, parent, entering=True)
-            frame.start = self._position + 1 if self._position else 0
-            frame.host = frame
-            self._rules.enter_block(element, frame, parent)
-        if name == "br":
-            self._gap = "\n"
-        elif name in ("img", "image") or (name == "math" and element.get("alttext")):
-            self._image(element, frame)
-        return frame
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self._notes.marks.get(element)

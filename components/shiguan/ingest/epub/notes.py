@@ -1,15 +1,12 @@
 """The notes of a book: the links that lead to them, what their marks look like, and where each is put."""
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from lxml import etree
-
+from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.roles import NOTE_LISTS, NOTES
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
-
-Resolve = Callable[[str, str], tuple[str, str] | None]
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens, walk
 
 _MARK = re.compile(
     r"[\[(（【〔〈{]*\s*(?:\d{1,4}|[*†‡§¶#※＊]{1,4}|[a-zA-Z]|[ivxlcIVXLC]{1,6}|[\u2460-\u2473\u24ea-\u24ff]"
@@ -45,42 +42,6 @@ class Link:
     file: NoteFile
     order: int
     target: Element | None = None
-
-
-@dataclass
-class LinkScan:
-    """Everything about a book's elements that finding notes needs."""
-
-    paths: dict[Element, str] = field(default_factory=dict)
-    orders: dict[Element, int] = field(default_factory=dict)
-    files: dict[Element, NoteFile] = field(default_factory=dict)
-    links: list[Link] = field(default_factory=list)
-    typed_notes: list[Element] = field(default_factory=list)
-
-
-def scan_links(files: Iterable[NoteFile], resolve: Resolve) -> LinkScan:
-    """Walk all files of a book once."""
-    scan = LinkScan()
-    ids: dict[tuple[str, str], Element] = {}
-    for file in files:
-        for event, element, path in walk(file.root):
-            if event == "end":
-                continue
-            scan.orders[element] = len(scan.orders)
-            scan.paths[element] = path
-            scan.files[element] = file
-            for key in ("id", "name"):
-                if element_id := element.get(key, ""):
-                    # Where an id stands twice, readers go to the first.
-                    ids.setdefault((file.href, element_id), element)
-            if element.tag == "a" and "#" in element.get("href", ""):
-                scan.links.append(Link(element, file, scan.orders[element]))
-            if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & NOTES:
-                scan.typed_notes.append(element)
-    for link in scan.links:
-        place = resolve(link.file.href, link.element.get("href", ""))
-        link.target = ids.get((place[0], place[1])) if place is not None else None
-    return scan
 
 
 def is_mark(text: str) -> bool:
@@ -181,24 +142,28 @@ class NoteIndex:
     """
 
     def __init__(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
-        """Find the notes."""
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
-        self._scan = scan_links(files, resolve)
+        self._paths: dict[Element, str] = {}
+        self._orders: dict[Element, int] = {}
+        self._files: dict[Element, NoteFile] = {}
+        self._links: list[Link] = []
+        self._typed: list[Element] = []
+        self._walk(files, resolve)
         self._back_links: set[Element] = set()
         self._plain: dict[Element, tuple[bool, bool]] = {}
-        for element in self._scan.typed_notes:
+        for element in self._typed:
             self._add(element, typed=True)
         self._into_block: dict[Element, list[Link]] = {}
-        for link in self._scan.links:
+        for link in self._links:
             if link.target is not None:
                 self._into_block.setdefault(block_of(link.target), []).append(link)
-        for link in self._scan.links:
+        for link in self._links:
             self._judge(link)
         for mark, note in self.marks.items():
             # A mark inside a note is followed from that note.
-            note.wanted = note.wanted or not self._inside_note(mark)
+            note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
 
     def is_shown(self, mark: Element) -> bool:
         """Tell whether a mark's own text is part of the sentence."""
@@ -207,28 +172,36 @@ class NoteIndex:
     def text_of(self, note: Note, nesting: int = 0) -> str:
         """Give a note's text in one line, without its number and its link back; marks in it are followed three deep."""
         note.placed = True
-        pieces: list[str] = []
-        skipping: Element | None = None
-        for event, node in etree.iterwalk(note.element, events=("start", "end")):
-            if skipping is not None:
-                if event == "end" and node is skipping:
-                    skipping = None
-                    pieces.append("" if node is note.element else node.tail or "")
-                continue
-            name = str(node.tag)
-            if name in BLOCK_ELEMENTS:
-                pieces.append(" ")
-            if event == "end":
-                pieces.append("" if node is note.element else node.tail or "")
-            elif name in UNCOUNTED_ELEMENTS or node in self._back_links or (name == "a" and says_back(node)):
-                skipping = node
-            elif node in self.marks and not self.is_shown(node):
-                pieces.append(self._inner(self.marks[node], nesting))
-                skipping = node
-            else:
-                pieces.append(node.text or "")
-        text = " ".join(visible("".join(pieces)).split())
+
+        def instead(node: Element) -> str | None:
+            if node in self._back_links or (node.tag == "a" and says_back(node)):
+                return ""
+            return self._inner(self.marks[node], nesting) if node in self.marks and not self.is_shown(node) else None
+
+        text = element_text(note.element, instead)
         return _LEADING_MARK.sub("", text, count=1).strip() or text
+
+    def _walk(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
+        """Walk all files of a book once."""
+        ids: dict[tuple[str, str], Element] = {}
+        for file in files:
+            for event, element, path in walk(file.root):
+                if event == "end":
+                    continue
+                self._orders[element] = len(self._orders)
+                self._paths[element] = path
+                self._files[element] = file
+                for key in ("id", "name"):
+                    if element_id := element.get(key, ""):
+                        # Where an id stands twice, readers go to the first.
+                        ids.setdefault((file.href, element_id), element)
+                if element.tag == "a" and "#" in element.get("href", ""):
+                    self._links.append(Link(element, file, self._orders[element]))
+                if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & NOTES:
+                    self._typed.append(element)
+        for link in self._links:
+            place = resolve(link.file.href, link.element.get("href", ""))
+            link.target = ids.get((place[0], place[1])) if place is not None else None
 
     def _inner(self, note: Note, nesting: int) -> str:
         if note.placed or nesting >= _MAX_NESTING:
@@ -237,8 +210,8 @@ class NoteIndex:
 
     def _add(self, element: Element, *, typed: bool) -> Note:
         if element not in self.notes:
-            file = self._scan.files[element]
-            self.notes[element] = Note(element, file.href, file.spine, self._scan.paths[element], typed)
+            file = self._files[element]
+            self.notes[element] = Note(element, file.href, file.spine, self._paths[element], typed)
         return self.notes[element]
 
     def _judge(self, link: Link) -> None:
@@ -294,7 +267,4 @@ class NoteIndex:
         if listed:
             # Two links that lead to each other: the note is the one in the list.
             return not in_note_list(link.element)
-        return fits and leads_back and self._scan.orders[element] > link.order
-
-    def _inside_note(self, element: Element) -> bool:
-        return any(node in self.notes for node in element.iterancestors())
+        return fits and leads_back and self._orders[element] > link.order

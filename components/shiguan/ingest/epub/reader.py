@@ -1,7 +1,7 @@
 """A whole EPUB into blocks in reading order."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -10,7 +10,7 @@ from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.notes import NoteFile, NoteIndex
-from shiguan.ingest.epub.package import Package, Target, read_package, resolve
+from shiguan.ingest.epub.package import Package, Resolve, Target, read_package, resolve
 from shiguan.ingest.epub.parts import leave_out
 from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
@@ -38,7 +38,6 @@ class _File(NoteFile):
     left_out: bool = False
 
 
-_Find = Callable[[str, str], Target | None]
 # The files of the reading order, and all that notes are looked for in.
 _Files = tuple[Sequence[_File], Sequence[NoteFile]]
 
@@ -73,7 +72,7 @@ def read_page(data: bytes, source: str) -> Book:
     return _book(source, Package(), (files, files), find, warnings, include=False)
 
 
-def _book(source: str, package: Package, files: _Files, find: _Find, warnings: list[str], *, include: bool) -> Book:
+def _book(source: str, package: Package, files: _Files, find: Resolve, warnings: list[str], *, include: bool) -> Book:
     blocks, left = _read(source, package, files, find, warnings=warnings, include=include)
     if not blocks and not include:
         blocks, left = _read(source, package, files, find, warnings=warnings, include=True)
@@ -109,7 +108,7 @@ def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> Element | No
 
 
 def _read(
-    source: str, package: Package, files: _Files, find: _Find, *, warnings: list[str], include: bool
+    source: str, package: Package, files: _Files, find: Resolve, *, warnings: list[str], include: bool
 ) -> tuple[list[Block], Counter[str]]:
     chapters, note_files = files
     notes = NoteIndex(note_files, find)

@@ -33,7 +33,6 @@ class SectionTracker:
     """
 
     def __init__(self, entries: Iterable[NavEntry], skipped_labels: Iterable[str] = ()) -> None:
-        """Prepare for a book."""
         self._targets: dict[tuple[str, str], NavEntry] = {}
         for entry in entries:
             key = (entry.href, entry.fragment)

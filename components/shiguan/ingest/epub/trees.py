@@ -1,13 +1,13 @@
 """XML and XHTML of unknown origin into trees, and what counts as text in them: no entities, no DTD, no network."""
 
-import codecs
 import html.entities
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from charset_normalizer import from_bytes
 from lxml import etree
+
+from shiguan.ingest.encodings import decode_text, superset
 
 _NAMED_ENTITY = re.compile(
     r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?"
@@ -23,10 +23,6 @@ _MOST_LEVELS = 1_000
 _TAG = re.compile(r"[^\W\d][\w.-]*")
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _DOCTYPE_SCAN = re.compile(r"""["'\[\]>]""")
-# What books without a declared encoding are written in, besides UTF-8.
-_LIKELY_ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "cp1251", "cp1256"]
-_BOMS = [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")]
-_DETECT_BYTES = 200_000
 
 Element = etree._Element
 
@@ -35,8 +31,8 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     """
     Turn the bytes of a markup file into text.
 
-    In order: a byte order mark, the encoding that the file declares, UTF-8, the likeliest other encoding. Characters
-    that XML forbids (NUL and other control characters) are taken out.
+    Where no encoding fits for certain, what is no UTF-8 in it is replaced. Characters that XML forbids (NUL and other
+    control characters) are taken out.
     """
     problems: list[str] = []
     text = _decode(data, problems)
@@ -93,34 +89,14 @@ def tokens(element: Element, *names: str) -> frozenset[str]:
 
 
 def _decode(data: bytes, problems: list[str]) -> str:
-    for bom, encoding in _BOMS:
-        if data.startswith(bom):
-            return data[len(bom) :].decode(encoding, errors="replace")
-    head = data[:1024]
-    if wide := _wide_encoding(head):
-        return data.decode(wide, errors="replace")
-    match = _DECLARED_ENCODING.search(head) or _META_ENCODING.search(head)
-    declared = match.group(1).decode("ascii").lower() if match else ""
-    for encoding in filter(None, (declared.replace("gb2312", "gb18030").replace("gbk", "gb18030"), "utf-8")):
-        try:
-            return data.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    best = from_bytes(data[:_DETECT_BYTES], cp_isolation=_LIKELY_ENCODINGS).best()
-    encoding = best.encoding if best else "utf-8"
-    problems.append(f"it is not {declared or 'utf-8'} as it should be and was read as {encoding}")
-    return data.decode(encoding, errors="replace")
-
-
-def _wide_encoding(head: bytes) -> str | None:
-    """Recognise UTF-16 without a byte order mark by the zero bytes of its ASCII markup."""
-    if len(head) >= 4 and head.count(0) > len(head) // 4:
-        even, odd = head[0::2].count(0), head[1::2].count(0)
-        if odd > 4 * even:
-            return "utf-16-le"
-        if even > 4 * odd:
-            return "utf-16-be"
-    return None
+    match = _DECLARED_ENCODING.search(data[:1024]) or _META_ENCODING.search(data[:1024])
+    declared = match.group(1).decode("ascii").lower() if match else "utf-8"
+    # Where NUL does not mean UTF-16 it is one of the characters that are taken out.
+    decoded = decode_text(data, declared) or decode_text(data.replace(b"\0", b"\1"), declared)
+    encoding = decoded.encoding if decoded else "utf-8"
+    if decoded is None or not (encoding in ("utf-8", superset(declared)) or encoding.startswith("utf-16")):
+        problems.append(f"it is not {declared} as it should be and was read as {encoding}")
+    return decoded.text if decoded else data.decode("utf-8", errors="replace")
 
 
 def _without_doctype(text: str) -> tuple[str, bool]:
@@ -242,32 +218,32 @@ def visible(text: str) -> str:
     return text if text.isascii() else text.translate(_INVISIBLE)
 
 
-def element_text(element: Element) -> str:
+def element_text(element: Element, instead: Callable[[Element], str | None] = lambda _: None) -> str:
     """
     Give the text of an element, in which an anchor's `offset` counts code points.
 
     All character data in document order, without the elements of `UNCOUNTED_ELEMENTS` and without invisible
-    characters. Each run of white space counts as one space, and so does each start and end of an element of
-    `BLOCK_ELEMENTS`; no space at either end.
+    characters; where `instead` has a text for an element, that stands for it. Each run of white space counts as one
+    space, and so does each start and end of an element of `BLOCK_ELEMENTS`; no space at either end.
     """
     pieces: list[str] = []
     skipping: Element | None = None
     for event, node in etree.iterwalk(element, events=("start", "end")):
-        if skipping is not None:
-            if event == "end" and node is skipping:
-                skipping = None
-                if node is not element:
-                    pieces.append(node.tail or "")
+        if skipping is None:
+            name = str(node.tag)
+            text = None
+            if event == "start":
+                text = "" if name in UNCOUNTED_ELEMENTS else instead(node)
+            if name in BLOCK_ELEMENTS:
+                pieces.append(" ")
+            if event == "start":
+                pieces.append((node.text or "") if text is None else text)
+                skipping = node if text is not None else None
+                continue
+        elif event == "start" or node is not skipping:
             continue
-        name = str(node.tag)
-        if event == "start" and name in UNCOUNTED_ELEMENTS:
-            skipping = node
-            continue
-        if name in BLOCK_ELEMENTS:
-            pieces.append(" ")
-        if event == "start":
-            pieces.append(node.text or "")
-        elif node is not element:
+        skipping = None
+        if node is not element:
             pieces.append(node.tail or "")
     return " ".join(visible("".join(pieces)).split())
 

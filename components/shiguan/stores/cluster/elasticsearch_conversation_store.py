@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from elasticsearch import ConflictError, Elasticsearch, NotFoundError
-from haystack import default_from_dict, default_to_dict
 from haystack.utils import Secret
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreUnavailableError
+from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, open_elasticsearch
 from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
 from shiguan.stores.cluster.generations import Generations, Served
@@ -30,10 +30,10 @@ class _Schema(ElasticsearchSchema):
         return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
 
 
-_SCHEMA = _Schema(False, (), (), 1.2, 0.75, 1)
+_SCHEMA = _Schema(False, (), (), 1)
 
 
-class ElasticsearchConversationStore(Served, ConversationStore):
+class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
     """
     Keeps the conversations of the cluster deployment in one index, made by `set_up` (`shiguan stores init`).
 
@@ -52,7 +52,6 @@ class ElasticsearchConversationStore(Served, ConversationStore):
         retention_turns: int | None = None,
         timeout: float = 10.0,
     ) -> None:
-        """Describe the store; nothing is opened yet."""
         super().__init__(retention_days, retention_turns)
         self.index = index
         self.address = address
@@ -60,30 +59,12 @@ class ElasticsearchConversationStore(Served, ConversationStore):
         self.timeout = timeout
         self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Write the store's parameters, without secrets."""
-        return default_to_dict(
-            self,
-            index=self.index,
-            address=self.address.to_dict(),
-            api_key=self.api_key.to_dict() if self.api_key else None,
-            retention_days=self.retention_days,
-            retention_turns=self.retention_turns,
-            timeout=self.timeout,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "ElasticsearchConversationStore":
-        """Make a store from its parameters."""
-        return default_from_dict(cls, data)
-
     def close(self) -> None:
         """Close the connection; the next use opens another."""
         if client := self.__dict__.pop("_client", None):
             client.close()
 
     def generations(self) -> list[Generations]:
-        """See `Served`."""
         return [ElasticsearchIndex(self.server, self.index, _SCHEMA, api_key=self.api_key, timeout=self.timeout)]
 
     def status(self) -> list[dict[str, Any]]:
@@ -91,7 +72,6 @@ class ElasticsearchConversationStore(Served, ConversationStore):
         return [{**entry, "documents": None} for entry in super().status()]
 
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
-        """See `ConversationStore`."""
         kept = kept_turn(turn)
         self._sweep()
         with self.server.reporting():
@@ -110,13 +90,11 @@ class ElasticsearchConversationStore(Served, ConversationStore):
         return int(head["last"])
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
-        """See `ConversationStore`."""
         with self.server.reporting():
             head, _ = self._head(tenant_id, conversation_id)
             return self._conversation(head) if head else None
 
     def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
-        """See `ConversationStore`."""
         wanted = [{"range": {"number": {"gt": after}}}]
         found = [
             Turn(**{**hit["turn"], "number": hit["number"]})
@@ -125,19 +103,16 @@ class ElasticsearchConversationStore(Served, ConversationStore):
         return sorted(found, key=lambda turn: turn.number)
 
     def conversations(self, tenant_id: str) -> list[Conversation]:
-        """See `ConversationStore`."""
         with self.server.reporting():
             wanted = [{"term": {"tenant": tenant_id}}, {"term": {"kind": "conversation"}}]
             found = [self._conversation(head) for head in self._search(wanted, "created", None)]
         return sorted(found, key=lambda one: (-one.updated, one.id))
 
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
-        """See `ConversationStore`."""
         with self.server.reporting():
             return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) != {}
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
-        """See `ConversationStore`."""
         with self.server.reporting():
             name, gone = _name(tenant_id, conversation_id), True
             try:
@@ -148,7 +123,6 @@ class ElasticsearchConversationStore(Served, ConversationStore):
         return gone
 
     def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
-        """See `ConversationStore`."""
         found = [
             SummaryNode(**{**hit["node"], "embedding": base64.b64decode(hit["node"]["embedding"]) if vectors else b""})
             for hit in self._records(tenant_id, conversation_id, "node", [], None)
@@ -156,7 +130,6 @@ class ElasticsearchConversationStore(Served, ConversationStore):
         return sorted(found)
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
-        """See `ConversationStore`."""
         first = self.turns(tenant_id, conversation_id, after=node.first_turn - 1)
         kept = {**node._asdict(), "embedding": base64.b64encode(node.embedding).decode()}
         record = {**_whose(tenant_id, conversation_id, birth), "kind": "node", "node": kept}
@@ -177,7 +150,6 @@ class ElasticsearchConversationStore(Served, ConversationStore):
             return False
 
     def expire(self) -> None:
-        """See `ConversationStore`."""
         old = {"range": {"created": {"lt": self._oldest()}}}
         with self.server.reporting():
             newest: dict[tuple[str, str, str], int] = {}

@@ -77,7 +77,6 @@ class ElasticsearchIndex(Generations):
         self._timeout = timeout
 
     def set_up(self) -> list[str]:
-        """See `Generations`."""
         with self._client() as client:
             done = [self._write_template(client)]
             _, current = self._listed(client)
@@ -94,7 +93,6 @@ class ElasticsearchIndex(Generations):
             return self._said([*done, f"index {current} was there", *(_note(text) for text in harmless)])
 
     def status(self) -> dict[str, Any]:
-        """See `Generations`."""
         with self._client(slow=False) as client:
             version = client.info()["version"]["number"]
             problems, notes = self._template_problems(client), []
@@ -115,12 +113,10 @@ class ElasticsearchIndex(Generations):
             }  # fmt: skip
 
     def listed(self) -> tuple[list[str], str | None]:
-        """See `Generations`."""
         with self._client() as client:
             return self._listed(client)
 
     def fill(self, source: str, target: str) -> tuple[int, int]:
-        """See `Generations`."""
         with self._client() as client:
             self._write_template(client)
             if not self._create(client, target, settings={"index": {"refresh_interval": "-1"}}):
@@ -142,7 +138,6 @@ class ElasticsearchIndex(Generations):
             return self._count(client, source), self._count(client, target)
 
     def point(self, source: str | None, target: str) -> None:
-        """See `Generations`."""
         actions: list[dict[str, Any]] = [{"add": {"index": target, "alias": self.name, "is_write_index": True}}]
         if source is not None:
             actions.insert(0, {"remove": {"index": source, "alias": self.name}})
@@ -150,7 +145,6 @@ class ElasticsearchIndex(Generations):
             client.indices.update_aliases(actions=actions)
 
     def counts(self, source: str, target: str) -> tuple[int, int]:
-        """See `Generations`."""
         with self._client() as client:
             return self._count(client, source), self._count(client, target)
 
@@ -160,7 +154,7 @@ class ElasticsearchIndex(Generations):
             self._open_repository(client)
             _, current = self._listed(client)
             if current is None:
-                raise StoreError(f"{self.server.place} has no `{self.name}` to save. Run `shiguan stores init`.")
+                raise self.nothing_there("save")
             saved = {"index": current, "count": self._count(client, current)}
             snapshot = f"{backup}-{self.name}"
             client.snapshot.create(
@@ -196,7 +190,6 @@ class ElasticsearchIndex(Generations):
         return [name.removesuffix(f"-{self.name}") for name in names if name.endswith(f"-{self.name}")]
 
     def load(self, backup: str, saved: dict[str, Any], target: str) -> int:
-        """See `Generations`."""
         with self._client() as client:
             client.snapshot.restore(
                 repository=_REPOSITORY,
@@ -219,7 +212,6 @@ class ElasticsearchIndex(Generations):
             return self._count(client, target)
 
     def verify(self, backup: str, saved: dict[str, Any]) -> list[str]:
-        """See `Generations`."""
         with self._client() as client:
             client.snapshot.verify_repository(name=_REPOSITORY)
             snapshot = self._snapshot(client, f"{backup}-{self.name}")

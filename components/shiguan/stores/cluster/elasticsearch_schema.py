@@ -14,6 +14,7 @@ from shiguan.text.terms import LONGEST_WORD, MARKS, STOP_WORDS, UNSPACED, fold_a
 
 # Longer keywords are kept but not indexed; Lucene takes 32,766 bytes, four for one character at most.
 _LONGEST_KEYWORD = 8191
+_K1, _B = 1.2, 0.75
 _ANALYZERS = ("bigrams", "characters", "words")
 _LAST_HAN = 0x323AF
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]").match
@@ -30,8 +31,6 @@ class ElasticsearchSchema:
     searched: bool
     keyword_fields: Sequence[str]
     bm25_fields: Sequence[str]
-    bm25_k1: float
-    bm25_b: float
     shards: int
 
     def mappings(self) -> dict[str, Any]:
@@ -56,7 +55,7 @@ class ElasticsearchSchema:
         return {
             "analysis": _digest(analysis),
             "stop_words": _digest(stop_words),
-            "bm25": f"{self.bm25_k1:g} {self.bm25_b:g}" if self.searched else "",
+            "bm25": f"{_K1:g} {_B:g}" if self.searched else "",
             "shards": self.shards,
         }
 
@@ -73,7 +72,7 @@ class ElasticsearchSchema:
         fields = ["content", *(f"content.{name}" for name in _ANALYZERS[1:])]
         fields += [f"{field}.{name}" for field in self.bm25_fields for name in _ANALYZERS]
         index["query"] = {"default_field": fields}
-        index["similarity"] = {"default": {"type": "BM25", "k1": self.bm25_k1, "b": self.bm25_b}}
+        index["similarity"] = {"default": {"type": "BM25", "k1": _K1, "b": _B}}
         index["analysis"] = _analysis()
         return {"index": index}
 

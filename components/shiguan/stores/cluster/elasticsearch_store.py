@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -37,15 +37,77 @@ _DOCUMENT_KEYS = frozenset(
 )
 
 
-class ElasticsearchOperations(ElasticsearchDocumentStore):
-    """The reading and writing methods of `ElasticsearchStore`, which says where the index is and what it looks like."""
+class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocumentStore):  # type: ignore[misc]  # as above
+    """
+    Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 
-    index: str
-    timeout: float
-    server: Server
-    schema: ElasticsearchSchema
-    _refreshing: bool = True
-    _languages: Callable[[str, int], dict[str, int]]
+    Haystack's store does the retrieval; this adds what it leaves open. The address and the key come from the
+    environment. The index is made by `set_up` (`shiguan stores init`) and never by a write, for an index made in
+    passing would lack its analysis. Reading goes past 10,000 passages, and passages by id come in one request. A write
+    names what the server refused, passage by passage. Whatever fails names the server and the next step.
+
+    Embeddings are not sent: vectors are Qdrant's.
+    """
+
+    _refreshing = True
+
+    def __init__(
+        self,
+        index: str,
+        *,
+        address: Secret = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_URL"),  # noqa: B008  Haystack's way
+        api_key: Secret | None = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_API_KEY", strict=False),  # noqa: B008
+        searched: bool = True,
+        bm25_fields: list[str] | None = None,
+        keyword_fields: list[str] | None = None,
+        shards: int = 1,
+        timeout: float = 10.0,
+    ) -> None:
+        if not index or index != index.lower() or index[0] in "-_+." or not set(index).isdisjoint(' "*\\<|,>/?#:'):
+            raise ValueError(f"`index` must be a lower-case Elasticsearch index name, got {index!r}.")
+        if shards < 1:
+            raise ValueError(f"`shards` must be positive, got {shards}.")
+        if timeout <= 0:
+            raise ValueError(f"`timeout` must be positive, got {timeout}.")
+        self.index = index
+        self.address = address
+        self.api_key = api_key
+        self.searched = searched
+        self.bm25_fields = bm25_fields
+        self.keyword_fields = keyword_fields
+        self.shards = shards
+        self.timeout = timeout
+        self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
+        self.schema = ElasticsearchSchema(searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), shards)
+        self._opening = threading.Lock()
+        self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
+        super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
+
+    def generations(self) -> list[Generations]:
+        return [ElasticsearchIndex(self.server, self.index, self.schema, api_key=self.api_key, timeout=self.timeout)]
+
+    def _ensure_initialized(self) -> None:
+        # In place of Haystack's, which keeps a client whose first call failed and would make the index itself.
+        with self._opening:
+            if self._client is not None:
+                return
+            client = open_elasticsearch(self.server, self.api_key, self.timeout)
+            try:
+                with self.server.reporting():
+                    if not client.indices.exists(index=self.index):
+                        raise StoreError(
+                            f"{self.server.place} has no index `{self.index}`. Make it with `shiguan stores init`."
+                        )
+            except BaseException:
+                client.close()
+                raise
+            self._client = client
+
+    def _create_async_client(self) -> AsyncElasticsearch:
+        raise NotImplementedError(
+            "ElasticsearchStore has no asynchronous client: it would belong to one event loop. Call the synchronous "
+            "method in a thread."
+        )
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
@@ -136,11 +198,9 @@ class ElasticsearchOperations(ElasticsearchDocumentStore):
         return found
 
     def count_documents(self) -> int:
-        """Count the passages."""
         return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Count the passages that match."""
         self._ensure_initialized()
         with self.server.reporting():
             return int(self.server.whole(self.client.count(index=self.index, query=self._query(filters)))["count"])
@@ -256,84 +316,3 @@ def _cause(entry: dict[str, Any]) -> str:
     if isinstance(error, dict):
         return f"{error.get('type')}: {error.get('reason')}"
     return str(error or "no reason given")
-
-
-class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchOperations):  # type: ignore[misc]  # as above
-    """
-    Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
-
-    Haystack's store does the retrieval; this adds what it leaves open. The address and the key come from the
-    environment. The index is made by `set_up` (`shiguan stores init`) and never by a write, for an index made in
-    passing would lack its analysis. Reading goes past 10,000 passages, and passages by id come in one request. A write
-    names what the server refused, passage by passage. Whatever fails names the server and the next step.
-
-    Embeddings are not sent: vectors are Qdrant's.
-    """
-
-    def __init__(
-        self,
-        index: str,
-        *,
-        address: Secret = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_URL"),  # noqa: B008  Haystack's way
-        api_key: Secret | None = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_API_KEY", strict=False),  # noqa: B008
-        searched: bool = True,
-        bm25_fields: list[str] | None = None,
-        bm25_k1: float = 1.2,
-        bm25_b: float = 0.75,
-        keyword_fields: list[str] | None = None,
-        shards: int = 1,
-        timeout: float = 10.0,
-    ) -> None:
-        """Describe the store; nothing is opened yet."""
-        if not index or index != index.lower() or index[0] in "-_+." or not set(index).isdisjoint(' "*\\<|,>/?#:'):
-            raise ValueError(f"`index` must be a lower-case Elasticsearch index name, got {index!r}.")
-        if bm25_k1 < 0 or not 0 <= bm25_b <= 1:
-            raise ValueError(f"BM25 needs `bm25_k1` >= 0 and `bm25_b` from 0 to 1, got {bm25_k1} and {bm25_b}.")
-        if shards < 1:
-            raise ValueError(f"`shards` must be positive, got {shards}.")
-        if timeout <= 0:
-            raise ValueError(f"`timeout` must be positive, got {timeout}.")
-        self.index = index
-        self.address = address
-        self.api_key = api_key
-        self.searched = searched
-        self.bm25_fields = bm25_fields
-        self.bm25_k1 = bm25_k1
-        self.bm25_b = bm25_b
-        self.keyword_fields = keyword_fields
-        self.shards = shards
-        self.timeout = timeout
-        self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
-        self.schema = ElasticsearchSchema(
-            searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), bm25_k1, bm25_b, shards
-        )
-        self._opening = threading.Lock()
-        self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
-        super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
-
-    def generations(self) -> list[Generations]:
-        """See `Served`."""
-        return [ElasticsearchIndex(self.server, self.index, self.schema, api_key=self.api_key, timeout=self.timeout)]
-
-    def _ensure_initialized(self) -> None:
-        # In place of Haystack's, which keeps a client whose first call failed and would make the index itself.
-        with self._opening:
-            if self._client is not None:
-                return
-            client = open_elasticsearch(self.server, self.api_key, self.timeout)
-            try:
-                with self.server.reporting():
-                    if not client.indices.exists(index=self.index):
-                        raise StoreError(
-                            f"{self.server.place} has no index `{self.index}`. Make it with `shiguan stores init`."
-                        )
-            except BaseException:
-                client.close()
-                raise
-            self._client = client
-
-    def _create_async_client(self) -> AsyncElasticsearch:
-        raise NotImplementedError(
-            "ElasticsearchStore has no asynchronous client: it would belong to one event loop. Call the synchronous "
-            "method in a thread."
-        )

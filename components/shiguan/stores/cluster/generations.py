@@ -72,7 +72,7 @@ class Generations(ABC):
         """Fill the next index from the one that answers; one that was begun is gone on with."""
         names, current = self.listed()
         if current is None:
-            raise StoreError(f"{self.server.place} has no `{self.name}` to copy. Make it with `shiguan stores init`.")
+            raise self.nothing_there("copy")
         begun = [name for name in names if name > current]
         target = begun[-1] if begun else self.next_name(names)
         return Copied(self.name, current, target, *self.fill(current, target))
@@ -112,6 +112,10 @@ class Generations(ABC):
         return f"{self.server.place}: {self.name} is {target} now, {count:,} entries" + (
             f", {current} is kept" if current else ""
         )
+
+    def nothing_there(self, verb: str) -> StoreError:
+        """Make the error for a name behind which no index stands."""
+        return StoreError(f"{self.server.place} has no `{self.name}` to {verb}. Make it with `shiguan stores init`.")
 
     def next_name(self, names: list[str]) -> str:
         """Name the index after these."""

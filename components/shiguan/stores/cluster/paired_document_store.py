@@ -33,7 +33,6 @@ class PairedDocumentStore(Served, PipelineStore):
         self.vectors = vectors
 
     def generations(self) -> list[Generations]:
-        """See `Served`."""
         return [*self.words.generations(), *self.vectors.generations()]
 
     def status(self) -> list[dict[str, Any]]:
@@ -113,11 +112,9 @@ class PairedDocumentStore(Served, PipelineStore):
         return self.words.iter_ids(filters)
 
     def count_documents(self) -> int:
-        """Count the children."""
         return self.words.count_documents()
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Count the children that match."""
         return self.words.count_documents_by_filter(filters)
 
     def unscoped(self) -> "PairedDocumentStore":

@@ -80,7 +80,6 @@ class QdrantCollection(Generations):
         return [f"{self.server.place}: {clause}" for clause in done]
 
     def status(self) -> dict[str, Any]:
-        """See `Generations`."""
         with self._client(slow=False) as client:
             version = client.info().version
             _, current = self._listed(client)
@@ -126,7 +125,6 @@ class QdrantCollection(Generations):
             )
 
     def listed(self) -> tuple[list[str], str | None]:
-        """See `Generations`."""
         with self._client() as client:
             return self._listed(client)
 
@@ -156,12 +154,10 @@ class QdrantCollection(Generations):
         )
 
     def point(self, source: str | None, target: str) -> None:
-        """See `Generations`."""
         with self._client() as client:
             self._point(client, source, target)
 
     def counts(self, source: str, target: str) -> tuple[int, int]:
-        """See `Generations`."""
         with self._client() as client:
             status = client.get_collection(target).status.value
             if status != "green":
@@ -177,7 +173,7 @@ class QdrantCollection(Generations):
         with self._client() as client:
             _, current = self._listed(client)
             if current is None:
-                raise StoreError(f"{self.server.place} has no `{self.name}` to save. Run `shiguan stores init`.")
+                raise self.nothing_there("save")
             count = client.count(current, exact=True).count
             snapshot = client.create_snapshot(current, wait=True)
             if snapshot is None:
@@ -185,7 +181,6 @@ class QdrantCollection(Generations):
             return {"index": current, "count": count, "snapshot": snapshot.name}
 
     def load(self, backup: str, saved: dict[str, Any], target: str) -> int:
-        """See `Generations`."""
         del backup
         with self._client() as client:
             location = f"{SNAPSHOTS}/{saved['index']}/{saved['snapshot']}"
@@ -193,7 +188,6 @@ class QdrantCollection(Generations):
             return client.count(target, exact=True).count
 
     def verify(self, backup: str, saved: dict[str, Any]) -> list[str]:
-        """See `Generations`."""
         del backup
         with self._client() as client:
             found = {entry.name: entry.size for entry in client.list_snapshots(saved["index"])}

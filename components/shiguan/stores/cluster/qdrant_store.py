@@ -33,13 +33,107 @@ _HITS = ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
 # How many candidates a search of the graph keeps at least, and how many of these are compared by their full vectors.
 _HNSW_EF = 128
 _OVERSAMPLING = 2.0
+# Asked for often, so kept in memory; the other fields that filters may name have their indexes on disk.
+_IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
-class QdrantOperations(QdrantDocumentStore):
-    """The reading and writing methods of `QdrantStore`, which says where it is and how it is made."""
+class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
+    """
+    Keeps children with their vectors in one collection of a Qdrant server.
 
-    server: Server
-    keyword_fields: list[str] | None
+    Haystack's store does the retrieval; this adds what it leaves open. The address and the key come from the
+    environment. The collection and its payload indexes are made by `set_up` (`shiguan stores init`) and never in
+    passing; Haystack's own way can delete a collection that another process has just made. A write names what the
+    server refused, child by child. Whatever fails names the server and the next step.
+    """
+
+    def __init__(
+        self,
+        index: str,
+        *,
+        embedding_dim: int,
+        address: Secret = Secret.from_env_var("SHIGUAN_QDRANT_URL"),  # noqa: B008  Haystack's way
+        api_key: Secret | None = Secret.from_env_var("SHIGUAN_QDRANT_API_KEY", strict=False),  # noqa: B008
+        keyword_fields: list[str] | None = None,
+        on_disk: bool = False,
+        hnsw_config: dict[str, Any] | None = None,
+        quantization_config: dict[str, Any] | None = None,
+        shard_number: int | None = None,
+        replication_factor: int | None = None,
+        timeout: int = 10,
+    ) -> None:
+        if not index or not set(index).isdisjoint('/ \\?#:*"<>|'):
+            raise ValueError(f"`index` must be a plain collection name, got {index!r}.")
+        if embedding_dim < 1:
+            raise ValueError(f"`embedding_dim` must be positive, got {embedding_dim}.")
+        if timeout <= 0:
+            raise ValueError(f"`timeout` must be positive, got {timeout}.")
+        super().__init__(
+            index=index,
+            embedding_dim=embedding_dim,
+            api_key=api_key,
+            on_disk=on_disk,
+            on_disk_payload=True,  # children are read a few at a time
+            hnsw_config=hnsw_config,
+            quantization_config=quantization_config,
+            shard_number=shard_number,
+            replication_factor=replication_factor,
+            timeout=timeout,
+            progress_bar=False,
+        )
+        self.address = address
+        self.keyword_fields = keyword_fields
+        self.server = Server("Qdrant", address, "SHIGUAN_QDRANT_URL", "SHIGUAN_QDRANT_API_KEY")
+        self._opening = threading.Lock()
+
+    def generations(self) -> list[Generations]:
+        return [self._collection()]
+
+    def _collection(self) -> QdrantCollection:
+        vectors, _ = self._prepare_collection_config(self.embedding_dim, self.get_distance(self.similarity))
+        config = {"vectors_config": vectors, **self._prepare_collection_params()}
+        return QdrantCollection(
+            self.server, self.index, config, self._payload_indexes(), api_key=self.api_key, timeout=self.timeout
+        )
+
+    def _payload_indexes(self) -> dict[str, Any]:
+        # Qdrant keeps the passages of a tenant together, and answers within one as if it were alone. Each question
+        # has a tenant, so that only the tenant's index makes links in the graph.
+        keyword, integer = models.KeywordIndexType.KEYWORD, models.IntegerIndexType.INTEGER
+        indexes: dict[str, Any] = {"meta.tenant_id": models.KeywordIndexParams(type=keyword, is_tenant=True)}
+        for name in (*KEYWORD_FIELDS, *(self.keyword_fields or ())):
+            on_disk = name not in _IN_MEMORY
+            plain = models.KeywordIndexParams(type=keyword, on_disk=on_disk, enable_hnsw=False)
+            indexes.setdefault(f"meta.{name}", plain)
+        for name in NUMBER_FIELDS:
+            indexes[f"meta.{name}"] = models.IntegerIndexParams(
+                type=integer, lookup=True, range=True, on_disk=True, enable_hnsw=False
+            )
+        return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True, enable_hnsw=False)}
+
+    def _initialize_client(self) -> None:
+        # In place of Haystack's, which keeps a client whose first call failed and would make the collection itself.
+        with self._opening:
+            if self._client is not None:
+                return
+            client = open_qdrant(self.server, self.api_key, self.timeout)
+            try:
+                with self.server.reporting():
+                    if not client.collection_exists(self.index):
+                        raise StoreError(
+                            f"{self.server.place} has no collection `{self.index}`. Make it with `shiguan stores init`."
+                        )
+                    self._collection().check_vectors(client)
+            except BaseException:
+                client.close()
+                raise
+            self._client = client
+
+    async def _initialize_async_client(self) -> None:
+        raise NotImplementedError(
+            "QdrantStore has no asynchronous client: it would belong to one event loop. Call the synchronous method in "
+            "a thread."
+        )
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
@@ -90,7 +184,6 @@ class QdrantOperations(QdrantDocumentStore):
         return found
 
     def count_documents(self) -> int:
-        """Count the children."""
         client = self._open_client()
         with self.server.reporting():
             return int(client.count(self.index, exact=True).count)
@@ -172,9 +265,6 @@ class QdrantOperations(QdrantDocumentStore):
         condition = _gathered(convert_filters_to_qdrant(servable(filters, self.keyword_fields or ())))
         return models.Filter(must=[condition]) if isinstance(condition, models.FieldCondition) else condition
 
-    def _collection(self) -> QdrantCollection:
-        raise NotImplementedError
-
     def _open_client(self) -> QdrantClient:
         self._initialize_client()
         if self._client is None:
@@ -197,108 +287,3 @@ def _gathered(condition: Any) -> Any:
         return models.FieldCondition(key=str(keys.pop()), match=models.MatchAny(any=values))
     must = [_gathered(part) for part in condition.must] if isinstance(condition.must, list) else condition.must
     return condition.model_copy(update={"must": must})
-
-
-# Asked for often, so kept in memory; the other fields that filters may name have their indexes on disk.
-_IN_MEMORY = ("source_id", "file_id", "source", "language")
-
-
-class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantOperations):  # type: ignore[misc]  # fewer ways to count
-    """
-    Keeps children with their vectors in one collection of a Qdrant server.
-
-    Haystack's store does the retrieval; this adds what it leaves open. The address and the key come from the
-    environment. The collection and its payload indexes are made by `set_up` (`shiguan stores init`) and never in
-    passing; Haystack's own way can delete a collection that another process has just made. A write names what the
-    server refused, child by child. Whatever fails names the server and the next step.
-    """
-
-    def __init__(
-        self,
-        index: str,
-        *,
-        embedding_dim: int,
-        address: Secret = Secret.from_env_var("SHIGUAN_QDRANT_URL"),  # noqa: B008  Haystack's way
-        api_key: Secret | None = Secret.from_env_var("SHIGUAN_QDRANT_API_KEY", strict=False),  # noqa: B008
-        keyword_fields: list[str] | None = None,
-        on_disk: bool = False,
-        hnsw_config: dict[str, Any] | None = None,
-        quantization_config: dict[str, Any] | None = None,
-        shard_number: int | None = None,
-        replication_factor: int | None = None,
-        timeout: int = 10,
-    ) -> None:
-        """Describe the store; nothing is opened yet."""
-        if not index or not set(index).isdisjoint('/ \\?#:*"<>|'):
-            raise ValueError(f"`index` must be a plain collection name, got {index!r}.")
-        if embedding_dim < 1:
-            raise ValueError(f"`embedding_dim` must be positive, got {embedding_dim}.")
-        if timeout <= 0:
-            raise ValueError(f"`timeout` must be positive, got {timeout}.")
-        super().__init__(
-            index=index,
-            embedding_dim=embedding_dim,
-            api_key=api_key,
-            on_disk=on_disk,
-            on_disk_payload=True,  # children are read a few at a time
-            hnsw_config=hnsw_config,
-            quantization_config=quantization_config,
-            shard_number=shard_number,
-            replication_factor=replication_factor,
-            timeout=timeout,
-            progress_bar=False,
-        )
-        self.address = address
-        self.keyword_fields = keyword_fields
-        self.server = Server("Qdrant", address, "SHIGUAN_QDRANT_URL", "SHIGUAN_QDRANT_API_KEY")
-        self._opening = threading.Lock()
-
-    def generations(self) -> list[Generations]:
-        """See `Served`."""
-        return [self._collection()]
-
-    def _collection(self) -> QdrantCollection:
-        vectors, _ = self._prepare_collection_config(self.embedding_dim, self.get_distance(self.similarity))
-        config = {"vectors_config": vectors, **self._prepare_collection_params()}
-        return QdrantCollection(
-            self.server, self.index, config, self._payload_indexes(), api_key=self.api_key, timeout=self.timeout
-        )
-
-    def _payload_indexes(self) -> dict[str, Any]:
-        # Qdrant keeps the passages of a tenant together, and answers within one as if it were alone. Each question
-        # has a tenant, so that only the tenant's index makes links in the graph.
-        keyword, integer = models.KeywordIndexType.KEYWORD, models.IntegerIndexType.INTEGER
-        indexes: dict[str, Any] = {"meta.tenant_id": models.KeywordIndexParams(type=keyword, is_tenant=True)}
-        for name in (*KEYWORD_FIELDS, *(self.keyword_fields or ())):
-            on_disk = name not in _IN_MEMORY
-            plain = models.KeywordIndexParams(type=keyword, on_disk=on_disk, enable_hnsw=False)
-            indexes.setdefault(f"meta.{name}", plain)
-        for name in NUMBER_FIELDS:
-            indexes[f"meta.{name}"] = models.IntegerIndexParams(
-                type=integer, lookup=True, range=True, on_disk=True, enable_hnsw=False
-            )
-        return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True, enable_hnsw=False)}
-
-    def _initialize_client(self) -> None:
-        # In place of Haystack's, which keeps a client whose first call failed and would make the collection itself.
-        with self._opening:
-            if self._client is not None:
-                return
-            client = open_qdrant(self.server, self.api_key, self.timeout)
-            try:
-                with self.server.reporting():
-                    if not client.collection_exists(self.index):
-                        raise StoreError(
-                            f"{self.server.place} has no collection `{self.index}`. Make it with `shiguan stores init`."
-                        )
-                    self._collection().check_vectors(client)
-            except BaseException:
-                client.close()
-                raise
-            self._client = client
-
-    async def _initialize_async_client(self) -> None:
-        raise NotImplementedError(
-            "QdrantStore has no asynchronous client: it would belong to one event loop. Call the synchronous method in "
-            "a thread."
-        )

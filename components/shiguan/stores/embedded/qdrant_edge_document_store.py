@@ -9,9 +9,6 @@ from shiguan.stores.embedded.shards import Shard, open_shard
 from shiguan.stores.embedded.store_operations import StoreOperations
 from shiguan.tenants import TenantGuarded
 
-KEYWORD_FIELDS = ["tenant_id", "source_id", "parent_id", "file_id", "language"]
-"""Meta fields that are indexed by default."""
-
 
 class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
     """
@@ -25,11 +22,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
 
     BM25 follows Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.4,
     with the IDF of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), computed by the engine when a question comes. We depart
-    from it in one point: the average length is a fixed parameter and no mean over the store, so that a document's
-    weights do not depend on what else is stored, nor on the order of writing.
+    from it in one point: the average length is fixed and no mean over the store, so that a document's weights do not
+    depend on what else is stored, nor on the order of writing.
 
-    Vectors are compared exactly up to `exact_below` documents, through an HNSW graph above. The store keeps a
-    document's id, content, meta (JSON values), embedding and sparse embedding exactly; `blob` and `score` are not kept.
+    Vectors are compared by their cosine (-1 to 1, higher is closer): all up to `exact_below` documents, through an
+    HNSW graph above. The store keeps a document's id, content, meta (JSON values), embedding and sparse embedding
+    exactly; `blob` and `score` are not kept.
 
     ```python
     store = QdrantEdgeDocumentStore(name="children", path="/tmp/library", embedding_dim=None, bm25=True)
@@ -45,16 +43,10 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
         *,
         path: str | None = None,
         embedding_dim: int | None = 384,
-        similarity: str = "cosine",
         embedding_model: str | None = None,
         exact_below: int = 20_000,
         bm25: bool | None = None,
-        bm25_k1: float = 1.2,
-        bm25_b: float = 0.75,
-        bm25_average_length: float = 200.0,
         bm25_fields: list[str] | None = None,
-        keyword_fields: list[str] | None = None,
-        return_embedding: bool = True,
     ) -> None:
         """
         Describe the store; nothing is opened yet.
@@ -62,49 +54,27 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
         :param name: The folder's name below `path`: letters, digits, `-`, `_` and dots inside.
         :param path: Where the folder is; by default the variable SHIGUAN_DATA_DIR, else the user's data folder.
         :param embedding_dim: Length of the embeddings; `None` for a store without vectors.
-        :param similarity: `cosine` (scores -1 to 1) or `dot_product` (any score); higher is closer.
         :param embedding_model: The model that questions are embedded with, as the identity of the documents' embedder
             begins. Where the folder's vectors were made with another one, documents are found by their words alone;
             None does not ask.
         :param exact_below: Up to how many documents vectors are compared one by one.
         :param bm25: Whether documents can be found by their words; by default if they have embeddings.
-        :param bm25_k1: How slowly repetitions of a term stop to count.
-        :param bm25_b: How much terms of a long document count less, 0 to 1.
-        :param bm25_average_length: Length, in terms, that counts as neither long nor short. 200 is a little more than
-            a Chinese child has and several times an English one, which weakens the correction for length; on children
-            of four collections that found as much as the true mean or more.
         :param bm25_fields: Meta fields whose text is indexed with the content, such as `title`; texts or lists of them.
-        :param keyword_fields: Meta fields that are filtered often, the tenant's first; by default `tenant_id`,
-            `source_id`, `parent_id`, `file_id` and `language`.
-        :param return_embedding: Whether `filter_documents` returns embeddings.
         :raises ValueError: If a parameter is out of its range.
         """
         if not name or name.startswith(".") or not all(c.isalnum() or c in "-_." for c in name):
             raise ValueError(f"`name` must be a plain folder name, got {name!r}. Put the rest of the path into `path`.")
         if embedding_dim is not None and embedding_dim < 1:
             raise ValueError(f"`embedding_dim` must be positive, or None for no vectors, got {embedding_dim}")
-        if similarity not in ("cosine", "dot_product"):
-            raise ValueError(f"`similarity` must be 'cosine' or 'dot_product', got {similarity!r}")
         if exact_below < 0:
             raise ValueError(f"`exact_below` must not be negative, got {exact_below}")
-        if bm25_k1 < 0 or not 0 <= bm25_b <= 1 or bm25_average_length <= 0:
-            raise ValueError(
-                "BM25 needs `bm25_k1` >= 0, `bm25_b` from 0 to 1 and `bm25_average_length` > 0, "
-                f"got {bm25_k1}, {bm25_b} and {bm25_average_length}"
-            )
         self.name = name
         self.path = path
         self.embedding_dim = embedding_dim
-        self.similarity = similarity
         self.embedding_model = embedding_model
         self.exact_below = exact_below
         self.bm25 = bm25
-        self.bm25_k1 = bm25_k1
-        self.bm25_b = bm25_b
-        self.bm25_average_length = bm25_average_length
         self.bm25_fields = bm25_fields
-        self.keyword_fields = keyword_fields
-        self.return_embedding = return_embedding
         self._opened: Shard | None = None
 
     @property
@@ -131,18 +101,13 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
     @property
     def _shard(self) -> Shard:
         if self._opened is None or self._opened.closed:
-            fields = KEYWORD_FIELDS if self.keyword_fields is None else self.keyword_fields
-            self._opened = open_shard(self.folder, self._format(), fields, self.exact_below)
+            self._opened = open_shard(self.folder, self._format(), self.exact_below)
         return self._opened
 
     def _format(self) -> ShardFormat:
         return ShardFormat(
             embedding_dim=self.embedding_dim,
-            similarity=self.similarity,
             embedding_model=self.embedding_model,
             bm25=self.embedding_dim is not None if self.bm25 is None else self.bm25,
-            bm25_k1=self.bm25_k1,
-            bm25_b=self.bm25_b,
-            bm25_average_length=self.bm25_average_length,
             bm25_fields=list(self.bm25_fields or []),
         )

@@ -38,13 +38,13 @@ class ShardFormat:
     """What the data of a folder were written with; everything here is baked into them."""
 
     embedding_dim: int | None
-    similarity: str
     embedding_model: str | None
     bm25: bool
-    bm25_k1: float
-    bm25_b: float
-    bm25_average_length: float
     bm25_fields: list[str]
+    similarity: str = "cosine"
+    bm25_k1: float = points.K1
+    bm25_b: float = points.B
+    bm25_average_length: float = points.AVERAGE_LENGTH
 
 
 def engine_config(form: ShardFormat) -> EdgeConfig:
@@ -148,9 +148,7 @@ class PointWriter:
                 vectors[points.DENSE] = vector
         if self.form.bm25:
             texts = [document.content or "", *self._field_texts(document.meta)]
-            sparse = points.bm25_document_vector(
-                texts, self.form.bm25_k1, self.form.bm25_b, self.form.bm25_average_length
-            )
+            sparse = points.bm25_document_vector(texts)
             if sparse is not None:
                 vectors[points.BM25] = sparse
         return Point(points.point_id(document.id), vectors, payload)
@@ -181,7 +179,7 @@ class PointWriter:
         norm = math.sqrt(float(given @ given))
         if not math.isfinite(norm):
             raise ValueError(f"{owner} has numbers that are not finite. Check the embedder's output.")
-        if self.form.similarity == "cosine" and norm > 0 and abs(norm - 1) > _UNIT_TOLERANCE:
+        if norm > 0 and abs(norm - 1) > _UNIT_TOLERANCE:
             given = given / norm
         return given.astype(np.float32)
 

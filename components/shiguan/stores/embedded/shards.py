@@ -37,6 +37,8 @@ from shiguan.stores.embedded.shard_format import (
 logger = logging.getLogger(__name__)
 
 _LOCK_FILE = "lock"
+# Meta fields that are filtered often.
+_KEYWORD_FIELDS = ("tenant_id", "source_id", "parent_id", "file_id", "language")
 _FIRST = "shard-1"
 # The first shard until the format file names it.
 _CREATING = "creating"
@@ -49,7 +51,7 @@ class Shard:
     Reads go on beside each other and beside a write; writes follow one another.
     """
 
-    def __init__(self, folder: Path, expected: ShardFormat, keyword_fields: list[str], exact_below: int) -> None:
+    def __init__(self, folder: Path, expected: ShardFormat, exact_below: int) -> None:
         self.folder = folder
         self.exact_below = exact_below
         self.stale_statistics = False
@@ -81,7 +83,7 @@ class Shard:
         try:
             check_free_space(folder, FOR_OPENING)
             with _private_files():
-                self._edge: EdgeShard | None = self._open(keyword_fields)
+                self._edge: EdgeShard | None = self._open()
         except BaseException:
             self._lock.release()
             raise
@@ -271,7 +273,7 @@ class Shard:
             raise StoreError(f"The store in `{self.folder}` has been closed. Make a new store object to open it again.")
         return self._edge
 
-    def _open(self, keyword_fields: list[str]) -> EdgeShard:
+    def _open(self) -> EdgeShard:
         expected = self.format
         record = read_record(self.folder)
         if record is None:
@@ -290,7 +292,7 @@ class Shard:
         # The file counts what was written until the last orderly close; a kill may have lost some of it.
         outside = count_vectors(edge) - int(record.get("graph_points", 0))
         record["written_since"] = max(outside, record.get("written_since", 0))
-        for position, field in enumerate(keyword_fields):
+        for position, field in enumerate(_KEYWORD_FIELDS):
             params = KeywordIndexParams(is_tenant=True) if position == 0 else KeywordIndexParams()
             edge.update(UpdateOperation.create_field_index(meta_path(field), params))
         return edge
@@ -366,13 +368,13 @@ _open_shards: dict[Path, Shard] = {}
 _opening = threading.Lock()
 
 
-def open_shard(folder: Path, expected: ShardFormat, keyword_fields: list[str], exact_below: int) -> Shard:
+def open_shard(folder: Path, expected: ShardFormat, exact_below: int) -> Shard:
     """Give the process's engine for a folder, opening it if it is not open yet."""
     folder = folder.resolve()
     with _opening:
         shard = _open_shards.get(folder)
         if shard is None or shard.closed:
-            shard = _open_shards[folder] = Shard(folder, expected, keyword_fields, exact_below)
+            shard = _open_shards[folder] = Shard(folder, expected, exact_below)
         else:
             shard.check_format(expected)
         return shard

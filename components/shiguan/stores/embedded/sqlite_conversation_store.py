@@ -10,11 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from haystack import default_from_dict, default_to_dict
-
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreError, StoreFormatError, StoreFullError, StoreLockedError
 from shiguan.resources import data_folder
+from shiguan.serialization import Serializable
 
 _FORMAT = 1
 _PATIENCE = 10.0
@@ -35,7 +34,7 @@ SELECT conversation, title, created, updated,
 """
 
 
-class SQLiteConversationStore(ConversationStore):
+class SQLiteConversationStore(Serializable, ConversationStore):
     """
     Keeps the conversations of the embedded deployment in `<path>/conversations.sqlite`, made at the first use.
 
@@ -52,17 +51,6 @@ class SQLiteConversationStore(ConversationStore):
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Write the store's parameters, without its data."""
-        return default_to_dict(
-            self, path=self.path, retention_days=self.retention_days, retention_turns=self.retention_turns
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "SQLiteConversationStore":
-        """Make a store from its parameters."""
-        return default_from_dict(cls, data)
-
     @property
     def file(self) -> Path:
         """The database, as the parameters and the environment have it now."""
@@ -76,7 +64,6 @@ class SQLiteConversationStore(ConversationStore):
                 self._database = None
 
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
-        """See `ConversationStore`."""
         self._sweep()
         kept = kept_turn(turn)
         with self._writing(tenant_id, conversation_id) as run:
@@ -101,13 +88,11 @@ class SQLiteConversationStore(ConversationStore):
         return int(number)
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
-        """See `ConversationStore`."""
         with self._reading(tenant_id, conversation_id) as run:
             rows = run(_HEADS + "AND conversation = :conversation")
         return Conversation(*rows[0]) if rows else None
 
     def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
-        """See `ConversationStore`."""
         with self._reading(tenant_id, conversation_id) as run:
             rows = run(
                 "SELECT content FROM turns WHERE {whose} AND number > :after ORDER BY number DESC LIMIT :most",
@@ -117,19 +102,16 @@ class SQLiteConversationStore(ConversationStore):
         return [Turn(**json.loads(content)) for (content,) in reversed(rows)]
 
     def conversations(self, tenant_id: str) -> list[Conversation]:
-        """See `ConversationStore`."""
         with self._reading(tenant_id) as run:
             return [Conversation(*row) for row in run(_HEADS + "ORDER BY updated DESC, conversation")]
 
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
-        """See `ConversationStore`."""
         with self._writing(tenant_id, conversation_id) as run:
             return bool(
                 run("UPDATE conversations SET title = :title WHERE {whose} RETURNING 1", title=kept_title(title))
             )
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
-        """See `ConversationStore`."""
         with self._writing(tenant_id, conversation_id) as run:
             run("DELETE FROM turns WHERE {whose}")
             run("DELETE FROM nodes WHERE {whose}")
@@ -138,7 +120,6 @@ class SQLiteConversationStore(ConversationStore):
         return gone
 
     def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
-        """See `ConversationStore`."""
         with self._reading(tenant_id, conversation_id) as run:
             rows = run(
                 "SELECT level, first_turn, last_turn, text, opens, CASE WHEN :vectors THEN embedding ELSE X'' END "
@@ -148,7 +129,6 @@ class SQLiteConversationStore(ConversationStore):
         return [SummaryNode._make(row) for row in rows]
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
-        """See `ConversationStore`."""
         with self._writing(tenant_id, conversation_id) as run:
             added = run(
                 "INSERT OR IGNORE INTO nodes SELECT tenant, conversation, :level, :first, :last, :text, :opens, "
@@ -165,7 +145,6 @@ class SQLiteConversationStore(ConversationStore):
         return bool(added)
 
     def expire(self) -> None:
-        """See `ConversationStore`."""
         with self._lock, self._reporting():
             old = self._connection().execute(
                 "SELECT DISTINCT tenant, conversation FROM turns WHERE created < ?", (self._oldest(),)

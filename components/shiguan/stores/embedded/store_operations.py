@@ -48,7 +48,6 @@ class StoreOperations(ABC):
     name: str
     embedding_dim: int | None
     embedding_model: str | None
-    return_embedding: bool
 
     @property
     @abstractmethod
@@ -70,8 +69,7 @@ class StoreOperations(ABC):
         """
         Give stored documents their vectors; when it returns, these are on disk.
 
-        Nothing else of the documents is written, and of an embedding what the search needs: float32, of length 1 where
-        `similarity` is the cosine.
+        Nothing else of the documents is written, and of an embedding what the search needs: float32, of length 1.
         """
         writer = PointWriter(self._format())
         vectors = {document.id: writer.document_vector(document) for document in documents}
@@ -121,7 +119,13 @@ class StoreOperations(ABC):
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
         """Count the documents of each file; counted once after each write."""
-        return self._once("by file", filters, lambda edge: _count_by_file(edge, filters))
+
+        def count(edge: EdgeShard) -> dict[str, tuple[int, int]]:
+            words = count_values(edge, "file_id", resolve(edge, filters))
+            missing = count_values(edge, "file_id", without_vector(edge, filters))
+            return {file: (count, count - missing.get(file, 0)) for file, count in words.items()}
+
+        return self._once("by file", filters, count)
 
     def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
         """Count the documents in each language; counted once after each write."""
@@ -172,20 +176,20 @@ class StoreOperations(ABC):
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Give the documents that match."""
+        vectors = [points.DENSE] if self._format().embedding_dim else False
         with self._shard.read() as edge:
-            records = list(scroll(edge, filters, True, self._vectors(self.return_embedding)))
+            records = list(scroll(edge, filters, True, vectors))
         records.sort(key=lambda record: record.payload[points.ORDER])
-        return [_document(record, self.return_embedding) for record in records]
+        return [points.decode_document(record.payload, record.vector or {}) for record in records]
 
-    def get_documents_by_id(self, document_ids: list[str], with_embedding: bool = False) -> list[Document]:
-        """Give documents by id, in one call."""
+    def get_documents_by_id(self, document_ids: list[str]) -> list[Document]:
+        """Give documents by id, without embeddings, in one call."""
         wanted = {points.point_id(document_id): None for document_id in document_ids}
         if not wanted:
             return []
         with self._shard.read() as edge:
-            vectors = self._vectors(with_embedding)
-            records = edge.retrieve(list(wanted), with_payload=True, with_vector=vectors)
-        found = {document.id: document for document in (_document(record, with_embedding) for record in records)}
+            records: list[Any] = edge.retrieve(list(wanted), with_payload=True, with_vector=False)
+        found = {document.id: document for document in (points.decode_document(record.payload) for record in records)}
         return [found[document_id] for document_id in document_ids if document_id in found]
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
@@ -220,11 +224,9 @@ class StoreOperations(ABC):
                 return
 
     def count_documents(self) -> int:
-        """Count the documents."""
         return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Count the documents that match."""
         with self._shard.read() as edge:
             return int(edge.count(CountRequest(exact=True, filter=resolve(edge, filters))))
 
@@ -265,19 +267,6 @@ class StoreOperations(ABC):
             return []
         with self._shard.read() as edge:
             return search_vectors(edge, vector, filters, top_k=top_k)
-
-    def _vectors(self, wanted: bool) -> list[str] | bool:
-        return [points.DENSE] if wanted and self._format().embedding_dim else False
-
-
-def _count_by_file(edge: EdgeShard, filters: dict[str, Any] | None) -> dict[str, tuple[int, int]]:
-    words = count_values(edge, "file_id", resolve(edge, filters))
-    missing = count_values(edge, "file_id", without_vector(edge, filters))
-    return {file: (count, count - missing.get(file, 0)) for file, count in words.items()}
-
-
-def _document(record: Any, with_embedding: bool) -> Document:
-    return points.decode_document(record.payload, (record.vector or {}) if with_embedding else None)
 
 
 def _without_duplicates(edge: EdgeShard, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:

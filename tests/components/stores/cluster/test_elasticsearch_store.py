@@ -148,17 +148,18 @@ def test_the_status_names_what_is_not_as_it_should_be(elasticsearch):
 def test_a_change_of_the_files_is_judged(elasticsearch):
     """More shards and other weights wait for the next index, other words and other fields cannot."""
     ElasticsearchStore("children").set_up()
-    harmless = ElasticsearchStore("children", bm25_k1=0.9, shards=3)
+    elasticsearch.mappings["children"]["_meta"]["shiguan"]["bm25"] = "0.9 0.75"
+    harmless = ElasticsearchStore("children", shards=3)
     status = harmless.status()[0]
     assert [problem.split(";")[0] for problem in status["problems"]] == [
         "the template children is that of another version"
     ]
     assert [note.split(";")[0] for note in status["notes"]] == [
-        "children-000001: note: it weighs words with k1 and b of 1.2 0.75, the files say 0.9 0.75",
+        "children-000001: note: it weighs words with k1 and b of 0.9 0.75, the files say 1.2 0.75",
         "children-000001: note: it has 1 shards, the files say 3",
     ]
     assert [clause.split(": ", 1)[1].split(";")[0] for clause in harmless.set_up()[2:]] == [
-        "note: it weighs words with k1 and b of 1.2 0.75, the files say 0.9 0.75",
+        "note: it weighs words with k1 and b of 0.9 0.75, the files say 1.2 0.75",
         "note: it has 1 shards, the files say 3",
     ]
     elasticsearch.mappings["children"]["_meta"]["shiguan"]["stop_words"] = "one more"
@@ -321,12 +322,12 @@ def test_the_key_is_sent_and_a_wrong_one_is_named(elasticsearch, monkeypatch):
 def test_it_round_trips_without_secrets(monkeypatch):
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://u:geheim@localhost:9200")
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_API_KEY", "geheim")
-    store = ElasticsearchStore("children", bm25_fields=["title"], bm25_k1=0.9, shards=3, timeout=2.5).unscoped()
+    store = ElasticsearchStore("children", bm25_fields=["title"], shards=3, timeout=2.5).unscoped()
     data = store.to_dict()
     assert "geheim" not in str(data)
     again = ElasticsearchStore.from_dict(data)
     assert again.to_dict() == ElasticsearchStore.from_dict(again.to_dict()).to_dict()
-    assert (again.bm25_fields, again.bm25_k1, again.shards, again.timeout) == (["title"], 0.9, 3, 2.5)
+    assert (again.bm25_fields, again.shards, again.timeout) == (["title"], 3, 2.5)
     assert again.address == Secret.from_env_var("SHIGUAN_ELASTICSEARCH_URL")
 
 
@@ -336,7 +337,6 @@ def test_it_round_trips_without_secrets(monkeypatch):
         ({"index": "Children"}, "lower-case"),
         ({"index": "_children"}, "lower-case"),
         ({"index": "a b"}, "lower-case"),
-        ({"index": "c", "bm25_b": 1.5}, "bm25_b"),
         ({"index": "c", "shards": 0}, "shards"),
         ({"index": "c", "timeout": 0}, "timeout"),
     ],

@@ -15,8 +15,7 @@ from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
 from shiguan.stores.cluster.servable_filters import servable
 
 TYPES = {
-    name: spec["type"]
-    for name, spec in ElasticsearchSchema(False, ("title",), (), 1.2, 0.75, 1).mappings()["properties"].items()
+    name: spec["type"] for name, spec in ElasticsearchSchema(False, ("title",), (), 1).mappings()["properties"].items()
 }
 METAS = [
     {"tenant_id": tenant, **language, **position}
