@@ -39,7 +39,6 @@ class Turn:
 
     @property
     def said(self) -> str:
-        """What later turns take for the answer."""
         return str(self.meta.get("said", self.answer))
 
 
@@ -105,7 +104,6 @@ class ConversationStore(ABC):
             self.expire()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Put the guard before every door of the class."""
         super().__init_subclass__(**options)
         for name, method in list(vars(cls).items()):
             if inspect.isfunction(method) and not name.startswith("_") and name not in _MAINTENANCE:
@@ -212,12 +210,10 @@ def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
 
 
 def head_of(conversation: Conversation) -> dict[str, Any]:
-    """Give what is told of a conversation without its turns."""
     return {name: value for name, value in asdict(conversation).items() if name != "birth"}
 
 
 def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
-    """Write a conversation as JSON."""
     body = {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
     return json.dumps(body, ensure_ascii=False, indent=1) + "\n"
 

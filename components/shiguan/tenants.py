@@ -133,7 +133,6 @@ def tenant_condition(filters: Any) -> dict[str, Any] | None:
 
 
 def tenant_of(filters: dict[str, Any]) -> str:
-    """Read the tenant from filters that name exactly one."""
     conditions = [filters] if "field" in filters else filters.get("conditions", [])
     found = {condition["value"] for condition in conditions if "field" in condition and names_tenant(condition)}
     if not names_tenant(filters) or len(found) != 1:
@@ -173,7 +172,6 @@ class TenantGuarded:
         return view
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Put the guard before every door of the class."""
         super().__init_subclass__(**options)
         for name in dir(cls):
             if name in _SEARCHES or not (name.startswith("_") or name in _SAFE or name.removesuffix("_async") in _SAFE):

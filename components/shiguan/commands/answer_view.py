@@ -126,7 +126,6 @@ def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
 
 
 def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:
-    """Print what a search found."""
     console = console_for_people()
     console.print(Text(query, style="bold"))
     console.print()

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     parser = add("ask", _ask, "answer a question from the library")
     parser.add_argument("question")
     parser.add_argument("--explain", action="store_true", help="show what each stage did")

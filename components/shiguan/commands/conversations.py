@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     add("conversations list", _list, "list the conversations of a tenant")
     for name, command, text in (
         ("conversations export", _export, "print a conversation as Markdown, or with --json as JSON"),

@@ -21,7 +21,6 @@ Item = TypeVar("Item")
 
 
 def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Let a command read a set of judged questions."""
     for name, text in (
         ("corpus", 'JSONL (.gz too) of {"id", "title", "text"}: what is searched'),
         ("queries", 'JSONL of {"id", "text", "gold"?}: what is asked'),
@@ -51,7 +50,6 @@ def add_mode_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, library: bool = True) -> None:
-    """Let a command say where a run is kept."""
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
     )
@@ -62,13 +60,10 @@ def add_run_options(parser: argparse.ArgumentParser, *, library: bool = True) ->
 
 
 def mode_or_file(text: str) -> str | Path:
-    """Tell a mode's name from a pipeline file."""
     return Path(text) if text.endswith((".yml", ".yaml")) else text
 
 
 def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
-    """Make a progress bar for a loop."""
-
     def through(items: "list[Item]") -> "Iterable[Item]":
         from shiguan.commands.terminal import track
 
@@ -78,7 +73,6 @@ def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
 
 
 def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
-    """Ingest the corpus and show how far it is."""
     from shiguan.commands.terminal import IngestProgress
     from shiguan.evaluation.provenance import ingest_corpus
 
@@ -87,7 +81,6 @@ def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> 
 
 
 def read_set(options: argparse.Namespace) -> "QuestionSet":
-    """Read the set that the options name."""
     from shiguan.evaluation.questions import read_retrieval_set
 
     named = {name: getattr(options, name) for name in ("limit", "skip_unjudged", "gold_field")}
@@ -109,7 +102,6 @@ def measured(
 
 
 def print_run(results: "Results", output: Path, *, as_json: bool) -> int:
-    """Print what a run gave."""
     from shiguan.evaluation.report import run_report
     from shiguan.evaluation.tables import print_report
 
@@ -123,7 +115,6 @@ def print_run(results: "Results", output: Path, *, as_json: bool) -> int:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     parser = add("eval retrieval", _eval_retrieval, "measure how well a mode finds passages", library=False)
     add_set_options(parser, required=True)
     add_mode_option(parser)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     new = _command(add, "keys add", _add, "make a key for a tenant")
     new.add_argument("--tenant", default="", help="whose library it opens; not for the role metrics")
     new.add_argument(

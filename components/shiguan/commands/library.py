@@ -25,7 +25,6 @@ _HEARING_SECONDS = 0.2
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     parser = add("ingest", _ingest, "put files and folders into the library")
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"

@@ -14,7 +14,6 @@ from shiguan.errors import ModelMissingError
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     add("modes", _modes, "list deployments and modes, and what each costs", library=False)
     parser = add("models", _models, "list the models of a deployment, or fetch their weights", library=False)
     parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")

@@ -25,7 +25,6 @@ def say(text: str, *, error: bool = False) -> None:
 
 
 def add_mode_options(parser: argparse.ArgumentParser) -> None:
-    """Let a command choose its mode and how many passages it wants."""
     parser.add_argument("--mode", default="simple", help="a mode that `shiguan modes` lists (default: simple)")
     parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
 
@@ -59,7 +58,6 @@ def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]
 
 
 def add_budget_option(parser: argparse.ArgumentParser) -> None:
-    """Let a command limit what a question may spend."""
     parser.add_argument(
         "--budget",
         type=_budget,
@@ -80,7 +78,6 @@ def _budget(text: str) -> dict[str, float]:
 
 
 def passage_count(text: str) -> int:
-    """Read a number of passages."""
     value = int(text) if text.lstrip("-").isdigit() else 0
     if not 1 <= value <= 50:
         raise argparse.ArgumentTypeError(f"must be 1 to 50, got {text}")
@@ -88,14 +85,12 @@ def passage_count(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """Read a positive number."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
     return int(text)
 
 
 def tenant(options: argparse.Namespace) -> str:
-    """Name whose library is meant."""
     name = str(options.tenant).strip()
     if not name:
         raise RefusedError("`--tenant` is empty. Name whose library this is, or leave it out for `default`.")
@@ -129,7 +124,6 @@ def open_runner(options: argparse.Namespace, **settings: Any) -> "Runner":
 
 
 def read_history(path: Path) -> list[Any]:
-    """Read the turns before a question."""
     try:
         turns = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:

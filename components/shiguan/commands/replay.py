@@ -10,7 +10,6 @@ from shiguan.errors import RefusedError
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     parser = add("replay", _replay, "say whether the passages behind an answer still stand")
     parser.add_argument("receipt", type=Path, metavar="FILE", help="what `shiguan ask --receipt FILE` wrote")
     parser.add_argument("--prompt", action="store_true", help="print the prompt that the answer was written from")

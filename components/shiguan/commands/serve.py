@@ -24,7 +24,6 @@ _HANGING_SECONDS = 60
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     parser = add("serve", _serve, "answer questions over HTTP", deployment=False, library=False)
     parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
     parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")

@@ -14,7 +14,6 @@ _CLUSTER = "elasticsearch_qdrant"
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     for name, command, text in (
         ("stores init", _init, "make the indexes and the collection of a deployment, where they are not there yet"),
         ("stores status", _status, "show how the servers of a deployment do, and what is not as it should be"),

@@ -36,7 +36,6 @@ _TELL_SECONDS = 10.0
 
 
 def print_sources(sources: list[dict[str, Any]]) -> None:
-    """Print what is in the library."""
     console = console_for_people()
     if not sources:
         console.print("The library is empty. Put something in with: shiguan ingest PATH")
@@ -79,7 +78,6 @@ def _reflowed(comment: str) -> str:
 
 
 def print_ingest_summary(summary: dict[str, Any]) -> None:
-    """Print what went in, what did not and why."""
     console = console_for_people()
     _print_problems(console, summary["skipped"], summary["warnings"])
     if summary["other_files"]:
@@ -101,7 +99,6 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-    """Show on a terminal how far a loop is."""
     console = console_for_people(stderr=True)
     if not console.is_terminal:
         yield from items
@@ -161,7 +158,6 @@ class IngestProgress:
         return report
 
     def advance(self, result: "IngestedFile") -> None:
-        """Note that a file is done."""
         self._done += 1
         self._stage.update("words", 0, 0)
         if self._bar and self._file_task is not None and self._passage_task is not None:

@@ -15,7 +15,6 @@ _SHOWN = 3
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     parser = add("why", _why, "say where the passage that you expected was lost")
     parser.add_argument("question")
     parser.add_argument(

@@ -59,7 +59,6 @@ class AnswerEvent:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing comes after it."""
         return self.name in TERMINAL
 
 
@@ -95,11 +94,9 @@ class AnswerStream:
 
     @property
     def streams_tokens(self) -> bool:
-        """Whether the generator's own tokens are shown."""
         return bool(self._plan.generator) and not self._plan.graders
 
     async def events(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> AsyncGenerator[AnswerEvent, None]:
-        """Run and tell."""
         running = asyncio.create_task(self._run(answer))
         try:
             while True:
@@ -112,7 +109,6 @@ class AnswerStream:
             await asyncio.wait({running})
 
     def on_begin(self, stage: str) -> None:
-        """Note that a stage begins."""
         if not self._count and not self._rewriter:
             # Every listener gets the same story: in this mode the question is searched for as it stands.
             self._emit(QUERY_REWRITTEN, {"query": self._query, "queries": [self._query], "method": "none"})
@@ -121,7 +117,6 @@ class AnswerStream:
             self._emit(GENERATION_START, {"attempt": self._attempt})
 
     def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
-        """Note what a stage gave."""
         if stage == self._rewriter and outputs.get("queries"):
             queries = list(outputs["queries"])
             said = {"query": outputs.get("query", queries[0]), "queries": queries}
@@ -142,7 +137,6 @@ class AnswerStream:
             self._emit(SUB_QUESTION_ANSWERED, outputs["sub_answer"])
 
     async def on_chunk(self, chunk: StreamingChunk) -> None:
-        """Pass on a piece of the answer."""
         if chunk.tool_calls or chunk.tool_call_result:
             self._emit(TOOL_CALL if chunk.tool_calls else TOOL_RESULT, chunk.meta)
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
@@ -242,8 +236,6 @@ class AnswerStream:
 
 
 def forwarding(telling: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
-    """Give what a generator calls with each piece."""
-
     # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
     async def forward(chunk: StreamingChunk) -> None:
         await telling.on_chunk(chunk)

@@ -78,7 +78,6 @@ class ConversationMemory:
         return Remembered(as_messages(turns), summary, thread_of(told, summary), next(filter(None, prefixes), []))
 
     def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
-        """Keep a turn, and say what to warn of."""
         try:
             self.store.append(tenant_id, conversation_id, turn)
         except StoreError as error:

@@ -263,7 +263,6 @@ class Library:
 
 
 def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
-    """Find what can be ingested below some files and folders."""
     files: dict[Path, Path] = {}
     others: Counter[str] = Counter()
     for given in map(Path, paths):

@@ -66,7 +66,6 @@ class LibraryCopy:
         self._done = {kind: CopiedPassages(source=self.source[kind].count_documents()) for kind in KINDS}
 
     def slices(self, kind: str) -> int:
-        """Tell in how many slices a kind is copied."""
         return -(-self._done[kind].source // _SLICE)
 
     def copy(self, kind: str) -> Iterator[None]:
@@ -113,7 +112,6 @@ class LibraryCopy:
         return dict(self._done)
 
     def close(self) -> None:
-        """Let go of the stores of both deployments."""
         self._loading.close()
         for stores in (self.source, self.target):
             for store in stores.values():

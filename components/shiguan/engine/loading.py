@@ -133,7 +133,6 @@ def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "As
 
 
 def list_modes() -> dict[str, list[str]]:
-    """Name what can be loaded."""
     modes: dict[str, set[str]] = {}
     for file in (file for folder in _folders() for file in folder.glob("*/*.yml")):
         modes.setdefault(file.parent.name, set()).add(file.stem)
@@ -151,7 +150,6 @@ def has_file(deployment: str, name: str) -> bool:
 
 
 def pipeline_path(deployment: str, mode: str | Path) -> Path:
-    """Find the file of a mode."""
     known = list_modes()
     if deployment not in known:
         raise ConfigurationError(

@@ -170,11 +170,9 @@ class AskOptions(BaseModel):
         return self.model_copy(update={name: value for name, value in own.items() if getattr(self, name) is None})
 
     def writing(self) -> dict[str, Any]:
-        """Give what the model that answers is told."""
         return {name: value for name, value in self.given().items() if name in _WRITING}
 
     def in_receipt(self) -> dict[str, Any]:
-        """Give what a receipt keeps as parameters."""
         return {name: value for name, value in self.given().items() if name not in _NOT_IN_RECEIPTS}
 
     def unheard(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool) -> list[str]:

@@ -112,7 +112,6 @@ class PipelineRun:
         self._on_progress = on_progress
 
     async def results(self) -> Results:
-        """Run to the end."""
         started = time.perf_counter()
         timer = asyncio.timeout(self._limits.request)
         loop = asyncio.get_running_loop()

@@ -178,7 +178,6 @@ def answer_tokens(text: str) -> list[str]:
 
 
 def spoken_answer(answer: str) -> str:
-    """Take the citation marks off an answer."""
     return split_claims(answer).text
 
 

@@ -25,7 +25,6 @@ class ExpectedPassage:
 
     @property
     def parent_ids(self) -> frozenset[str]:
-        """The ids of the parents."""
         return frozenset(parent.id for parent in self.parents)
 
     def is_read_in(self, document: Document) -> bool:
@@ -47,7 +46,6 @@ class ExpectedPassages:
         self._folded: list[str] = []
 
     def find(self, expected: str) -> ExpectedPassage:
-        """Find the passage that a person named."""
         by_id = self._named(expected.strip())
         if by_id:
             return self._with_children(by_id, "")
@@ -58,7 +56,6 @@ class ExpectedPassages:
         return self._with_children(parents, expected) if parents else self._across(expected, wanted)
 
     def of_gold(self, gold: GoldPassage) -> ExpectedPassage:
-        """Find a gold passage."""
         parents = [parent for parent in self.parents() if gold.stands_in(parent)]
         if not parents and gold.quote:
             return self.find(gold.quote)
@@ -167,7 +164,6 @@ class Attribution:
     sizes: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """Write the attribution as JSON knows it."""
         return {"stage": self.stage, "label": LABELS[self.stage], **asdict(self)}
 
 
@@ -199,7 +195,6 @@ def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attributi
 
 
 def lost_section(stages: Iterable[str]) -> dict[str, Any]:
-    """Sum up the losses of a run."""
     counts = Counter(stages)
     total = counts.total()
     if not total:

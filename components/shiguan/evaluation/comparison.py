@@ -26,7 +26,6 @@ class Comparison:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Write the comparison as JSON knows it."""
         rows = []
         for one in self.differences:
             rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(one).items()}
@@ -35,7 +34,6 @@ class Comparison:
 
 
 def compare_results(before: Results, after: Results, gates: Mapping[str, float], *, seed: int = 0) -> Comparison:
-    """Compare two runs question by question."""
     _check_same_questions(before, after)
     notes = _notes(before, after)
     differences, breaches = [], []
@@ -115,7 +113,6 @@ def _difference(name: str, pairs: list[tuple[float, float]], seed: int) -> Diffe
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Tabulate a comparison, a row per metric."""
     columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", ">p", "verdict", "gate"]
     return Table(columns, [_row(one, comparison.gates.get(one.metric)) for one in comparison.differences])
 
@@ -130,7 +127,6 @@ def conclusion(comparison: Comparison) -> list[str]:
 
 
 def comparison_report(comparison: Comparison, before: Results, after: Results) -> Report:
-    """Say what run B does to run A."""
     a, b = dict(facts_of(before)), dict(facts_of(after))
     facts = [
         (name, f"A {a.get(name) or 'none'} · B {b.get(name) or 'none'}" if a.get(name) != b.get(name) else a[name])

@@ -75,7 +75,6 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
 
 
 def read_judgements(reply: str, count: int) -> list[str | None]:
-    """Read the verdicts of a judge."""
     verdicts: list[str | None] = [None] * count
     found = json_object(reply, "verdicts")
     items = found.get("verdicts") if found else None
@@ -112,7 +111,6 @@ class JudgeAgreement:
 
 
 def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
-    """Read a review file that a person has edited."""
     pairs: list[tuple[str, str]] = []
     different, left, silent = [], 0, 0
     for number, row in read_json_lines(review):
@@ -136,7 +134,6 @@ def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
 
 
 def person_verdict(row: dict[str, Any], place: str) -> str:
-    """Read what a person wrote into a line to review."""
     person = str(row.get("person") or "").strip().lower()
     if person and person not in VERDICTS:
         raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
@@ -216,7 +213,6 @@ class GoldenMaker:
         self.seed = seed
 
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
-        """Make questions until there are enough, or no passages are left."""
         chosen = self.choose(parents)
         made = collected(chosen, store.records, count)
         for parent in track(chosen):
@@ -228,14 +224,12 @@ class GoldenMaker:
         return made
 
     def choose(self, parents: Sequence[Document]) -> list[Document]:
-        """Put the passages into the order in which they are read."""
         long = [parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE]
         long.sort(key=lambda one: one.id)
         random.Random(self.seed).shuffle(long)  # noqa: S311
         return long
 
     def ask(self, parent: Document) -> dict[str, Any]:
-        """Make and judge the questions of one passage."""
         passage = parent.content or ""
         language = detect_language(passage)
         context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
@@ -263,7 +257,6 @@ class GoldenMaker:
         return {"rows": rows, "faults": {kind: n for kind, n in made.faults.items() if n}, "llm_calls": calls}
 
     def types_for(self, parent: Document) -> list[str]:
-        """Choose the kinds of question for a passage."""
         draw = random.Random(f"{self.seed} {parent.id}")  # noqa: S311
         types = draw.sample([kind for kind in TYPES if kind != UNANSWERABLE], self.per_passage)
         if draw.random() < _UNANSWERABLE_SHARE:
@@ -272,7 +265,6 @@ class GoldenMaker:
 
 
 def collected(chosen: Sequence[Document], records: dict[str, dict[str, Any]], count: int) -> MadeSet:
-    """Bring together what the passages gave."""
     made = MadeSet([], [], Counter(), 0, 0, {})
     seen: list[frozenset[tuple[str, ...]]] = []
     passages = calls = 0

@@ -50,7 +50,6 @@ def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any
 
 
 def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write one object a line, whole or not at all."""
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
 
 

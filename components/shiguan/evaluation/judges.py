@@ -49,7 +49,6 @@ class AnswerJudge:
     def judge(
         self, questions: list[Question], records: dict[str, dict[str, Any]], folder: Path
     ) -> dict[str, dict[str, float]]:
-        """Judge every answer that was given."""
         given = [one for one in questions if records[one.id]["status"] != "not_found"]
         judged: dict[str, dict[str, float]] = {}
         with RunStore(folder / self.name, {"model": self.model, "metrics": list(self.metrics)}) as store:
@@ -67,7 +66,6 @@ class AnswerJudge:
         return judged
 
     def notes(self) -> list[str]:
-        """Say what could not be judged."""
         told = f"Some judgements of `{self.model}` could not be read and are left out: {self._told()}."
         return [told] if self.faults else []
 

@@ -66,7 +66,6 @@ class Plan:
 
     @property
     def tenant(self) -> str:
-        """Whose library is asked."""
         return provenance.TENANT if self.files else self.tenant_id
 
     def configuration(self) -> dict[str, Any]:

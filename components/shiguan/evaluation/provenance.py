@@ -116,12 +116,10 @@ def code_hash() -> str:
 
 
 def prompt_hashes() -> dict[str, str]:
-    """Fingerprint every prompt file by its path below `prompts/`."""
     return _hashes(resource_folder("prompts"))
 
 
 def commit() -> str | None:
-    """Name the commit of the checkout that this code runs from."""
     root = _PACKAGE.parents[1]
     if not (root / ".git").exists():
         return None
@@ -131,7 +129,6 @@ def commit() -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine, for whoever reads a latency."""
     info = Path("/proc/cpuinfo")
     names = re.findall(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else []
     known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})

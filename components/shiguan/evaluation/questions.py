@@ -286,7 +286,6 @@ def _question(name: str, place: str, row: dict[str, Any]) -> Question:
 
 
 def read_spans(gold: Any, documents: dict[str, int], place: str) -> dict[str, list[tuple[int, int]]]:
-    """Read the places of an answer."""
     if not isinstance(gold, list) or not all(isinstance(span, dict) for span in gold):
         raise RefusedError(f'{place}: gold must be a list of {{"doc_id", "start", "end"}}. Correct it.')
     spans: dict[str, list[tuple[int, int]]] = {}

@@ -160,7 +160,6 @@ class Results:
         return list(dict.fromkeys(name for question in self.questions for name in question.metrics))
 
     def values(self, metric: str) -> dict[str, float]:
-        """Give one metric of every question that has it."""
         return {question.id: question.metrics[metric] for question in self.questions if metric in question.metrics}
 
     def estimates(self, questions: list[QuestionResult] | None = None) -> dict[str, Estimate]:
@@ -171,7 +170,6 @@ class Results:
         return {name: estimate_mean(values, seed=seed) for name, values in found.items() if values}
 
     def strata(self) -> dict[str, list[QuestionResult]]:
-        """Group the questions."""
         groups: dict[str, list[QuestionResult]] = {}
         for kind in ("stratum", "language"):
             names = {getattr(question, kind) for question in self.questions}
@@ -182,7 +180,6 @@ class Results:
         return dict(sorted(groups.items(), key=lambda entry: (entry[0].split(":")[0] == "language", -len(entry[1]))))
 
     def to_json(self) -> dict[str, Any]:
-        """Write the run as JSON knows it."""
         return {
             "format": FORMAT,
             "kind": self.kind,
@@ -198,12 +195,10 @@ class Results:
 
 
 def write_results(results: Results, folder: Path) -> None:
-    """Write `results.json` into a run's folder."""
     write_json(folder / RESULTS_FILE, results.to_json())
 
 
 def read_results(path: Path) -> Results:
-    """Read what `write_results` wrote."""
     file = path / RESULTS_FILE if path.is_dir() else path
     try:
         data = json.loads(file.read_text(encoding="utf-8"))

@@ -59,13 +59,11 @@ class Passage:
 
     @classmethod
     def from_json(cls, value: list[Any]) -> Self:
-        """Read what `to_json` wrote."""
         record_id, pieces, parent_id = value
         return cls(record_id, [(start, end) for start, end in pieces], parent_id)
 
 
 def passages_of(documents: Iterable[Document]) -> list[Passage]:
-    """Reduce documents to their places, in their order."""
     return [Passage.of(document) for document in documents]
 
 
@@ -102,7 +100,6 @@ def reciprocal_rank(question: Question, passages: Sequence[Passage], k: int) -> 
 
 
 def ranking_metrics(question: Question, passages: Sequence[Passage]) -> dict[str, float]:
-    """Score the passages that a search found."""
     values = {f"recall@{k}": recall(question, passages, k) for k in RECALL_DEPTHS}
     values["ndcg@10"] = ndcg(question, passages, 10)
     values["mrr@10"] = reciprocal_rank(question, passages, 10)

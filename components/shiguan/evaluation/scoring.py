@@ -143,7 +143,6 @@ class RiskCurve:
 
 
 def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> RiskCurve:
-    """Draw the curve."""
     total = len(answers) + refused
     points: list[RiskPoint] = []
     given = wrong = 0

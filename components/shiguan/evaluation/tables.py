@@ -26,7 +26,6 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
     def to_terminal(self) -> TerminalTable:
-        """Draw the table for a terminal."""
         table = TerminalTable(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
         for name, numbers in self.headings():
             table.add_column(Text(name), justify="right" if numbers else "left")
@@ -100,7 +99,6 @@ def print_report(report: Report) -> None:
 
 
 def report_markdown(report: Report) -> str:
-    """Write a report for a merge request."""
     parts = [f"# {one_line(report.title)}", one_line(report.subtitle)]
     parts.append("\n".join(f"- **{one_line(line)}**" for line in report.lines))
     for section in report.sections:

@@ -70,7 +70,6 @@ class TracedRun:
 
     @property
     def answer(self) -> GeneratedAnswer | None:
-        """The answer; None for a run without one."""
         answers = self.told["outputs"].get("answers") or []
         return answers[0] if answers else None
 

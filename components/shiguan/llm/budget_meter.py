@@ -40,7 +40,6 @@ class BudgetMeter:
         self._lock = RLock()
 
     def spent(self) -> dict[str, float]:
-        """Tell what was spent so far, by unit."""
         tally = self.tally
         used = {"calls": tally.requests, "tokens": tally.tokens, "cost": tally.cost}
         return {**used, "seconds": clock() - self._started}
@@ -97,7 +96,6 @@ class BudgetMeter:
         return {"limits": self.limits.limits, "spent": spent, "rung": self._name}
 
     def warnings(self) -> list[str]:
-        """Say what a short budget cost the answer."""
         found = []
         if self.place >= 0:
             limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.limits.limits.items())

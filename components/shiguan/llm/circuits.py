@@ -49,7 +49,6 @@ class Circuit:
             return True
 
     def leave(self) -> None:
-        """End a call, whatever came of it."""
         with self._lock:
             self.calls -= 1
             self._trying = False
@@ -60,7 +59,6 @@ class Circuit:
             self._failures, self._opened = 0, None
 
     def failed(self) -> None:
-        """Note a request that was not."""
         with self._lock:
             self._failures += 1
             if self._trying or self._failures >= FAILURES:

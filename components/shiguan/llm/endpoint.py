@@ -157,7 +157,6 @@ class OpenAIEndpoint:
         return True, {"stream_options": {"include_usage": True}, **given}
 
     def longest_reply(self, generation_kwargs: dict[str, Any] | None = None) -> int:
-        """Say how many tokens a reply may have."""
         settings = {**self.generation_kwargs, **(generation_kwargs or {})}
         return int(settings.get("max_completion_tokens") or settings.get("max_tokens") or MAX_TOKENS)
 

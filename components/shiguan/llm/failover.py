@@ -71,7 +71,6 @@ class Failover:
 
     @property
     def has_another(self) -> bool:
-        """Whether somebody else could be asked now."""
         return any(not endpoint.circuit.is_open for endpoint in self._waiting)
 
 

@@ -67,7 +67,6 @@ class NamedModel(BaseModel, extra="forbid", frozen=True):
 
     @property
     def model_name(self) -> str:
-        """What its endpoint calls it."""
         return self.model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
 
     @property
@@ -92,7 +91,6 @@ class RoleRule(BaseModel, extra="forbid", frozen=True):
     attempt: Annotated[int, Field(ge=1)] | None = None
 
     def fits(self, analysis: dict[str, Any], attempt: int) -> bool:
-        """Tell whether a question meets all that the rule asks for."""
         return (
             (self.complexity is None or (analysis.get("complexity") or 0) >= self.complexity)
             and (self.types is None or analysis.get("type") in self.types)

@@ -77,7 +77,6 @@ def not_found_sentence(mode: str, language: str) -> str:
 
 
 def modes_with_sentence() -> tuple[str, ...]:
-    """Name the modes that have a not-found sentence."""
     return tuple(_not_found_sentences())
 
 

@@ -194,7 +194,6 @@ def _this_task() -> asyncio.Task[object] | None:
 
 
 def current_stage() -> str:
-    """Name the stage at work; empty outside a watched run."""
     stage = _stage.get()
     return stage.name if stage else ""
 
@@ -216,7 +215,6 @@ class LlmTally:
 
     @property
     def tokens(self) -> int:
-        """Tokens read and written."""
         total = self.usage.get("prompt_tokens", 0) + self.usage.get("completion_tokens", 0)
         return max(total, self.usage.get("total_tokens", 0))
 
@@ -345,7 +343,6 @@ class StageTimer(Tracer):
     def trace(
         self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
     ) -> Iterator[Span]:
-        """Time a component's run and trace it with the inner tracer."""
         watch = current_watch()
         name = (tags or {}).get("haystack.component.name") if operation_name == "haystack.component.run" else None
         if watch is None or not name:
@@ -362,7 +359,6 @@ class StageTimer(Tracer):
             yield _OutputSpan(span, came_out) if writes else span
 
     def current_span(self) -> Span | None:
-        """Give the inner tracer's current span."""
         return self.inner.current_span() or NullSpan()
 
 

@@ -48,7 +48,6 @@ class Admission:
 
     @contextlib.contextmanager
     def admitted(self, tenant_id: str, *, limited: bool = True) -> Iterator[None]:
-        """Be in the server."""
         if self.stopping:
             metrics.REJECTED.labels("shutting_down").inc()
             raise ApiError("shutting_down", headers={"Retry-After": "5", "Connection": "close"})
@@ -78,7 +77,6 @@ class Admission:
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn to run, and run."""
         if not self._turns.locked():
             async with self._turns:
                 yield

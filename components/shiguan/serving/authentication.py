@@ -37,7 +37,6 @@ class Principal:
 
     @property
     def may_write(self) -> bool:
-        """Whether uploads and deletions are allowed."""
         return self.role == "write"
 
 
@@ -50,7 +49,6 @@ def current_principal(request: Request) -> Principal:
 
 
 def writing_principal(request: Request) -> Principal:
-    """Give a route its principal where that may write."""
     principal = current_principal(request)
     _check_may_write(principal)
     return principal
@@ -66,7 +64,6 @@ def _check_may_write(principal: Principal) -> None:
 
 
 def check_tenant(principal: Principal, tenant_id: str | None) -> None:
-    """Refuse a body that names another tenant than the key's."""
     if tenant_id is not None and tenant_id != principal.tenant_id:
         raise ApiError("tenant_mismatch")
 
@@ -94,7 +91,6 @@ def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
 
 
 def check_open_host(host: str, *, keyless: bool) -> None:
-    """Refuse to serve other machines without keys."""
     if keyless and not is_loopback(host):
         raise ConfigurationError(
             f"No API keys are configured, and on `{host}` everybody who reaches this machine could read and change the "
@@ -103,7 +99,6 @@ def check_open_host(host: str, *, keyless: bool) -> None:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Tell whether an address is this machine's own."""
     if not host:
         return False
     if host.lower().rstrip(".") == "localhost":
@@ -156,13 +151,11 @@ class KeyRing:
         return self._records is None and not self._broken
 
     def check(self) -> None:
-        """Raise where the file cannot be read."""
         self._refresh()
         if self._broken:
             raise ApiError("not_ready", message="The server's API keys cannot be read.")
 
     def principal(self, key: str) -> Principal | None:
-        """Find whose a key is."""
         self.check()
         record = (self._records or {}).get(hash_of(key)[:12])
         if record is None or not record.fits(key):
@@ -231,7 +224,6 @@ class Authentication:
         self.origins = tuple(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         if scope["type"] != "http" or is_open(scope["path"]):
             await self.app(scope, receive, send)
             return

@@ -58,11 +58,9 @@ class Engine:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The modes that can be asked."""
         return tuple(self._runners)
 
     def runner(self, mode: str) -> Runner:
-        """Give the runner of a mode."""
         if mode not in self._runners:
             problem = f"There is no mode `{mode[:40]}`. Known: {', '.join(self.modes)}."
             raise ApiError("invalid_request", message=problem, fields=[{"field": "mode", "problem": problem}])
@@ -81,7 +79,6 @@ class Engine:
             claims.finished(last=True)
 
     async def ask(self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None) -> dict[str, Any]:
-        """Answer a question."""
         runner = self.runner(request.mode)
         options = {"limits": self._limits(deadline), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
@@ -91,7 +88,6 @@ class Engine:
     async def stream(
         self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None
     ) -> AsyncGenerator[AnswerEvent, None]:
-        """Answer a question and tell how the answer comes about."""
         runner = self.runner(request.mode)
         options = {"limits": self._limits(deadline), **request.options()}
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
@@ -110,7 +106,6 @@ class Engine:
         deadline: float | None = None,
         request_id: str | None = None,
     ) -> list[dict[str, Any]]:
-        """Answer several questions, some at a time."""
         free = asyncio.Semaphore(self.settings.batch_concurrency)
         _spend(requests=len(requests) - 1)  # the batch itself was the first
 
@@ -175,7 +170,6 @@ def use_engine(engine: Engine | None) -> None:
 
 
 def current_engine() -> Engine:
-    """Give the engine of the process."""
     if not _current:
         raise ConfigurationError(
             "The modes are asked through Shiguan's own server, which loads them and knows whose library it is: start "
@@ -199,7 +193,6 @@ class WrappedMode:
     pipeline: AsyncPipeline
 
     def setup(self) -> None:
-        """Take the mode's pipeline from the engine."""
         self.pipeline = current_engine().runner(self.mode).pipeline
 
     async def run_api_async(self, **given: Any) -> dict[str, Any]:

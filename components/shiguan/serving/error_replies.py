@@ -189,7 +189,6 @@ def counted(error: BaseException, request_id: str | None) -> ApiError:
 
 
 def error_response(error: BaseException, request_id: str | None) -> JSONResponse:
-    """Make the reply to whatever was raised."""
     told = as_api_error(error)
     headers = dict(told.headers or {})
     if told.kind == "unauthenticated":
@@ -225,7 +224,6 @@ _MOST_FIELDS = 20
 
 
 def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
-    """Put a failed validation into words."""
     problems = list(error.errors())
     if any(problem["type"] == "json_invalid" for problem in problems):
         return ApiError("bad_request", message="The body is not valid JSON.")

@@ -68,7 +68,6 @@ class IngestJobs:
         self._served: set[str] = set()
 
     def start(self) -> None:
-        """Begin to work, first on what an earlier process left."""
         self.folder.prepare()
         # A daemon: a library that hangs must not keep the server from ending. What it had not finished stays queued.
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
@@ -76,7 +75,6 @@ class IngestJobs:
 
     @property
     def alive(self) -> bool:
-        """Whether uploads are being worked on, or would be."""
         return self._thread is not None and self._thread.is_alive()
 
     def stop(self) -> None:
@@ -87,7 +85,6 @@ class IngestJobs:
             self._thread.join(_STOP_SECONDS)
 
     def submit(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
-        """Take an upload on."""
         waiting = sum(record.tenant_id == tenant_id for record in self.folder.waiting())
         if waiting >= self.max_pending:
             raise ApiError(
@@ -112,14 +109,12 @@ class IngestJobs:
         return sum(self._finish(replace(record, state="cancelled")) for record in named)
 
     def find(self, tenant_id: str, job_id: str) -> dict[str, Any] | None:
-        """Tell how far an upload is."""
         record = self.folder.find(job_id)
         if record is None or record.tenant_id != tenant_id:
             return None
         return self.shown(record)
 
     def shown(self, record: JobRecord) -> dict[str, Any]:
-        """Tell of an upload what its owner may see."""
         stage, done, total = self._progress.get(record.id, (None, 0, 0))
         return {
             "id": record.id,

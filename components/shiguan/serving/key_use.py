@@ -36,7 +36,6 @@ class KeyUse:
         self._last: dict[str, float] = {}
 
     def take(self, key_id: str) -> None:
-        """Let a key ask once."""
         now = time.monotonic()
         self._last[key_id] = time.time()
         left = self._of(key_id, now)
@@ -53,7 +52,6 @@ class KeyUse:
         self.spend(key_id, requests=1)
 
     def spend(self, key_id: str, *, requests: int = 0, tokens: int = 0) -> None:
-        """Count what a key has used."""
         if any(self._limits):
             now = time.monotonic()
             asked, written = self._of(key_id, now)
@@ -85,7 +83,6 @@ def used_path(keys_path: Path) -> Path:
 
 
 def last_used(path: Path) -> dict[str, str]:
-    """Read when keys were last used."""
     try:
         told = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -52,12 +52,10 @@ class KeyRecord:
     expires: str | None = None
 
     def fits(self, key: str) -> bool:
-        """Compare in constant time."""
         return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None and not self.expired
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over."""
         return self.expires is not None and self.expires <= _now()
 
 
@@ -78,7 +76,6 @@ class KeyFile:
         self.path = path
 
     def read(self) -> list[KeyRecord]:
-        """Read the keys."""
         try:
             records = _Content.model_validate_json(self.path.read_bytes(), strict=True).keys
         except FileNotFoundError:
@@ -91,7 +88,6 @@ class KeyFile:
         return [_checked(record) for record in records]
 
     def add(self, tenant: str, role: str, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
-        """Make a key, for some days or for good."""
         key, record = new_key(tenant, role, name, days=days)
         with self._locked():
             self._write([*self.read(), record])
@@ -129,7 +125,6 @@ class KeyFile:
 
 
 def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
-    """Make a key without keeping it."""
     key = _PREFIX + secrets.token_urlsafe(32)
     digest = hash_of(key)
     record = KeyRecord(
@@ -146,7 +141,6 @@ def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) 
 
 
 def keys_of_environment(text: str) -> list[KeyRecord]:
-    """Read SHIGUAN_API_KEYS."""
     records = []
     for number, entry in enumerate((part for part in text.split(",") if part.strip()), start=1):
         parts = entry.strip().split(":")
@@ -163,12 +157,10 @@ def keys_of_environment(text: str) -> list[KeyRecord]:
 
 
 def hash_of(key: str) -> str:
-    """Hash a key."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def checked_tenant(tenant: str) -> str:
-    """Check a tenant's name."""
     tenant = tenant.strip()
     if not 0 < len(tenant) <= _LONGEST_NAME or not tenant.isprintable() or set(tenant) & set(",:*"):
         raise RefusedError(
@@ -209,5 +201,4 @@ def _now(days: int = 0) -> str:
 
 
 def shown(record: KeyRecord) -> dict[str, Any]:
-    """Tell of a key what people may see."""
     return {name: value for name, value in asdict(record).items() if name != "hash"}

@@ -132,5 +132,4 @@ class LibraryTools:
 
 
 def first_mode(modes: Sequence[str]) -> str:
-    """Choose the mode that is taken where none is named."""
     return "simple" if "simple" in modes else modes[0]

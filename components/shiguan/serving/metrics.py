@@ -97,12 +97,10 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
 
 
 def record_failure(kind: str) -> None:
-    """Count an error that a caller was told of."""
     FAILURES.labels(kind).inc()
 
 
 def exposition() -> bytes:
-    """Write all numbers down."""
     return generate_latest(REGISTRY)
 
 

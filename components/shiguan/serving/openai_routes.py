@@ -69,7 +69,6 @@ class ChatRequest(AskOptions):
     stream_options: StreamOptions | None = None
 
     def unsupported(self) -> str:
-        """Find a parameter that cannot be honoured."""
         given = self.model_extra or {}
         return next(
             (
@@ -117,7 +116,6 @@ class ChatRequest(AskOptions):
 
 
 def model_object(mode: str) -> dict[str, Any]:
-    """Describe a mode as a model."""
     return {"id": MODEL_PREFIX + mode, "object": "model", "created": 0, "owned_by": "shiguan"}
 
 
@@ -177,7 +175,6 @@ class Completion:
         self.created = int(time.time())
 
     def whole(self, answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
-        """Write a completion in one piece."""
         message = {"role": "assistant", "content": answer["answer"] + footnotes(answer), "refusal": None}
         return {
             **self._head("chat.completion"),
@@ -187,12 +184,10 @@ class Completion:
         }
 
     def chunk(self, delta: dict[str, Any], *, finish: str | None = None, **more: Any) -> dict[str, Any]:
-        """Write a piece of a completion."""
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
         return {**self._head("chat.completion.chunk"), "choices": [choice], **more}
 
     def usage_chunk(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Write the piece that has the usage and no text."""
         return {**self._head("chat.completion.chunk"), "choices": [], "usage": usage_of(answer)}
 
     def _head(self, kind: str) -> dict[str, Any]:

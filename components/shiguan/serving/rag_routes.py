@@ -24,7 +24,6 @@ DONE = b"data: [DONE]\n\n"
 
 
 def sse(data: Mapping[str, Any], *, event: str | None = None, id: int | None = None) -> bytes:  # noqa: A002
-    """Write one event."""
     lines = [] if id is None else [f"id: {id}"]
     lines += [] if event is None else [f"event: {event}"]
     lines.append(f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}")
@@ -45,7 +44,6 @@ class EventStreamResponse(StreamingResponse):
         super().__init__(self._parts, media_type="text/event-stream", headers=headers)
 
     async def stream_response(self, send: Send) -> None:
-        """Send the events."""
         async with aclosing(self._parts):
             await super().stream_response(send)
 
@@ -112,7 +110,6 @@ async def batch(body: BatchRequest, request: Request, asker: Asker) -> JSONRespo
 
 
 def request_id_of(request: Request) -> str | None:
-    """Give the id that the log knows a request by."""
     request_id: str | None = getattr(request.state, "request_id", None)
     return request_id
 

@@ -52,7 +52,6 @@ class RequestBody:
         return not self._gone.is_set()
 
     async def __call__(self) -> Message:
-        """Give the application the next message."""
         if self._first is not None:
             message, self._first = self._first, None
         elif self._complete.is_set():
@@ -65,7 +64,6 @@ class RequestBody:
         return message
 
     async def watch(self, gone: Callable[[], None]) -> None:
-        """Wait until the caller hangs up."""
         await self._complete.wait()
         while not self._gone.is_set():
             await self._next()
@@ -95,7 +93,6 @@ def check_length(scope: Scope, limit: int) -> None:
 
 
 def too_large(limit: int) -> ApiError:
-    """Say that a body is too large."""
     return ApiError(
         "payload_too_large",
         message=f"The body has more than {limit:,} bytes.",

@@ -40,7 +40,6 @@ class ResponseWatch:
         self._closed = False
 
     async def __call__(self, message: Message) -> None:
-        """Send the next part, unless the reply was ended."""
         if self._closed:
             return
         if message["type"] == "http.response.start":
@@ -113,7 +112,6 @@ class RequestLifetime:
         self.admission = admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

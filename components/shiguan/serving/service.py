@@ -44,7 +44,6 @@ from shiguan.tenants import TENANT_FIELD
 
 
 def include_routes(app: FastAPI, router: APIRouter) -> None:
-    """Add the routes of a router one by one."""
     app.router.routes.extend(router.routes)
 
 
@@ -164,7 +163,6 @@ class Service:
         self.readiness = Readiness()
 
     def install(self, app: FastAPI, *, deploy: Deploy) -> None:
-        """Make an application the server."""
         for router in _ROUTERS:
             include_routes(app, router)
         describe(app)
@@ -282,11 +280,9 @@ class PlainStartupFailure:
         self.app = app
 
     def __getattr__(self, name: str) -> Any:
-        """Give what the application has."""
         return getattr(self.app, name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve; only the report of a failed start is changed."""
         if scope["type"] != "lifespan":
             await self.app(scope, receive, send)
             return

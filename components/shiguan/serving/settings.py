@@ -125,17 +125,14 @@ class ServingSettings(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """The data folder: as set, else the user's own."""
         return self.data_dir if self.data_dir is not None else user_data_path("shiguan")
 
     @property
     def keys_path(self) -> Path:
-        """The file of API keys: as set, else in the data folder."""
         return self.keys_file if self.keys_file is not None else self.folder / "keys.json"
 
     @property
     def spool_path(self) -> Path:
-        """Where uploads and the records of their jobs are kept."""
         return self.folder / "uploads"
 
     @classmethod

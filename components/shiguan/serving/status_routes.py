@@ -44,11 +44,9 @@ class Readiness:
         self._looking: asyncio.Task[None] | None = None
 
     def add(self, part: str, check: Check) -> None:
-        """Name a part."""
         self._checks[part] = check
 
     async def parts(self) -> dict[str, str]:
-        """Look at every part."""
         if time.monotonic() - self._looked > _FRESH_SECONDS:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look())
@@ -57,7 +55,6 @@ class Readiness:
         return dict(self._results)
 
     async def ready(self) -> tuple[bool, dict[str, str]]:
-        """Decide."""
         parts = await self.parts()
         return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
 
@@ -89,7 +86,6 @@ async def health() -> PlainTextResponse:
 
 @router.get("/ready", tags=["health"])
 async def ready(request: Request) -> Response:
-    """Say whether questions can be answered: 200, or 503 with the parts that cannot work."""
     readiness: Readiness = request.app.state.readiness
     good, parts = await readiness.ready()
     if good:
@@ -151,7 +147,6 @@ async def draw(mode: str, request: Request) -> Response:
 
 
 def mermaid(pipeline: AsyncPipeline) -> str:
-    """Write a pipeline as a Mermaid flowchart."""
     names = {name: f"c{number}" for number, name in enumerate(pipeline.graph.nodes)}
     lines = ["flowchart TD"]
     for name, key in names.items():
