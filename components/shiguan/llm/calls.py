@@ -59,7 +59,11 @@ async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine for a caller who cannot await it: in a thread, since an event loop may be at work in this one."""
+    """Run a coroutine for a caller who cannot await it: in a thread where an event loop is at work in this one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(copy_context().run, asyncio.run, work).result()
 

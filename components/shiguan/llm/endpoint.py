@@ -15,7 +15,7 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 from haystack.utils import Secret
-from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from shiguan.errors import BudgetError, ConfigurationError, EndpointError, TimeLimitError
 from shiguan.llm.circuits import circuit_of
@@ -57,7 +57,7 @@ class OpenAIEndpoint:
         stage: str,
     ) -> None:
         self.named = named
-        self.model = named.model_name
+        self.model, self._key, self._address = named.model_name, named.key, named.address
         self.circuit = circuit_of(named)
         self.timeout = named.timeout or _patience(timeout)
         self.max_retries = max_retries
@@ -66,9 +66,8 @@ class OpenAIEndpoint:
         self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
         self.loop_clients = WeakKeyDictionary()
         self._lock = Lock()
-        self._client = self._new_client()
 
-    def reply(
+    async def reply(
         self,
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None,
@@ -76,36 +75,12 @@ class OpenAIEndpoint:
         tools: ToolsType | None,
         call: "ModelCall",
     ) -> list[ChatMessage]:
-        """Answer a prompt; no replies for an empty one, an `EndpointError` if the endpoint fails for good."""
-        callback = select_streaming_callback(None, streaming_callback, requires_async=False)
-        streams, settings = self._streaming(callback, generation_kwargs, tools)
-        stream = _Stream()
+        """
+        Answer a prompt; no replies for an empty one.
 
-        def forward(chunk: StreamingChunk) -> None:
-            if callback is not None:
-                with stream:
-                    callback(stream.mended(chunk))
-
-        def attempt() -> list[ChatMessage]:
-            with self._attempt(call, stream, generation_kwargs):
-                result = self._client.run(messages, forward if streams else None, settings, tools=tools)
-                return _mended_replies(_finished(result["replies"]))
-
-        retrying = Retrying(**self._policy(stream, call))
-        try:
-            return retrying(attempt)
-        except Exception as error:
-            raise self._failure(error, stream, retrying.statistics["attempt_number"]) from None
-
-    async def reply_async(
-        self,
-        messages: list[ChatMessage] | str,
-        streaming_callback: StreamingCallbackT | None,
-        generation_kwargs: dict[str, Any] | None,
-        tools: ToolsType | None,
-        call: "ModelCall",
-    ) -> list[ChatMessage]:
-        """Answer as `reply` does; a `TimeLimitError` if the model gives no sign of life within the run's limit."""
+        An `EndpointError` if the endpoint fails for good, a `TimeLimitError` if the model gives no sign of life within
+        the run's limit.
+        """
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
         streams, settings = self._streaming(callback, generation_kwargs, tools)
@@ -210,9 +185,9 @@ class OpenAIEndpoint:
         from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
 
         return OpenAIChatGenerator(
-            api_key=Secret.from_token(self.named.key),
+            api_key=Secret.from_token(self._key),
             model=self.model,
-            api_base_url=self.named.address,
+            api_base_url=self._address,
             generation_kwargs=self.generation_kwargs,
             timeout=self.timeout,
             # The client's own retries wait half a second and are invisible; ours are logged.
