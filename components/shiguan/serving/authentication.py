@@ -5,11 +5,12 @@ import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Annotated
 from urllib.parse import urlsplit
 
+from fastapi import Depends
 from haystack import logging
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
@@ -35,27 +36,28 @@ class Principal:
     key_id: str
     use: KeyUse | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def may_write(self) -> bool:
-        return self.role == "write"
 
-
-def current_principal(request: Request) -> Principal:
-    """Give a route its principal: `principal: Annotated[Principal, Depends(current_principal)]`."""
-    principal = getattr(request.state, "principal", None)
-    if not isinstance(principal, Principal):
+def current_principal() -> Principal:
+    """Give the principal of the request that is being served."""
+    principal = principal_of_request.get()
+    if principal is None:
         raise ApiError("unauthenticated")
     return principal
 
 
-def writing_principal(request: Request) -> Principal:
-    principal = current_principal(request)
+def writing_principal() -> Principal:
+    principal = current_principal()
     _check_may_write(principal)
     return principal
 
 
+Reader = Annotated[Principal, Depends(current_principal)]
+Writer = Annotated[Principal, Depends(writing_principal)]
+"""What a route takes to know whose request it serves, and that this one may write."""
+
+
 def _check_may_write(principal: Principal) -> None:
-    if not principal.may_write:
+    if principal.role != "write":
         raise ApiError(
             "forbidden",
             message=f"The key's role is `{principal.role}`; uploading and deleting need `write`.",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -20,14 +20,11 @@ from shiguan.conversations import (
 )
 from shiguan.errors import RefusedError
 from shiguan.llm.reply_cache import TenantCache
-from shiguan.serving.authentication import Principal, current_principal, writing_principal
+from shiguan.serving.authentication import Reader, Writer
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 
 router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
-
-Reader = Annotated[Principal, Depends(current_principal)]
-Writer = Annotated[Principal, Depends(writing_principal)]
 
 
 class Title(BaseModel):

@@ -2,24 +2,21 @@
 
 import asyncio
 import unicodedata
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
 from shiguan.engine.library import SUFFIXES
-from shiguan.serving.authentication import Principal, check_tenant, current_principal, writing_principal
+from shiguan.serving.authentication import Principal, Reader, Writer, check_tenant
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.key_use import audit
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
-
-Reader = Annotated[Principal, Depends(current_principal)]
-Writer = Annotated[Principal, Depends(writing_principal)]
 
 _FORM = {
     "requestBody": {
@@ -56,21 +53,21 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
     """
     jobs = _jobs(request)
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-        raise _wrong_file("send the file as multipart/form-data")
+        raise _refused("send the file as multipart/form-data")
     try:
         async with request.form(max_files=1, max_fields=4, max_part_size=64 * 1024) as form:
             tenant = form.get("tenant_id")
             check_tenant(principal, tenant if isinstance(tenant, str) else None)
             file = form.get("file")
             if not isinstance(file, UploadFile):
-                raise _wrong_file("there is no part `file` with a file in it")
+                raise _refused("there is no part `file` with a file in it")
             name = source_name(file.filename)
             record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
             await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
     except ApiError:
         raise
     except (MultiPartException, HTTPException) as error:  # which of the two depends on where Starlette runs
-        raise _wrong_file("the multipart body cannot be read, or has more than one file") from error
+        raise _refused("the multipart body cannot be read, or has more than one file") from error
     return JSONResponse(
         jobs.shown(record), status_code=202, headers={"Location": f"/api/v1/documents/jobs/{record.id}"}
     )
@@ -108,7 +105,7 @@ async def delete(request: Request, source: str, principal: Writer) -> dict[str, 
     return {"source": source, "deleted": deleted, "cancelled_jobs": cancelled}
 
 
-def _wrong_file(problem: str) -> ApiError:
+def _refused(problem: str) -> ApiError:
     return ApiError(
         "invalid_request", message=f"The upload was refused: {problem}.", fields=[{"field": "file", "problem": problem}]
     )
@@ -134,9 +131,3 @@ def source_name(given: str | None) -> str:
     if not name.lower().endswith(SUFFIXES) or name.lower() in SUFFIXES:
         raise _refused(f"its name must end with one of {', '.join(SUFFIXES)}")
     return name
-
-
-def _refused(problem: str) -> ApiError:
-    return ApiError(
-        "invalid_request", message=f"The upload was refused: {problem}.", fields=[{"field": "file", "problem": problem}]
-    )

@@ -18,7 +18,7 @@ from shiguan.errors import ConfigurationError
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest
-from shiguan.serving.authentication import check_tenant, principal_of_request
+from shiguan.serving.authentication import check_tenant, current_principal, principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.receipt_routes import ReceiptFolder
 from shiguan.serving.settings import ServingSettings
@@ -197,9 +197,7 @@ class WrappedMode:
 
     async def run_api_async(self, **given: Any) -> dict[str, Any]:
         """Answer a question from the caller's documents."""
-        principal = principal_of_request.get()
-        if principal is None:
-            raise ApiError("unauthenticated")
+        principal = current_principal()
         try:
             request = AnswerRequest.model_validate({"mode": self.mode, **given})
             check_tenant(principal, request.tenant_id)

@@ -75,9 +75,9 @@ KINDS: dict[str, ErrorKind] = {
         500, "Something went wrong inside the server.", "Try again; if it stays, look for the request id in its log."
     ),
     "answer_failed": ErrorKind(500, "A stage of the pipeline failed; nothing was answered.", "Try again."),
+    "not_ready": ErrorKind(503, "The server is not ready.", "Try again when /ready answers 200."),
     "overloaded": ErrorKind(503, "The server has as many requests as it takes.", "Try again after `Retry-After`."),
     "shutting_down": ErrorKind(503, "The server is shutting down.", "Try again in some seconds."),
-    "not_ready": ErrorKind(503, "The server is not ready.", "Try again when /ready answers 200."),
     "store_unavailable": ErrorKind(
         503, "The document store cannot do this now.", "Try again; /ready tells whether the stores are up."
     ),
@@ -89,18 +89,8 @@ KINDS: dict[str, ErrorKind] = {
 }
 """Every `error.type` that the server gives. The names are part of the interface and do not change."""
 
-_BY_STATUS = {
-    400: "bad_request",
-    401: "unauthenticated",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    413: "payload_too_large",
-    422: "invalid_request",
-    429: "too_many_requests",
-    503: "not_ready",
-    504: "timeout",
-}
+# Of several with one status the first.
+_BY_STATUS = {kind.status: name for name, kind in reversed(KINDS.items())}
 
 
 class ApiError(HTTPException):

@@ -116,19 +116,10 @@ class IngestJobs:
 
     def shown(self, record: JobRecord) -> dict[str, Any]:
         stage, done, total = self._progress.get(record.id, (None, 0, 0))
-        return {
-            "id": record.id,
-            "source": record.source,
-            "state": record.state,
-            "bytes": record.size,
-            "submitted": record.submitted,
-            "started": record.started,
-            "finished": record.finished,
-            "attempts": record.attempts,
-            "progress": {"stage": stage, "done": done, "total": total},
-            "result": record.result,
-            "error": record.error,
-        }
+        shown = {"id": record.id, "source": record.source, "state": record.state, "bytes": record.size}
+        shown |= {name: getattr(record, name) for name in ("submitted", "started", "finished", "attempts")}
+        progress = {"stage": stage, "done": done, "total": total}
+        return {**shown, "progress": progress, "result": record.result, "error": record.error}
 
     def _work(self) -> None:
         while not self._stopping.is_set():

@@ -3,17 +3,16 @@
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 
 from shiguan.engine.library import MOST_NEIGHBOURS, Library, shown_passage
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.serving.authentication import Principal, current_principal
+from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 
 router = APIRouter(prefix="/api/v1/library", tags=["library"])
 
-Reader = Annotated[Principal, Depends(current_principal)]
 Source = Annotated[str, Query(max_length=500, description="A source's file name, record id or `source_id`.")]
 Names = Annotated[list[str] | None, Query(max_length=50, description="Look only here; may be repeated.")]
 

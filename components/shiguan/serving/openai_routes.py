@@ -15,9 +15,10 @@ from shiguan.engine.answer_stream import GENERATION_COMPLETE, TOKEN, AnswerEvent
 from shiguan.engine.options import AskOptions
 from shiguan.engine.turn import MAX_QUESTION
 from shiguan.serving.answer_request import AnswerRequest, Turn
+from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.rag_routes import DONE, Asker, EventStreamResponse, deadline_of, request_id_of, sse
+from shiguan.serving.rag_routes import DONE, EventStreamResponse, deadline_of, request_id_of, sse
 from shiguan.text.terminal import one_line
 
 MODEL_PREFIX = "shiguan-"
@@ -212,13 +213,13 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 
 
 @router.get("/models", summary="List the modes as models")
-async def models(_: Asker) -> JSONResponse:
+async def models(_: Reader) -> JSONResponse:
     """List one model for each mode, such as `shiguan-simple`."""
     return JSONResponse({"object": "list", "data": [model_object(mode) for mode in current_engine().modes]})
 
 
 @router.get("/models/{model}", summary="Describe a mode as a model")
-async def model(model: str, request: Request, _: Asker) -> JSONResponse:
+async def model(model: str, request: Request, _: Reader) -> JSONResponse:
     """Describe one model."""
     if model not in _models():
         return _refusal(_unknown_model(model), request)
@@ -226,7 +227,7 @@ async def model(model: str, request: Request, _: Asker) -> JSONResponse:
 
 
 @router.post("/chat/completions", summary="Answer the last message of a conversation")
-async def chat_completions(request: Request, asker: Asker) -> Response:
+async def chat_completions(request: Request, asker: Reader) -> Response:
     """
     Answer the last message; the ones before it are the conversation.
 
@@ -238,7 +239,7 @@ async def chat_completions(request: Request, asker: Asker) -> Response:
     try:
         body = await _body(request)
         body.conversation_id = body.conversation_id or request.headers.get("x-conversation-id")
-        question = _question(body)
+        question = body.as_request()
         engine, deadline = current_engine(), deadline_of(request)
         completion = Completion(body.model)
         if body.stream:
@@ -252,12 +253,10 @@ async def chat_completions(request: Request, asker: Asker) -> Response:
 
 async def _body(request: Request) -> ChatRequest:
     try:
-        body = ChatRequest.model_validate(await request.json())
-    except ValidationError as error:
-        wrong = invalid_fields(error)
-        raise ApiError("bad_request", message=wrong.message, fields=wrong.fields) from error
+        content = await request.json()
     except (ValueError, RecursionError) as error:
         raise ApiError("bad_request", message="The body is not valid JSON.") from error
+    body = ChatRequest.model_validate(content)
     if body.model not in _models():
         raise _unknown_model(body.model)
     unsupported = body.unsupported()
@@ -269,14 +268,6 @@ async def _body(request: Request) -> ChatRequest:
             fields=[{"field": unsupported, "problem": "not supported"}],
         )
     return body
-
-
-def _question(body: ChatRequest) -> AnswerRequest:
-    try:
-        return body.as_request()
-    except ValidationError as error:
-        wrong = invalid_fields(error)
-        raise ApiError("bad_request", message=wrong.message, fields=wrong.fields) from error
 
 
 def _models() -> list[str]:
@@ -320,6 +311,9 @@ def _refusal(error: Exception, request: Request) -> JSONResponse:
 
 def _told(error: Exception, request_id: str | None) -> tuple[dict[str, Any], ApiError]:
     """Give an error the fields of both worlds: a client of either finds what it looks for."""
+    if isinstance(error, ValidationError):
+        wrong = invalid_fields(error)
+        error = ApiError("bad_request", message=wrong.message, fields=wrong.fields)
     told = counted(error, request_id)
     body = told.body(request_id)
     param = told.fields[0]["field"].partition(".")[0] if told.fields else None

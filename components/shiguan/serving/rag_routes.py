@@ -4,16 +4,16 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Any
 
 from anyio import CancelScope
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Send
 
 from shiguan.engine.answer_stream import EVENTS, AnswerEvent
 from shiguan.serving.answer_request import AnswerRequest, BatchRequest
-from shiguan.serving.authentication import Principal, check_tenant, current_principal
+from shiguan.serving.authentication import Reader, check_tenant
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import counted
 
@@ -50,12 +50,10 @@ class EventStreamResponse(StreamingResponse):
 
 router = APIRouter(tags=["rag"])
 
-Asker = Annotated[Principal, Depends(current_principal)]
-
 
 @router.post("/generate", summary="Another name of /api/v1/rag/query", response_class=JSONResponse)
 @router.post("/api/v1/rag/query", summary="Answer a question", response_class=JSONResponse)
-async def query(body: AnswerRequest, request: Request, asker: Asker) -> JSONResponse:
+async def query(body: AnswerRequest, request: Request, asker: Reader) -> JSONResponse:
     """
     Answer a question from the caller's documents.
 
@@ -80,7 +78,7 @@ _STREAM: dict[str, Any] = {
 
 @router.post("/generate/stream", summary="Another name of /api/v1/rag/query-stream", **_STREAM)
 @router.post("/api/v1/rag/query-stream", summary="Answer a question and tell how the answer comes about", **_STREAM)
-async def query_stream(body: AnswerRequest, request: Request, asker: Asker) -> EventStreamResponse:
+async def query_stream(body: AnswerRequest, request: Request, asker: Reader) -> EventStreamResponse:
     """
     Answer a question as server-sent events, numbered from 1.
 
@@ -94,7 +92,7 @@ async def query_stream(body: AnswerRequest, request: Request, asker: Asker) -> E
 
 
 @router.post("/api/v1/rag/batch", summary="Answer several questions", response_class=JSONResponse)
-async def batch(body: BatchRequest, request: Request, asker: Asker) -> JSONResponse:
+async def batch(body: BatchRequest, request: Request, asker: Reader) -> JSONResponse:
     """
     Answer up to 50 questions, some of them side by side.
 

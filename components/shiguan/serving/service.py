@@ -16,7 +16,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from haystack import logging
 from starlette.routing import BaseRoute
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
@@ -167,6 +167,7 @@ class Service:
             include_routes(app, router)
         describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
+        app.add_middleware(PlainStartupFailure)
         app.state.settings = self.settings
         app.state.keys = self.keys
         app.state.readiness = self.readiness
@@ -270,36 +271,15 @@ class Service:
 
 
 class PlainStartupFailure:
-    """
-    ASGI application: another one, which reports a failed start with a sentence instead of a stack.
+    """ASGI middleware: a start that failed is reported with a sentence instead of a stack."""
 
-    Attributes are those of the application behind, so that `state` and `routes` can be looked at.
-    """
-
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.app, name)
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "lifespan":
-            await self.app(scope, receive, send)
-            return
-        failed: list[Message] = []
+        async def send_plainly(message: Message) -> None:
+            if message["type"] == "lifespan.startup.failed" and isinstance(error := sys.exception(), ShiguanError):
+                message["message"] = str(error)
+            await send(message)
 
-        async def hold_failure(message: Message) -> None:
-            if message["type"] == "lifespan.startup.failed":
-                failed.append(message)
-            else:
-                await send(message)
-
-        try:
-            await self.app(scope, receive, hold_failure)
-        except ShiguanError as error:
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
-            raise
-        except BaseException:
-            for message in failed:
-                await send(message)
-            raise
+        await self.app(scope, receive, send_plainly if scope["type"] == "lifespan" else send)
