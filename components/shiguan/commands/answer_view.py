@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
@@ -40,9 +39,7 @@ class AnswerView:
         self._waiting.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._waiting.stop()
 
     def tell(self, name: str, data: dict[str, Any]) -> None:

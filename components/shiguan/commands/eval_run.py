@@ -1,16 +1,17 @@
 """`shiguan eval retrieval`, `answers` and `golden`: measure a mode, and make the questions to measure with."""
 
 import argparse
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import positive, print_json, say, tenant
+from shiguan.commands.options import positive, print_json, say, tell, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from shiguan.evaluation.golden_maker import JudgeAgreement, MadeSet
     from shiguan.evaluation.judges import AnswerJudge
@@ -278,48 +279,38 @@ def _eval_golden(options: argparse.Namespace) -> int:
         made = maker.make(parents, options.count, store, tracker("Asking for questions"))
     write_made_set(made, options.output, options.seed)
     agreement = judge_agreement(options.output / REVIEW_FILE, made.verdicts)
-    if options.json:
-        print_json({**_summary(made), "agreement": asdict(agreement), "output": str(options.output)})
-    else:
-        _print(made, agreement, options.output)
-    return 0 if made.accepted else 1
-
-
-def _summary(made: "MadeSet") -> dict[str, Any]:
-    from collections import Counter
-
-    return {
+    told: dict[str, Any] = {
         "accepted": len(made.accepted),
         "rejected": len(made.rejected),
         "types": dict(Counter(row["type"] for row in made.accepted)),
-        "faults": dict(made.faults),
-        "passages": made.passages,
-        "llm_calls": made.llm_calls,
+        **{name: getattr(made, name) for name in ("faults", "passages", "llm_calls")},
+        "agreement": asdict(agreement),
+        "output": str(options.output),
     }
+    tell(options, told, *_lines(made, told, agreement, options.output))
+    return 0 if made.accepted else 1
 
 
-def _print(made: "MadeSet", agreement: "JudgeAgreement", output: Path) -> None:
-    summary = _summary(made)
-    say(
-        f"{summary['accepted']} questions accepted and {summary['rejected']} rejected, from {made.passages} passages "
-        f"with {made.llm_calls} LLM calls."
+def _lines(made: "MadeSet", told: dict[str, Any], agreement: "JudgeAgreement", output: Path) -> "Iterator[str]":
+    yield (
+        f"{told['accepted']} questions accepted and {told['rejected']} rejected, from {made.passages} passages with "
+        f"{made.llm_calls} LLM calls."
     )
-    if summary["types"]:
-        say("  " + ", ".join(f"{count} {kind}" for kind, count in sorted(summary["types"].items())))
-    for kind, count in made.faults.most_common():
-        say(f"  left out: {kind}, {count}")
+    if told["types"]:
+        yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(told["types"].items()))
+    yield from (f"  left out: {kind}, {count}" for kind, count in made.faults.most_common())
     if not made.accepted:
-        say("No question was accepted. Look at rejected.jsonl, and at what the model answers.")
+        yield "No question was accepted. Look at rejected.jsonl, and at what the model answers."
     if agreement.agreement is None:
-        say(
-            f"Nobody has reviewed yet: write accept or reject into `person` in {output / 'review.jsonl'} and run again."
-        )
+        review = output / "review.jsonl"
+        yield f"Nobody has reviewed yet: write accept or reject into `person` in {review} and run again."
     else:
         kappa = "not defined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
-        say(
+        yield (
             f"Judge and person agree on {agreement.agreement:.2f} of {agreement.reviewed - agreement.silent} questions "
             f"(Cohen's kappa {kappa}); {agreement.open} are still to be reviewed."
         )
         if agreement.disagreements:
-            say(f"  They differ on {', '.join(agreement.disagreements[:10])}")
-    say(f"The set is {output / 'golden.jsonl'}; measure with: shiguan eval answers --golden {output / 'golden.jsonl'}")
+            yield f"  They differ on {', '.join(agreement.disagreements[:10])}"
+    golden = output / "golden.jsonl"
+    yield f"The set is {golden}; measure with: shiguan eval answers --golden {golden}"

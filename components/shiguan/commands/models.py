@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say
+from shiguan.commands.options import print_json, say, tell
 from shiguan.errors import ModelMissingError
 
 
@@ -44,10 +44,7 @@ def _models(options: argparse.Namespace) -> int:
     if options.action == "fetch":
         _fetch([name for name in used if _state(name)["state"] in ("missing", "not prepared")], quiet=options.json)
     models = [{"model": name, "modes": modes, **_state(name)} for name, modes in used.items()]
-    if options.json:
-        print_json({"deployment": options.deployment, "models": models})
-    else:
-        _print(options.deployment, models)
+    tell(options, {"deployment": options.deployment, "models": models}, *_lines(options.deployment, models))
     return 0
 
 
@@ -138,19 +135,19 @@ def _fetch(names: list[str], *, quiet: bool) -> None:
             fetch_model(name)
 
 
-def _print(deployment: str, models: list[dict[str, Any]]) -> None:
+def _lines(deployment: str, models: list[dict[str, Any]]) -> Iterator[str]:
     lacking = False
     for model in models:
         place = f"{model['bytes'] / 1e6:,.0f} MB in {model['folder']}" if model["folder"] else ""
         state = "" if model["state"] == "present" else model["state"]
         lacking |= bool(state)
-        say(f"{model['model']} ({', '.join(model['modes'])}): {', '.join(filter(None, [state, place]))}")
+        yield f"{model['model']} ({', '.join(model['modes'])}): {', '.join(filter(None, [state, place]))}"
     if lacking:
-        say(f"Fetch what is missing with: shiguan models fetch --deployment {deployment}")
+        yield f"Fetch what is missing with: shiguan models fetch --deployment {deployment}"
     if find_spec("torch") is None and any(model["model"] != _PACKAGED for model in models):
-        say(
+        yield (
             f"All but {_PACKAGED} run with torch, which is not installed. Install it with: "
             'pip install "shiguan[transformers]"'
         )
     if not models:
-        say(f"The deployment `{deployment}` names no models.")
+        yield f"The deployment `{deployment}` names no models."

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,20 @@ def say(text: str, *, error: bool = False) -> None:
     print(printable(text), file=sys.stderr if error else sys.stdout, flush=True)
 
 
+def tell(options: argparse.Namespace, value: dict[str, Any], *lines: str) -> None:
+    """Print a value where JSON is asked for, else lines that say the same."""
+    if options.json:
+        print_json(value)
+    else:
+        for line in lines:
+            say(line)
+
+
 def add_mode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", default="simple", help="a mode that `shiguan modes` lists (default: simple)")
-    parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
+    parser.add_argument(
+        "--top-k", type=whole_number(1, 50), help="how many passages at most (default: what the mode says)"
+    )
 
 
 _OPTIONS = (
@@ -77,17 +89,18 @@ def _budget(text: str) -> dict[str, float]:
     return found
 
 
-def passage_count(text: str) -> int:
-    value = int(text) if text.lstrip("-").isdigit() else 0
-    if not 1 <= value <= 50:
-        raise argparse.ArgumentTypeError(f"must be 1 to 50, got {text}")
-    return value
+def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Make what reads a whole number within limits."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not low <= int(text) <= (high or int(text)):
+            raise argparse.ArgumentTypeError(f"must be {low} {f'to {high}' if high else 'or more'}, got {text}")
+        return int(text)
+
+    return read
 
 
-def positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
-    return int(text)
+positive = whole_number(1)
 
 
 def tenant(options: argparse.Namespace) -> str:

@@ -2,10 +2,9 @@
 
 import re
 import threading
-import time
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rich.console import Console
@@ -16,7 +15,6 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -103,7 +101,7 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
     if not console.is_terminal:
         yield from items
         return
-    with _progress(console) as progress:
+    with _progress(console, TimeElapsedColumn()) as progress:
         yield from progress.track(items, total=total, description=description)
 
 
@@ -118,98 +116,64 @@ class IngestProgress:
         self.files = files
         self.console = console_for_people(stderr=True)
         self.show = show
-        self._bar = _ingest_bar(self.console) if show and self.console.is_terminal else None
-        self._file_task: TaskID | None = None
-        self._passage_task: TaskID | None = None
-        self._done = 0
-        self._stage = _Stage()
+        self.bar = _progress(self.console, _Rate(), TimeRemainingColumn(), speed_estimate_period=120)
+        self._file_task = self.bar.add_task(_short(self._file(0)), total=max(len(files), 1))
+        self._passage_task = self.bar.add_task("words", total=None)
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
-            self._file_task = self._bar.add_task(_short(self._file()), total=max(len(self.files), 1))
-            self._passage_task = self._bar.add_task("words", total=None)
+        if self.show and self.console.is_terminal:
+            self.bar.start()
         elif self.show:
             threading.Thread(target=self._tell, name="progress", daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Stop showing, and leave the terminal as it was."""
         self._closed.set()
-        if self._bar:
-            self._bar.stop()
+        if self.bar.live.is_started:
+            self.bar.stop()
 
     @property
     def callback(self) -> Any:
         """A plain function for the pipeline: Haystack copies what it is given, and a bar cannot be copied."""
-        bar, task, stage = self._bar, self._passage_task, self._stage
+        bar, task = self.bar, self._passage_task
 
         def report(name: str, done: int, total: int) -> None:
-            stage.update(name, done, total)
-            if bar is not None and task is not None:
-                bar.update(task, description=name, completed=done, total=total or None)
+            if name != bar.tasks[task].description or done < bar.tasks[task].completed:
+                bar.reset(task, description=name)  # it goes as fast as it has gone since it began
+            bar.update(task, completed=done, total=total or None)
 
         return report
 
     def advance(self, result: "IngestedFile") -> None:
-        self._done += 1
-        self._stage.update("words", 0, 0)
-        if self._bar and self._file_task is not None and self._passage_task is not None:
-            self._bar.update(self._file_task, advance=1, description=_short(self._file()))
-            self._bar.reset(self._passage_task, description="words", total=None)
-        elif self.show:
+        done = int(self.bar.tasks[self._file_task].completed) + 1
+        self.bar.update(self._file_task, advance=1, description=_short(self._file(done)))
+        self.bar.reset(self._passage_task, description="words", total=None)
+        if self.show and not self.console.is_terminal:
             missing = f", {result.missing:,} units without a vector" if result.missing else ""
-            self.console.print(
-                escape(
-                    f"{self._done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"
-                ),
-                style="dim",
-            )
+            line = f"{done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"
+            self.console.print(escape(line), style="dim")
 
-    def _file(self) -> str:
-        return self.files[self._done].name if self._done < len(self.files) else "the library"
+    def told(self) -> str:
+        """Say in a line how far the passages are, and how fast it goes."""
+        task = self.bar.tasks[self._passage_task]
+        if not task.total:
+            return f"reading and writing {task.description}"
+        told = f"{task.description} {task.completed:,.0f} of {task.total:,.0f}"
+        left = timedelta(seconds=task.time_remaining or 0)
+        return f"{told}, {task.speed:,.1f} a second, {left} left" if task.speed else told
+
+    def _file(self, done: int) -> str:
+        return self.files[done].name if done < len(self.files) else "the library"
 
     def _tell(self) -> None:
         while not self._closed.wait(_TELL_SECONDS):
-            self.console.print(escape(f"{self._file()}: {self._stage.told()}"), style="dim")
-
-
-class _Stage:
-    """How far a stage is, and how fast it goes."""
-
-    def __init__(self) -> None:
-        self.name, self.done, self.total = "words", 0, 0
-        self.began, self.first = time.monotonic(), 0
-
-    def update(self, name: str, done: int, total: int) -> None:
-        if name != self.name or done < self.done:
-            self.began, self.first = time.monotonic(), done
-        self.name, self.done, self.total = name, done, total
-
-    def told(self, now: float | None = None) -> str:
-        if not self.total:
-            return f"reading and writing {self.name}"
-        seconds = (time.monotonic() if now is None else now) - self.began
-        rate = (self.done - self.first) / seconds if seconds > 0 else 0.0
-        told = f"{self.name} {self.done:,} of {self.total:,}"
-        return told if not rate else f"{told}, {rate:,.1f} a second, {_span((self.total - self.done) / rate)} left"
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return (
-        f"{minutes // 60} h {minutes % 60} min"
-        if minutes >= 60
-        else f"{minutes} min {rest} s"
-        if minutes
-        else f"{rest} s"
-    )
+            file = self._file(int(self.bar.tasks[self._file_task].completed))
+            self.console.print(escape(f"{file}: {self.told()}"), style="dim")
 
 
 class _Rate(ProgressColumn):
@@ -219,19 +183,6 @@ class _Rate(ProgressColumn):
         return Text("" if task.speed is None or task.total is None else f"{task.speed:,.1f}/s")
 
 
-def _ingest_bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        speed_estimate_period=120,
-    )
-
-
 def print_indented(console: Console, text: Text, indent: int) -> None:
     """Print wrapped text behind a margin, without the trailing blanks of a box: people copy from terminals."""
     for line in text.wrap(console, console.width - indent):
@@ -239,15 +190,9 @@ def print_indented(console: Console, text: Text, indent: int) -> None:
         console.print(Text.assemble(" " * indent if line else "", line), soft_wrap=True)
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
+def _progress(console: Console, *columns: ProgressColumn, **settings: Any) -> Progress:
+    first = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), MofNCompleteColumn())
+    return Progress(*first, *columns, console=console, transient=True, **settings)
 
 
 def _short(name: str, width: int = 32) -> str:
