@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,21 +82,8 @@ def load_index(
             "hands over nothing but documents; connect one converter, joiner or inspector with the `documents` of one "
             "`SourceStamper`, and nothing else before it with anything behind it."
         )
-    own = {key: spec for key, spec in definition["components"].items() if key not in reading["components"]}
-    keeping = {
-        **definition,
-        "components": own,
-        "connections": [edge for edge in connections if edge["receiver"].split(".")[0] in own and edge not in walls],
-        "inputs": {
-            "documents": [walls[0]["receiver"]],
-            **{
-                key: kept for key, targets in inputs.items() if (kept := [t for t in targets if t.split(".")[0] in own])
-            },
-        },
-        "outputs": {
-            key: target for key, target in (definition.get("outputs") or {}).items() if target.split(".")[0] in own
-        },
-    }
+    keeping = _limited(definition, definition["components"].keys() - reading["components"].keys(), connections)
+    keeping["inputs"]["documents"] = [walls[0]["receiver"]]
     if data_dir is not None:
         _set_data_dir(keeping, str(data_dir))
     return _with_metadata(reading, deployment, mode), _built(keeping, deployment, mode)
@@ -292,19 +279,25 @@ def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[st
             frontier += [
                 edge["sender"].split(".")[0] for edge in connections if edge["receiver"].split(".")[0] == component
             ]
-    inputs = {
-        key: kept
-        for key, targets in (definition.get("inputs") or {}).items()
-        if (kept := [target for target in targets if target.split(".")[0] in needed])
-    }
-    explained: dict[str, str] = definition.get("explain") or {}
+    return _limited(definition, needed, connections)
+
+
+def _limited(definition: dict[str, Any], kept: Collection[str], connections: list[dict[str, str]]) -> dict[str, Any]:
+    """Keep some components, and of connections, inputs and outputs those that touch no other one."""
+
+    def own(target: str) -> bool:
+        return target.partition(".")[0] in kept
+
+    inputs = {key: [*filter(own, targets)] for key, targets in (definition.get("inputs") or {}).items()}
     return {
         **definition,
-        "components": {key: spec for key, spec in definition["components"].items() if key in needed},
-        "connections": [edge for edge in connections if edge["receiver"].split(".")[0] in needed],
-        "inputs": inputs,
-        "outputs": {output: target for output, target in declared.items() if target.split(".")[0] in needed},
-        "explain": {key: target for key, target in explained.items() if target.split(".")[0] in needed},
+        "components": {key: spec for key, spec in definition["components"].items() if key in kept},
+        "connections": [edge for edge in connections if own(edge["sender"]) and own(edge["receiver"])],
+        "inputs": {key: targets for key, targets in inputs.items() if targets},
+        **{
+            part: {key: target for key, target in (definition.get(part) or {}).items() if own(target)}
+            for part in ("outputs", "explain")
+        },
     }
 
 

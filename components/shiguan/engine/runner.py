@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer
@@ -105,9 +104,7 @@ class Runner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -163,13 +160,10 @@ class Runner:
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> AsyncGenerator[AnswerEvent, None]:
         """
-        Answer a question and tell how the answer comes about; see `shiguan.engine.answer_stream` for the events.
+        Answer a question, with the arguments of `ask`, and tell how the answer comes about.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
-        :param explain: Whether `metadata.explain` of the answer object tells what each stage did.
-        :param limits: How long the parts of the run may take.
-        :param options: What else the question comes with.
+        See `shiguan.engine.answer_stream` for the events.
+
         :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
             raised.
         """

@@ -4,9 +4,9 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from haystack import Document
 from haystack.components.generators.chat.types import ChatGenerator
@@ -38,12 +38,11 @@ _QUOTES = "“”\"'… "
 _EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 
 
-@dataclass(frozen=True)
-class MadeQuestions:
-    """The questions that a reply gave."""
+class MadeQuestions(NamedTuple):
+    """The questions that a reply gave, and what was wrong with the others."""
 
-    rows: list[dict[str, str]] = field(default_factory=list)
-    faults: Counter[str] = field(default_factory=Counter)
+    rows: list[dict[str, str]]
+    faults: Counter[str]
 
 
 def read_questions(reply: str, passage: str) -> MadeQuestions:
@@ -54,7 +53,7 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
     passage's sentence; where the model quoted badly, the answer itself stands for it. One that nothing answers must
     come without an answer.
     """
-    made = MadeQuestions()
+    made = MadeQuestions([], Counter())
     found = json_object(reply, "questions")
     items = found.get("questions") if found else None
     if not isinstance(items, list) or not items:
@@ -185,8 +184,7 @@ Track = Callable[[list[Document]], Iterable[Document]]
 """Goes through the passages and shows how far it is."""
 
 
-@dataclass(frozen=True)
-class MadeSet:
+class MadeSet(NamedTuple):
     """What came of a run."""
 
     accepted: list[dict[str, Any]]

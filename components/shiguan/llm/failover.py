@@ -1,7 +1,6 @@
 """Calls the models that may answer a prompt, one after the other, until one has: with circuits, budget and counting."""
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from haystack import logging
@@ -95,9 +94,7 @@ class ModelCall:
         self._turn.passed = []
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         self._counting.__exit__(None, None, None)
         self.endpoint.circuit.leave()
         if (meter := current_meter()) is not None:

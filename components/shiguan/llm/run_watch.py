@@ -142,13 +142,13 @@ _stage: ContextVar[_Stage | None] = ContextVar("shiguan_stage", default=None)
 _watch: ContextVar[RunWatch | None] = ContextVar("shiguan_run_watch", default=None)
 
 
-def current_watch() -> RunWatch | None:
-    """Give the watch of the run that this code is part of; None outside a watched run."""
-    return _watch.get()
+current_watch = _watch.get
+"""Gives the watch of the run that this code is part of; None outside a watched run."""
 
 
 @contextmanager
-def _holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
+def holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
+    """Let a variable have a value inside the block."""
     token = variable.set(value)
     try:
         yield value
@@ -158,7 +158,7 @@ def _holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
 
 def watched(watch: RunWatch) -> AbstractContextManager[RunWatch]:
     """Put everything inside the block, and the tasks and threads that it starts, under a watch."""
-    return _holding(_watch, watch)
+    return holding(_watch, watch)
 
 
 @contextmanager
@@ -283,23 +283,20 @@ class ReplyCounter:
             tally.made.append({"stage": current_stage(), **call, "tokens": tokens, "cost": cost, "ms": ms})
 
 
-def current_tally() -> LlmTally | None:
-    """Give the tally of the run that this code is part of; None where nobody counts."""
-    return _tally.get()
-
-
 _tally: ContextVar[LlmTally | None] = ContextVar("shiguan_llm_tally", default=None)
+current_tally = _tally.get
+"""Gives the tally of the run that this code is part of; None where nobody counts."""
 _place: ContextVar[ReplyCounter | None] = ContextVar("shiguan_replies_come_out", default=None)
 
 
 def tallied_llm_calls() -> AbstractContextManager[LlmTally]:
     """Count the calls that are made inside the block, in whatever thread or task it starts; runs do not mix."""
-    return _holding(_tally, LlmTally())
+    return holding(_tally, LlmTally())
 
 
 def counting_replies() -> AbstractContextManager[ReplyCounter]:
     """Mark a place where replies come out."""
-    return _holding(_place, ReplyCounter(_place.get()))
+    return holding(_place, ReplyCounter(_place.get()))
 
 
 _PROMPTS = frozenset({"messages", "prompt"})
