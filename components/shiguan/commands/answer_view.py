@@ -149,7 +149,6 @@ def _print_explained(console: Console, name: str, value: Any) -> None:
 
 
 def _place(meta: dict[str, Any]) -> Text:
-    """Say where a passage stands: source, section, page."""
     parts = [str(meta.get("source") or "")]
     parts += [" › ".join(meta.get("section") or [])] if meta.get("section") else []
     page = (meta.get("anchor") or {}).get("page")

@@ -73,7 +73,6 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 async def _show(runner: "Runner", question: str, asked: dict[str, Any]) -> None:
-    """Print an answer as it comes about."""
     from shiguan.commands.answer_view import AnswerView
 
     with AnswerView(question) as view:

@@ -41,7 +41,6 @@ def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def add_mode_option(parser: argparse.ArgumentParser) -> None:
-    """Let a command measure a mode, or a pipeline file of one's own."""
     parser.add_argument(
         "--mode",
         type=mode_or_file,
@@ -91,7 +90,6 @@ def read_set(options: argparse.Namespace) -> "QuestionSet":
 def measured(
     options: argparse.Namespace, questions: "QuestionSet", doing: str, judge: "AnswerJudge | None" = None, **plan: Any
 ) -> "tuple[Results, Path]":
-    """Measure what the options and the plan say, and write the run's reports."""
     from shiguan.evaluation.measurement import Plan, measure
     from shiguan.evaluation.report import run_report, write_report
 

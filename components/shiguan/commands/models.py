@@ -84,7 +84,6 @@ def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[st
 
 
 def _components(node: Any) -> Iterator[dict[str, Any]]:
-    """Every component of a definition, those inside others too."""
     if isinstance(node, dict):
         if "type" in node:
             yield node

@@ -49,7 +49,6 @@ _LISTS = {"source": "sources", "section": "sections"}
 
 
 def add_question_options(parser: argparse.ArgumentParser) -> None:
-    """Let a command take the options of a question, which `question_options` reads."""
     add_mode_options(parser)
     group = parser.add_argument_group("options of the question", "docs/options.md has their values and what they do")
     for name in _OPTIONS:

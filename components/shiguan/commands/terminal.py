@@ -61,7 +61,6 @@ def _share(done: int, total: int) -> str:
 
 
 def print_modes(modes: dict[str, dict[str, str]]) -> None:
-    """Print deployments and modes with the comments that open their files."""
     console = console_for_people()
     for deployment, descriptions in modes.items():
         console.print(Text(deployment, style="bold"))

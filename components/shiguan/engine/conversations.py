@@ -55,7 +55,6 @@ class ConversationMemory:
     """
 
     def __init__(self, tree: SummaryTree, cached: Callable[[str], TenantCache] | None = None) -> None:
-        """Take the component that sums up, its store, and what gives a tenant's cache."""
         self.tree = tree
         self._cached = cached
         self.store: ConversationStore = tree.conversation_store
@@ -97,7 +96,6 @@ class ConversationMemory:
                 self._at_work[key] = False
 
     def close(self) -> None:
-        """Begin no further summaries, wait for those under way, and close the store."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 

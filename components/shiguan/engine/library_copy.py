@@ -85,7 +85,6 @@ class LibraryCopy:
             pool.shutdown(cancel_futures=True)
 
     def embed(self, progress: Progress | None = None) -> list[str]:
-        """Make the vectors that children of the target lack, slice by slice."""
         self._loading.close()  # the words, so that they are found
         children = self.target["children"]
         before, warnings = 0, dict[str, None]()

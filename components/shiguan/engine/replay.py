@@ -110,7 +110,6 @@ class Replay:
         return None
 
     def _message(self, made: dict[str, Any], builder: PromptFileBuilder) -> ChatMessage:
-        """Write a message of an earlier turn or attempt."""
         if "prompt" not in made:
             return ChatMessage(_role=ChatRole(made["role"]), _content=[TextContent(made["text"])])
         if made["prompt"] == "earlier_turn":

@@ -55,7 +55,6 @@ class CitationScores:
 
 
 def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
-    """Check every claim of an answer against exactly the passages that it cites."""
     checker = ClaimChecker(passages)
     read = checker.read(split_claims(answer))
     recalled = citations = precise = 0
@@ -182,7 +181,6 @@ def spoken_answer(answer: str) -> str:
 
 
 def exact_match(answer: str, right: Sequence[str]) -> float:
-    """Tell whether an answer is one of the right ones, word for word."""
     said = " ".join(answer_tokens(answer))
     wanted = [" ".join(answer_tokens(one)) for one in right]
     found = _EXACT.run(ground_truth_answers=wanted, predicted_answers=[said] * len(wanted))

@@ -28,7 +28,6 @@ class ExpectedPassage:
         return frozenset(parent.id for parent in self.parents)
 
     def is_read_in(self, document: Document) -> bool:
-        """Tell whether a passage as it was read still has the expected words."""
         if document.id not in self.parent_ids:
             return False
         if not self.text or (self.split and len(self.parents) > 1):
@@ -74,7 +73,6 @@ class ExpectedPassages:
         return found
 
     def parents(self) -> list[Document]:
-        """Give every passage of the tenant, in the order of the sources."""
         if self._parents is None:
             owned = {"field": "meta.tenant_id", "operator": "==", "value": self.tenant_id}
             found = self.stores["parents"].filter_documents(owned)

@@ -145,7 +145,6 @@ def comparison_report(comparison: Comparison, before: Results, after: Results) -
 
 
 def write_comparison(comparison: Comparison, report: Report, before: Results, after: Results, folder: Path) -> None:
-    """Write `comparison.json`, `comparison.md` and `comparison.html`."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "comparison.json", {**comparison.to_json(), "a": before.run, "b": after.run})
     write_report(report, folder / "comparison")

@@ -54,7 +54,6 @@ def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def file_hash(path: Path) -> str:
-    """Give the SHA-256 of a file, so that a result says what it was measured on."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -136,7 +136,6 @@ class OpenAIEndpoint:
         return int(settings.get("max_completion_tokens") or settings.get("max_tokens") or MAX_TOKENS)
 
     def holds(self, prompt_tokens: int, generation_kwargs: dict[str, Any] | None) -> bool:
-        """Tell whether a prompt and the longest reply to it are within the model's window."""
         window = self.named.window
         return window is None or prompt_tokens + self.longest_reply(generation_kwargs) <= window
 

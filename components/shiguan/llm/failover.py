@@ -129,7 +129,6 @@ class ModelCall:
         self.attempts += 1
 
     def may_retry(self) -> bool:
-        """Tell whether a failed attempt may be followed by another one of the same model."""
         if (meter := current_meter()) is not None:
             meter.end(self)
             if not meter.allows(*self._size):

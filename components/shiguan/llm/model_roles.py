@@ -140,11 +140,9 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
 
     @property
     def usable(self) -> list[str]:
-        """The names of the models that can be called as the environment is now."""
         return [model.name for model in self.models if model.is_usable]
 
     def groups(self, role: Role, usable: Collection[str]) -> list[list[str]]:
-        """Name the usable models of a role in their order, equals side by side; those of `answer` if it has none."""
         groups = [[name for name in _equals(entry) if name in usable] for entry in self.roles.get(role, [])]
         found = [group for group in groups if group]
         return found or (self.groups("answer", usable) if role != "answer" else [])

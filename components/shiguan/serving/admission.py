@@ -32,7 +32,6 @@ class Admission:
         self._turns = asyncio.Semaphore(settings.max_running)
 
     def stop(self) -> None:
-        """Cut off everything that runs, and let nothing new in: the server shuts down."""
         self.stopping = True
         for end in list(self._ends):
             end("shutdown")

@@ -232,8 +232,6 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
 
 
 def install_error_replies(app: FastAPI) -> None:
-    """Let an application answer every error of its routes in the one shape."""
-
     async def reply(request: Request, error: Exception) -> JSONResponse:
         told = as_api_error(error)
         request_id = getattr(request.state, "request_id", None)
