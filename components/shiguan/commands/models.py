@@ -4,8 +4,8 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
@@ -96,26 +96,16 @@ def _components(node: Any) -> Iterator[dict[str, Any]]:
 
 def _state(name: str) -> dict[str, Any]:
     from shiguan.models.hub import folder_size, local_folder
+    from shiguan.models.weights import SHA256, cache_folder, weights_file
 
-    folder = _packaged_folder() if name == _PACKAGED else local_folder(name)
-    if folder is None:
-        return {"state": "missing", "bytes": None, "folder": None}
     if name == _PACKAGED:
-        from shiguan.models.weights import FILE, SHA256, cache_folder
-
-        prepared = any(cache_folder().glob(f"e5-{SHA256[:12]}-*"))
-        state = "present" if prepared else "not prepared"
-        return {"state": state, "bytes": (folder / FILE).stat().st_size, "folder": str(folder)}
-    return {"state": "present", "bytes": folder_size(folder), "folder": str(folder)}
-
-
-def _packaged_folder() -> Path | None:
-    from shiguan.models.weights import weights_file
-
-    try:
-        return weights_file().parent
-    except ModelMissingError:
-        return None
+        with suppress(ModelMissingError):
+            file = weights_file()
+            state = "present" if any(cache_folder().glob(f"e5-{SHA256[:12]}-*")) else "not prepared"
+            return {"state": state, "bytes": file.stat().st_size, "folder": str(file.parent)}
+    elif (folder := local_folder(name)) is not None:
+        return {"state": "present", "bytes": folder_size(folder), "folder": str(folder)}
+    return {"state": "missing", "bytes": None, "folder": None}
 
 
 def _fetch(names: list[str], *, quiet: bool) -> None:

@@ -1,17 +1,19 @@
-"""/api/v1/documents: a tenant's sources put in, listed and taken out."""
+"""/api/v1/documents and /api/v1/library: a tenant's sources put in, listed and taken out; what is stored, to read."""
 
 import asyncio
 import unicodedata
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
-from shiguan.engine.library import SUFFIXES
+from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
+from shiguan.engine.turn import MAX_QUESTION
 from shiguan.serving.authentication import Principal, Reader, Writer, check_tenant
+from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.key_use import audit
@@ -78,14 +80,14 @@ async def job(request: Request, job_id: str, principal: Reader) -> dict[str, Any
     """Tell how far an upload is, and what became of it."""
     found = await asyncio.to_thread(_jobs(request).find, principal.tenant_id, job_id)
     if found is None:
-        raise ApiError("not_found", message="There is no such job.", next_step="Check the id that the upload gave.")
+        raise _none("job", "Check the id that the upload gave.")
     return found
 
 
 @router.get("")
 async def documents(request: Request, principal: Reader) -> dict[str, Any]:
     """List the tenant's sources."""
-    sources = await asyncio.to_thread(_jobs(request).library.sources, tenant_id=principal.tenant_id)
+    sources = await asyncio.to_thread(_library(request).sources, tenant_id=principal.tenant_id)
     return {"sources": sources}
 
 
@@ -101,7 +103,7 @@ async def delete(request: Request, source: str, principal: Writer) -> dict[str, 
     await _audit(request, principal, "delete", source=source)
     deleted, cancelled = await asyncio.to_thread(remove)
     if not deleted and not cancelled:
-        raise ApiError("not_found", message="There is no such source.", next_step="GET /api/v1/documents lists them.")
+        raise _none("source")
     return {"source": source, "deleted": deleted, "cancelled_jobs": cancelled}
 
 
@@ -131,3 +133,83 @@ def source_name(given: str | None) -> str:
     if not name.lower().endswith(SUFFIXES) or name.lower() in SUFFIXES:
         raise _refused(f"its name must end with one of {', '.join(SUFFIXES)}")
     return name
+
+
+library_router = APIRouter(prefix="/api/v1/library", tags=["library"])
+
+Source = Annotated[str, Query(max_length=500, description="A source's file name, record id or `source_id`.")]
+Names = Annotated[list[str] | None, Query(max_length=50, description="Look only here; may be repeated.")]
+
+_MOST_PASSAGES = 200
+
+
+def _library(request: Request) -> Library:
+    return _jobs(request).library
+
+
+def _none(what: str, named: str = "GET /api/v1/documents lists the sources.") -> ApiError:
+    return ApiError("not_found", message=f"There is no such {what}.", next_step=named)
+
+
+@library_router.get("/passages/{passage_id}", summary="Read a passage where it stands")
+async def passage(
+    request: Request,
+    passage_id: str,
+    reader: Reader,
+    neighbours: Annotated[int, Query(ge=0, le=MOST_NEIGHBOURS, description="Passages before it and after it.")] = 0,
+) -> dict[str, Any]:
+    """
+    Give the `passage` that a citation's `parent_id` names, whole, with those `before` and `after` it in its source.
+
+    Offsets, those of `blocks` and of citations, count code points of `text`.
+    """
+    tenant = reader.tenant_id
+    found = await asyncio.to_thread(_library(request).passage, passage_id, tenant_id=tenant, neighbours=neighbours)
+    if found is None:
+        raise _none("passage")
+    return found
+
+
+@library_router.get("/contents", summary="Read the contents of a source")
+async def contents(request: Request, source: Source, reader: Reader) -> dict[str, Any]:
+    """List the works in a source, each with its sections in order and the positions of their passages."""
+    works = await asyncio.to_thread(_library(request).contents, source, tenant_id=reader.tenant_id)
+    if not works:
+        raise _none("source")
+    return {"source": source, "works": works}
+
+
+@library_router.get("/passages", summary="Read a stretch of a work")
+async def passages(
+    request: Request,
+    source_id: Annotated[str, Query(max_length=500, description="A work, as /contents names it.")],
+    reader: Reader,
+    first: Annotated[int, Query(ge=0, le=2**31, description="Position of the first passage.")] = 0,
+    last: Annotated[int | None, Query(ge=0, le=2**31, description="Position of the last one.")] = None,
+) -> dict[str, Any]:
+    """Give up to 200 passages from `first` to `last`, in order; `next` is where the rest begins, null at the end."""
+    end = min(first + _MOST_PASSAGES - 1, 2**31 if last is None else last)
+    found = await asyncio.to_thread(
+        _library(request).passages, source_id, tenant_id=reader.tenant_id, first=first, last=end
+    )
+    more = len(found) == _MOST_PASSAGES and end != last
+    return {"source_id": source_id, "passages": found, "next": end + 1 if more else None}
+
+
+@library_router.get("/search", summary="Find passages")
+async def search(
+    query: Annotated[str, Query(min_length=1, max_length=MAX_QUESTION, description="Words or a question.")],
+    reader: Reader,
+    source: Names = None,
+    section: Names = None,
+    top_k: Annotated[int, Query(ge=1, le=50, description="How many passages at most.")] = 10,
+) -> dict[str, Any]:
+    """Find the passages that an answer in the mode `simple` would be written from; no model is asked."""
+    engine = current_engine()
+    runner = engine.runner("simple" if "simple" in engine.modes else engine.modes[0])
+    options = {"top_k": top_k, "sources": source, "sections": section}
+    found, warnings = await asyncio.to_thread(runner.search, query, tenant_id=reader.tenant_id, **options)
+    return {
+        "passages": [{**shown_passage(document), "score": document.score} for document in found],
+        "warnings": warnings,
+    }

@@ -10,7 +10,7 @@ from haystack import AsyncPipeline, Document
 from pydantic import ValidationError
 
 from shiguan.claims.claim_stream import ClaimStream
-from shiguan.engine.answer_stream import GENERATION_COMPLETE, AnswerEvent
+from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.loading import list_modes
 from shiguan.engine.runner import Runner
@@ -92,7 +92,7 @@ class Engine:
         options = {"limits": self._limits(deadline), **request.options()}
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
             async for event in events:
-                if event.name == GENERATION_COMPLETE:
+                if event.name == "generation_complete":
                     first = event.data["metadata"].get("time_to_first_token_ms")
                     _count(event.data, first_token_seconds=None if first is None else first / 1000)
                     _for_caller(event.data, request)

@@ -134,13 +134,25 @@ class ApiError(HTTPException):
         return {"error": error}
 
 
+# What is raised, what is told, and how where its stage is known. The message of an endpoint's error names the endpoint
+# and what it said, which is for whoever runs the server.
+_TOLD: tuple[tuple[type[Exception], str, str], ...] = (
+    (TimeoutError, "timeout", ""),
+    (StoreFullError, "storage_full", ""),
+    (StoreError, "store_unavailable", ""),
+    (EndpointError, "upstream_unavailable", "The stage `{}` got no usable answer from its language model."),
+    (AnswerError, "answer_failed", "The stage `{}` failed; nothing was answered."),
+)
+
+
 def as_api_error(error: BaseException) -> ApiError:
     """
     Translate whatever was raised into what a caller may be told.
 
     Only messages that are written for callers pass; of everything else the kind and the stage.
     """
-    stage = getattr(error, "stage", None) or _stage_in(str(error))
+    named = _STAGE.search(str(error))
+    stage = getattr(error, "stage", None) or (named[1] if named else None)
     if isinstance(error, ApiError):
         return error
     if isinstance(error, StarletteHTTPException):
@@ -149,19 +161,9 @@ def as_api_error(error: BaseException) -> ApiError:
         return ApiError("refused", message=str(error), stage=stage)
     if isinstance(error, SourceError):
         return ApiError("refused", message=f"{error.source}: {error.cause}.", next_step=f"{error.next_step}.")
-    if isinstance(error, TimeoutError):
-        return ApiError("timeout", stage=stage)
-    if isinstance(error, StoreFullError):
-        return ApiError("storage_full", stage=stage)
-    if isinstance(error, StoreError):
-        return ApiError("store_unavailable", stage=stage)
-    if isinstance(error, EndpointError):
-        # Its message names the endpoint and what it said, which is for whoever runs the server.
-        told = f"The stage `{stage}` got no usable answer from its language model." if stage else None
-        return ApiError("upstream_unavailable", message=told, stage=stage)
-    if isinstance(error, AnswerError):
-        told = f"The stage `{stage}` failed; nothing was answered." if stage else None
-        return ApiError("answer_failed", message=told, stage=stage)
+    for kind, told, message in _TOLD:
+        if isinstance(error, kind):
+            return ApiError(told, message=message.format(stage) if message and stage else None, stage=stage)
     if isinstance(error, ConfigurationError):
         return ApiError("internal", message="The server is not set up correctly.", stage=stage)
     if isinstance(error, OSError) and error.errno in _FULL:
@@ -203,11 +205,6 @@ def log_failure(error: BaseException, request_id: str | None) -> None:
         place=" < ".join(f"{frame.filename.rsplit('/', 2)[-1]}:{frame.lineno}" for frame in reversed(frames)),
     )
     logger.debug("Request {request_id}: {error}", request_id=request_id, error=str(error))
-
-
-def _stage_in(message: str) -> str | None:
-    found = _STAGE.search(message)
-    return found[1] if found else None
 
 
 _MOST_FIELDS = 20

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
-from shiguan.engine.answer_stream import GENERATION_COMPLETE, TOKEN, AnswerEvent
+from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.options import AskOptions
 from shiguan.engine.turn import MAX_QUESTION
 from shiguan.serving.answer_request import AnswerRequest, Turn
@@ -188,9 +188,6 @@ class Completion:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
         return {**self._head("chat.completion.chunk"), "choices": [choice], **more}
 
-    def usage_chunk(self, answer: dict[str, Any]) -> dict[str, Any]:
-        return {**self._head("chat.completion.chunk"), "choices": [], "usage": usage_of(answer)}
-
     def _head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
@@ -289,16 +286,16 @@ async def _chunks(
     yield sse(completion.chunk({"role": "assistant", "content": ""}))
     async with aclosing(events):
         async for event in events:
-            if event.name == TOKEN:
+            if event.name == "token":
                 yield sse(completion.chunk({"content": event.data["text"]}))
-            elif event.name == GENERATION_COMPLETE:
+            elif event.name == "generation_complete":
                 notes = footnotes(event.data)
                 if notes:
                     yield sse(completion.chunk({"content": notes}))
                 more = extension(event.data, body.ignored(), request_id)
                 yield sse(completion.chunk({}, finish="stop", shiguan=more))
                 if body.stream_options is not None and body.stream_options.include_usage:
-                    yield sse(completion.usage_chunk(event.data))
+                    yield sse({**completion.chunk({}), "choices": [], "usage": usage_of(event.data)})
             elif event.error is not None:
                 yield sse(_told(event.error, request_id)[0], event="error")
     yield DONE

@@ -24,11 +24,11 @@ from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafeP
 from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.conversation_routes import router as conversation_router
+from shiguan.serving.document_routes import library_router
 from shiguan.serving.document_routes import router as document_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
-from shiguan.serving.library_routes import router as library_router
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.openapi import describe
 from shiguan.serving.page_routes import router as page_router
@@ -202,7 +202,10 @@ class Service:
         open_until_the_end = contextlib.AsyncExitStack()
         try:
             await asyncio.to_thread(engine.warm_up)
-            await self._add_mcp(app, engine, library, open_until_the_end)
+            if find_spec("mcp") is not None:  # the extra of that name
+                from shiguan.serving.mcp_route import mcp_route  # noqa: PLC0415
+
+                app.router.routes.append(await open_until_the_end.enter_async_context(mcp_route(engine, library)))
             before = list(app.router.routes)
             # On this thread, since it changes the routes; the modes are loaded already, so that it is quick.
             deploy(app)
@@ -226,13 +229,6 @@ class Service:
             await asyncio.to_thread(jobs.stop)
             use_engine(None)
             engine.close()
-
-    async def _add_mcp(self, app: FastAPI, engine: Engine, library: Library, stack: contextlib.AsyncExitStack) -> None:
-        if find_spec("mcp") is None:
-            return  # the extra `mcp` is not installed
-        from shiguan.serving.mcp_route import mcp_route  # noqa: PLC0415
-
-        app.router.routes.append(await stack.enter_async_context(mcp_route(engine, library)))
 
     async def _save_use(self) -> None:
         while True:

@@ -46,16 +46,14 @@ class Readiness:
     def add(self, part: str, check: Check) -> None:
         self._checks[part] = check
 
-    async def parts(self) -> dict[str, str]:
+    async def ready(self) -> tuple[bool, dict[str, str]]:
+        """Look at every part, and say whether all is well."""
         if time.monotonic() - self._looked > _FRESH_SECONDS:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look())
             # One probe that is given up must not take the look away from the others.
             await asyncio.shield(self._looking)
-        return dict(self._results)
-
-    async def ready(self) -> tuple[bool, dict[str, str]]:
-        parts = await self.parts()
+        parts = dict(self._results)
         return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
 
     async def _look(self) -> None:
