@@ -40,13 +40,6 @@ class LibraryCopy:
     Ids say what a passage is, so a copy that was interrupted goes on where it was: what is there is not sent, and not
     embedded, again. Nothing is deleted on either side. Words are copied; vectors are made by the target's embedder,
     which is another one. Slices of a thousand are copied four at a time; no more is ever in memory.
-
-        copy = LibraryCopy("embedded", "elasticsearch_qdrant")
-        for kind in KINDS:
-            for _ in copy.copy(kind):
-                ...  # a slice is there
-        copy.embed()
-        copy.compare()
     """
 
     def __init__(self, source: str, target: str, *, data_dir: str | Path | None = None) -> None:

@@ -74,16 +74,16 @@ class ExpectedPassages:
 
     def parents(self) -> list[Document]:
         if self._parents is None:
-            owned = {"field": "meta.tenant_id", "operator": "==", "value": self.tenant_id}
-            found = self.stores["parents"].filter_documents(owned)
-            self._parents = sorted(found, key=lambda one: (one.meta.get("source_id", ""), one.meta.get("position", 0)))
+            self._parents = sorted(
+                self._where("parents"), key=lambda one: (one.meta.get("source_id", ""), one.meta.get("position", 0))
+            )
             self._folded = [folded(parent.content or "") for parent in self._parents]
         return self._parents
 
-    def _where(self, store: str, field: str, operator: str, value: Any) -> list[Document]:
-        tenant = {"field": "meta.tenant_id", "operator": "==", "value": self.tenant_id}
-        both = [tenant, {"field": field, "operator": operator, "value": value}]
-        found: list[Document] = self.stores[store].filter_documents({"operator": "AND", "conditions": both})
+    def _where(self, store: str, *condition: Any) -> list[Document]:
+        conditions = [("meta.tenant_id", "==", self.tenant_id), *([condition] if condition else [])]
+        named = [dict(zip(("field", "operator", "value"), one, strict=True)) for one in conditions]
+        found: list[Document] = self.stores[store].filter_documents({"operator": "AND", "conditions": named})
         return found
 
     def _named(self, name: str) -> list[Document]:
@@ -179,7 +179,8 @@ def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
     sizes: dict[str, int] = {}
     for name, found in {**children, **parents}.items():
         if found is not None:
-            ranks[name] = _rank(found, ids)
+            held = (document.id in ids or document.meta.get("parent_id") in ids for document in found)
+            ranks[name] = next((rank for rank, right in enumerate(held, start=1) if right), None)
             sizes[name] = len(found)
     stage, reason = _lost(trace, expected, ranks, sizes)
     return Attribution(stage, reason, ranks, sizes)
@@ -263,8 +264,3 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
     if quoted or any(one.support.verdict == "supported" for one in checker.check(said)):
         return "not_cited", "The answer says what the passage says and cites another one."
     return "not_used", "It stands in the context, and nothing in the answer comes from it."
-
-
-def _rank(documents: Sequence[Document], ids: frozenset[str]) -> int | None:
-    held = (document.id in ids or document.meta.get("parent_id") in ids for document in documents)
-    return next((rank for rank, right in enumerate(held, start=1) if right), None)

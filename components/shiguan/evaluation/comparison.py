@@ -62,10 +62,7 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float],
 
 def _check_same_questions(before: Results, after: Results) -> None:
     if before.kind != after.kind:
-        raise RefusedError(
-            f"One run is of {before.kind}, the other of {after.kind}. Compare two runs of the same `shiguan eval` "
-            "command."
-        )
+        raise RefusedError(f"One run is of {before.kind}, the other of {after.kind}. Compare two of the same command.")
     old, new = ({question.id: question for question in run.questions} for run in (before, after))
     if len(old) != len(before.questions) or len(new) != len(after.questions):
         raise RefusedError("A run has the same question twice. Measure again.")
@@ -119,11 +116,10 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def conclusion(comparison: Comparison) -> list[str]:
     """Say how the gate stands: one line per breach, or one that says that it holds."""
-    if comparison.breaches:
-        return [f"Gate: {why}." for why in comparison.breaches]
-    if not comparison.gates:
-        return ["Gate: no metric is gated."]
-    return ["Gate: it holds, no gated metric got worse by more than its tolerance."]
+    held = (
+        "it holds, no gated metric got worse by more than its tolerance" if comparison.gates else "no metric is gated"
+    )
+    return [f"Gate: {why}." for why in comparison.breaches or [held]]
 
 
 def comparison_report(comparison: Comparison, before: Results, after: Results) -> Report:

@@ -18,11 +18,12 @@ from shiguan.evaluation.attribution import Attribution, ExpectedPassages, loss_o
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
-from shiguan.evaluation.results import Results, RunStore, write_results
+from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
 from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
 from shiguan.evaluation.scoring import Prices, score_records
 from shiguan.evaluation.traced_mode import TracedMode, TracedRun
 from shiguan.models.token_counter import TokenCounter
+from shiguan.resources import write_json
 
 DEFAULT_ROOT = Path(".data") / "eval"
 """Where runs are kept that name no folder."""
@@ -224,7 +225,7 @@ def measure(
             "notes": [*notes, *_warnings(store.records)],
         }
         results = Results(plan.kind, run, scored, sections)
-        write_results(results, output)
+        write_json(output / RESULTS_FILE, results.to_json())
     return results, output
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -140,6 +140,10 @@ class QuestionResult:
     llm_calls: int = 0
     details: dict[str, Any] = field(default_factory=dict)
 
+    def to_json(self) -> dict[str, Any]:
+        metrics = {name: round(value, 6) for name, value in self.metrics.items()}
+        return {name: value for name, value in asdict(self).items() if value} | {"metrics": metrics}
+
 
 @dataclass(frozen=True)
 class Results:
@@ -190,12 +194,8 @@ class Results:
                 for name, group in self.strata().items()
             },
             "sections": self.sections,
-            "questions": [_question_json(question) for question in self.questions],
+            "questions": [question.to_json() for question in self.questions],
         }
-
-
-def write_results(results: Results, folder: Path) -> None:
-    write_json(folder / RESULTS_FILE, results.to_json())
 
 
 def read_results(path: Path) -> Results:
@@ -217,9 +217,3 @@ def read_results(path: Path) -> Results:
     if not questions:
         raise RefusedError(f"{file} has no questions. Measure again on a set that has some.")
     return Results(kind=kind, run=run, questions=questions, sections=sections)
-
-
-def _question_json(question: QuestionResult) -> dict[str, Any]:
-    metrics = {name: round(value, 6) for name, value in question.metrics.items()}
-    others = {name: getattr(question, name) for name in ("stratum", "language", "timings_ms", "llm_calls", "details")}
-    return {"id": question.id, "metrics": metrics, **{name: value for name, value in others.items() if value}}

@@ -49,7 +49,8 @@ class Table:
 
     def pairs(self) -> list[list[tuple[str, str]]]:
         """Give each row's cells as values and what stands beside them."""
-        return [[_pair(cell) for cell in row] for row in self.rows]
+        both = [[cell if isinstance(cell, tuple | list) else (cell, "") for cell in row] for row in self.rows]
+        return [[(str(value), str(beside or "")) for value, beside in row] for row in both]
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,3 @@ def one_line(value: Any) -> str:
     for character in "\\`*_[]|":
         text = text.replace(character, f"\\{character}")
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _pair(cell: Any) -> tuple[str, str]:
-    return (str(cell[0]), str(cell[1] or "")) if isinstance(cell, tuple | list) else (str(cell), "")

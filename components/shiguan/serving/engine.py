@@ -37,9 +37,6 @@ class Engine:
     All modes are loaded when it is made and warmed up by `warm_up`, before the first question. Whoever awaits an answer
     and is cancelled, or closes a stream, ends the work behind it. The tenant is an argument of every call and is never
     read from a request's body.
-
-    :param settings: The settings of the server.
-    :param modes: The modes to load; None for those of the deployment.
     """
 
     def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:

@@ -94,13 +94,7 @@ _BY_STATUS = {kind.status: name for name, kind in reversed(KINDS.items())}
 
 
 class ApiError(HTTPException):
-    """
-    An error that the server answers with, raised by a route or anything it calls.
-
-    It is an `HTTPException`, so that Hayhooks' own run routes let it through.
-
-        raise ApiError("not_found", message="There is no job `x`.", next_step="Check the id.")
-    """
+    """An error that the server answers with; an `HTTPException`, so that Hayhooks' own run routes let it through."""
 
     def __init__(
         self,

@@ -48,12 +48,8 @@ class LibraryTools:
     """
     What the tools work on.
 
-    :param library: The sources.
-    :param modes: What `ask` may be asked to do.
-    :param ask: Answers: question, mode, conversation, tenant.
-    :param search: Finds passages, with warnings: question, how many, tenant.
-    :param tenant: Whose library it is, of the call that is being served.
-    :param words_of: Says what went wrong.
+    `ask` takes question, mode, conversation and tenant, `search` question, number of passages and tenant; `tenant` says
+    whose library it is, of the call that is being served.
     """
 
     library: Library

@@ -131,9 +131,6 @@ class Service:
     """
     Makes a bare application the server of one deployment.
 
-        service = Service(ServingSettings.from_environment())
-        service.install(app, deploy=deploy_the_modes)
-
     `install` adds routes and what stands before them. The models are loaded when the application starts, in its
     lifespan, so that the port answers only when questions can be answered.
     """

@@ -34,9 +34,6 @@ class ServingSettings(BaseModel):
 
     Behaviour is in the pipelines' YAML; what stands here are places, limits and secrets. The variable of a field is its
     name after `SHIGUAN_`, and `.env.example` lists all of them with the same words.
-
-        settings = ServingSettings.from_environment()
-        settings.max_in_flight      # 200
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -95,10 +92,6 @@ class ServingSettings(BaseModel):
         1,
         description="Threads of one call of a torch model (extra `transformers`). More than one spins on busy cores.",
     )
-    mermaid_url: str = Field(
-        "", description="A Mermaid server that draws /draw as PNG; without one /draw is Mermaid text."
-    )
-
     log_format: Literal["text", "json"] = Field(
         "text", description="How log lines are written: text, or json without what errors and debugging quote."
     )

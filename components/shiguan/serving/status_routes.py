@@ -1,14 +1,11 @@
 """/health, /ready, /metrics, /api/v1/rag/health and /draw: how the server is, and what it serves."""
 
 import asyncio
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from haystack import AsyncPipeline, logging
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -123,25 +120,19 @@ async def metrics() -> Response:
     return Response(exposition(), media_type=CONTENT_TYPE_LATEST)
 
 
-_DRAW_SECONDS = 20
-
-
 @router.get("/draw/{mode}", tags=["config"], response_class=PlainTextResponse)
 async def draw(mode: str, request: Request) -> Response:
     """
     Draw a mode.
 
     Hayhooks' own route of this name sends the pipeline to a public server to have it drawn. This one gives the text of
-    a Mermaid diagram, and a PNG only where SHIGUAN_MERMAID_URL names a server to draw it.
+    a Mermaid diagram.
     """
     engine: Engine = request.app.state.engine
     if mode not in engine.modes:
         raise ApiError("not_found", message="There is no such mode.", next_step=f"Modes: {', '.join(engine.modes)}.")
     pipeline = engine.runner(mode).pipeline
-    url = request.app.state.settings.mermaid_url
-    if not url:
-        return PlainTextResponse(mermaid(pipeline), media_type="text/vnd.mermaid")
-    return Response(await run_in_threadpool(_picture, pipeline, url), media_type="image/png")
+    return PlainTextResponse(mermaid(pipeline), media_type="text/vnd.mermaid")
 
 
 def mermaid(pipeline: AsyncPipeline) -> str:
@@ -153,17 +144,3 @@ def mermaid(pipeline: AsyncPipeline) -> str:
     for sender, receiver, data in pipeline.graph.edges(data=True):
         lines.append(f'  {names[sender]} -->|"{data["from_socket"].name}"| {names[receiver]}')
     return "\n".join(lines) + "\n"
-
-
-def _picture(pipeline: AsyncPipeline, url: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mode.png"
-        try:
-            pipeline.draw(path=path, server_url=url, timeout=_DRAW_SECONDS)
-        except Exception as error:  # Haystack raises what the drawing server's client raised.
-            raise ApiError(
-                "upstream_unavailable",
-                message="The Mermaid server did not draw it.",
-                next_step="Check SHIGUAN_MERMAID_URL.",
-            ) from error
-        return path.read_bytes()
