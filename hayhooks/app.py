@@ -51,11 +51,7 @@ async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, A
     def look() -> dict[str, Any]:
         expected = ExpectedPassages(stores, asker.tenant_id).find(body.expected)
         found = attribute(TracedMode(runner).ask(body.question, tenant_id=asker.tenant_id).trace(), expected)
-        passages = [
-            {"id": parent.id, "source": parent.meta.get("source"), "section": parent.meta.get("section", [])}
-            for parent in expected.parents[:10]
-        ]
-        return {**found.to_json(), "passages": passages}
+        return {**found.to_json(), "passages": expected.places()[:10]}
 
     return await asyncio.to_thread(look)
 

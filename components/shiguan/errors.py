@@ -114,3 +114,10 @@ class EndpointError(AnswerError):
 
 class TimeLimitError(AnswerError, TimeoutError):
     """A question, or one of its stages, took longer than its limit."""
+
+
+def error_behind(error: BaseException | None) -> ShiguanError | None:
+    """Find our own error among the causes of another library's."""
+    while error is not None and not isinstance(error, ShiguanError):
+        error = error.__cause__
+    return error

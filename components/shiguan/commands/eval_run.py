@@ -2,23 +2,20 @@
 
 import argparse
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
 from shiguan.commands.options import positive, print_json, say, tell, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
     from shiguan.evaluation.golden_maker import JudgeAgreement, MadeSet
     from shiguan.evaluation.judges import AnswerJudge
     from shiguan.evaluation.questions import QuestionSet
     from shiguan.evaluation.results import Results
-
-Item = TypeVar("Item")
 
 
 def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -63,15 +60,6 @@ def mode_or_file(text: str) -> str | Path:
     return Path(text) if text.endswith((".yml", ".yaml")) else text
 
 
-def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
-    def through(items: "list[Item]") -> "Iterable[Item]":
-        from shiguan.commands.terminal import track
-
-        return track(items, description)
-
-    return through
-
-
 def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
     from shiguan.commands.terminal import IngestProgress
     from shiguan.evaluation.provenance import ingest_corpus
@@ -90,12 +78,13 @@ def read_set(options: argparse.Namespace) -> "QuestionSet":
 def measured(
     options: argparse.Namespace, questions: "QuestionSet", doing: str, judge: "AnswerJudge | None" = None, **plan: Any
 ) -> "tuple[Results, Path]":
+    from shiguan.commands.terminal import track
     from shiguan.evaluation.measurement import Plan, measure
     from shiguan.evaluation.report import run_report, write_report
 
     shared = {name: getattr(options, name) for name in ("deployment", "output", "data_dir", "seed")}
     whole = Plan(questions=questions, **shared | plan)
-    results, output = measure(whole, track=tracker(doing), ingest=ingest_with_progress, judge=judge)
+    results, output = measure(whole, track=lambda asked: track(asked, doing), ingest=ingest_with_progress, judge=judge)
     write_report(run_report(results), output / "report")
     return results, output
 
@@ -243,6 +232,7 @@ def _from_feedback(options: argparse.Namespace) -> int:
 def _eval_golden(options: argparse.Namespace) -> int:
     if options.from_feedback:
         return _from_feedback(options)
+    from shiguan.commands.terminal import track
     from shiguan.engine.library import Library
     from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, judge_agreement, write_made_set
     from shiguan.evaluation.json_lines import fingerprint
@@ -274,7 +264,7 @@ def _eval_golden(options: argparse.Namespace) -> int:
         "seed": options.seed,
     }
     with RunStore(options.output, configuration) as store:
-        made = maker.make(parents, options.count, store, tracker("Asking for questions"))
+        made = maker.make(parents, options.count, store, lambda left: track(left, "Asking for questions"))
     write_made_set(made, options.output, options.seed)
     agreement = judge_agreement(options.output / REVIEW_FILE, made.verdicts)
     told: dict[str, Any] = {
@@ -282,7 +272,7 @@ def _eval_golden(options: argparse.Namespace) -> int:
         "rejected": len(made.rejected),
         "types": dict(Counter(row["type"] for row in made.accepted)),
         **{name: getattr(made, name) for name in ("faults", "passages", "llm_calls")},
-        "agreement": asdict(agreement),
+        "agreement": agreement._asdict(),
         "output": str(options.output),
     }
     tell(options, told, *_lines(made, told, agreement, options.output))

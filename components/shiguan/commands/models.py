@@ -65,14 +65,14 @@ def awaited_models(deployment: str) -> list[str]:
 
 def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[str]]:
     """Give the models of a deployment's rankers and embedders, all or those it waits for, with the modes naming it."""
-    from shiguan.engine.loading import list_modes, read_definition
+    from shiguan.engine.loading import list_modes, mappings, read_definition
     from shiguan.models.hub import HUB_NAME
 
     used: dict[str, list[str]] = {}
     modes = list_modes().get(deployment, [])
     for mode in [*modes, "index"]:
-        for node in _components(read_definition(deployment, mode)):
-            kind = str(node["type"]).rpartition(".")[2]
+        for node in mappings(read_definition(deployment, mode)):
+            kind = str(node.get("type")).rpartition(".")[2]
             parameters = node.get("init_parameters") or {}
             name = _PACKAGED if kind in _PACKAGED_IN else str(parameters.get("model"))
             if needed and parameters.get("local_files_only", kind == "BestWindowRanker"):
@@ -81,17 +81,6 @@ def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[st
                 used.setdefault(name, [])
                 used[name] += [mode] if mode not in used[name] else []
     return used
-
-
-def _components(node: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(node, dict):
-        if "type" in node:
-            yield node
-        for value in node.values():
-            yield from _components(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _components(value)
 
 
 def _state(name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
-from shiguan.errors import RefusedError, ShiguanError
+from shiguan.errors import RefusedError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder
@@ -350,11 +350,8 @@ def _name(file: Path | ByteStream) -> str:
 
 
 def _failure(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ShiguanError):
-            raise cause
-        cause = cause.__cause__
+    if (ours := error_behind(error)) is not None:
+        raise ours
     reason = error.__cause__ or error
     return {
         "source": Path(_name(file)).name,

@@ -194,7 +194,7 @@ def _name(mode: str | Path) -> str:
     return mode.stem if isinstance(mode, Path) else mode
 
 
-def _mappings(node: Any) -> Iterator[dict[str, Any]]:
+def mappings(node: Any) -> Iterator[dict[str, Any]]:
     """Every mapping of a YAML tree once, however many anchors point to it."""
     stack, seen = [node], set()
     while stack:
@@ -211,7 +211,7 @@ def _mappings(node: Any) -> Iterator[dict[str, Any]]:
 
 def _require_extra(definition: dict[str, Any], name: str) -> None:
     """Name the extra that is missing, where Haystack would name a module of it."""
-    needed = any(str(node.get("type", "")).startswith(_SENTENCE_TRANSFORMERS) for node in _mappings(definition))
+    needed = any(str(node.get("type", "")).startswith(_SENTENCE_TRANSFORMERS) for node in mappings(definition))
     if needed and find_spec("sentence_transformers") is None:
         raise ConfigurationError(
             f"The pipeline `{name}` embeds with sentence-transformers, which is not installed. Install it with "
@@ -220,7 +220,7 @@ def _require_extra(definition: dict[str, Any], name: str) -> None:
 
 
 def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
-    for node in _mappings(definition):
+    for node in mappings(definition):
         if str(node.get("type", "")).startswith(_STORE_PREFIX) and "document_store" not in node.get(
             "init_parameters", {}
         ):

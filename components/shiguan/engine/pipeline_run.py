@@ -13,7 +13,7 @@ from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 
 from shiguan.engine.turn import Results
-from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError
+from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError, error_behind
 from shiguan.llm.budget import Budget, BudgetPlan
 from shiguan.llm.budget_meter import BudgetMeter, metered
 from shiguan.llm.run_watch import LlmTally, RunWatch, TimeLimits, tallied_llm_calls, watched_stages
@@ -74,8 +74,6 @@ def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
 
 class PipelineRun:
     """
-    Runs a pipeline once.
-
     However it ends (an answer, an error, a limit, the caller's task cancelled), no stage of it begins any more and what
     was under way, calls of language models included, is cancelled. Stages that compute in a thread come to their end
     unheard.
@@ -189,9 +187,7 @@ class PipelineRun:
 
 
 def _ours_behind(error: PipelineRuntimeError) -> ShiguanError | None:
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ShiguanError):
-        cause = cause.__cause__
+    cause = error_behind(error)
     if isinstance(cause, AnswerError) and not cause.stage:
         cause.stage = error.component_name or ""
     return cause

@@ -83,8 +83,6 @@ Record = Mapping[str, Any]
 @dataclass(frozen=True)
 class ScoredAnswer:
     """
-    One answer, scored.
-
     `confidence`, 0 to 1, is the mode's own probability that the passages answer. `right` is whether the answer holds a
     right one or, where none is written down, cites a gold passage; None for a refusal.
     """

@@ -27,6 +27,12 @@ class ExpectedPassage:
     def parent_ids(self) -> frozenset[str]:
         return frozenset(parent.id for parent in self.parents)
 
+    def places(self) -> list[dict[str, Any]]:
+        """Name the parents and where they stand."""
+        return [
+            {"id": p.id, "source": p.meta.get("source"), "section": p.meta.get("section", [])} for p in self.parents
+        ]
+
     def is_read_in(self, document: Document) -> bool:
         if document.id not in self.parent_ids:
             return False

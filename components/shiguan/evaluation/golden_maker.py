@@ -4,7 +4,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,8 +53,7 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
     come without an answer.
     """
     made = MadeQuestions([], Counter())
-    found = json_object(reply, "questions")
-    items = found.get("questions") if found else None
+    items = (json_object(reply, "questions") or {}).get("questions")
     if not isinstance(items, list) or not items:
         made.faults["nonsense"] += 1
         return made
@@ -75,8 +73,7 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
 
 def read_judgements(reply: str, count: int) -> list[str | None]:
     verdicts: list[str | None] = [None] * count
-    found = json_object(reply, "verdicts")
-    items = found.get("verdicts") if found else None
+    items = (json_object(reply, "verdicts") or {}).get("verdicts")
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict):
             continue
@@ -97,8 +94,7 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     return None if chance == 1 else (observed - chance) / (1 - chance)
 
 
-@dataclass(frozen=True)
-class JudgeAgreement:
+class JudgeAgreement(NamedTuple):
     """How far a judge and a person agree."""
 
     reviewed: int
@@ -197,8 +193,6 @@ class MadeSet(NamedTuple):
 
 class GoldenMaker:
     """
-    Writes questions, passage by passage.
-
     Two calls per passage: one writes a question of each of a few types, one judges them. What the first wrote is held
     against the passage before the second sees it. What a passage gave is on the disk before the next one is read.
     """

@@ -97,7 +97,7 @@ class HaystackJudge(AnswerJudge):
     """
 
     def __init__(self, model: str | None = None) -> None:
-        super().__init__("haystack", model, {HAYSTACK_METRICS[0]: self._faithful, HAYSTACK_METRICS[1]: self._relevant})
+        super().__init__("haystack", model, {name: partial(self._ask, name) for name in HAYSTACK_METRICS})
         generator = ConfiguredChatGenerator(
             self.model,
             timeout=120.0,
@@ -105,23 +105,16 @@ class HaystackJudge(AnswerJudge):
             generation_kwargs={"temperature": 0, "response_format": {"type": "json_object"}},
         )
         settings: dict[str, Any] = {"chat_generator": generator, "progress_bar": False, "raise_on_failure": False}
-        self._faithfulness = FaithfulnessEvaluator(**settings)
-        self._relevance = ContextRelevanceEvaluator(**settings)
+        kinds: tuple[Any, ...] = (FaithfulnessEvaluator, ContextRelevanceEvaluator)
+        self._evaluators = {name: kind(**settings) for name, kind in zip(HAYSTACK_METRICS, kinds, strict=True)}
 
-    def _faithful(self, question: Question, answer: str, passages: list[str]) -> float:
-        said = [spoken_answer(answer)]
-        return float(
-            self._faithfulness.run(questions=[question.text], contexts=[passages], predicted_answers=said)["score"]
-        )
-
-    def _relevant(self, question: Question, answer: str, passages: list[str]) -> float:  # noqa: ARG002
-        return float(self._relevance.run(questions=[question.text], contexts=[passages])["score"])
+    def _ask(self, name: str, question: Question, answer: str, passages: list[str]) -> float:
+        said = {"predicted_answers": [spoken_answer(answer)]} if name == HAYSTACK_METRICS[0] else {}
+        return float(self._evaluators[name].run(questions=[question.text], contexts=[passages], **said)["score"])
 
 
 class RagasJudge(AnswerJudge):
     """
-    Judges with Ragas.
-
     Faithfulness and answer relevancy are judged for every answer, context precision and recall where the golden set
     has a right answer.
     """

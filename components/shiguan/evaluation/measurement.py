@@ -44,8 +44,6 @@ Track = Callable[[list[Question]], Iterable[Question]]
 @dataclass(frozen=True)
 class Plan:
     """
-    What is measured and where it is kept.
-
     `files` go into a library of their own at `data_dir`, or beside the run's folder; without files the library of
     `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval` that is named after what is
     measured. `context` is whether the context is built and scored, where only retrieval is measured; `asked` are the
@@ -217,12 +215,15 @@ def measure(
                 result.metrics.update(judged.get(result.id, {}))
         if plan.questions.unjudged:
             notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
+        # What stages warned of is told once: a number without a ranker is another number.
+        warned = Counter(text for record in store.records.values() for text in record["warnings"])
+        notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
         run = {
             **configuration,
             **provenance.describe_circumstances(),
             "seed": plan.seed,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "notes": [*notes, *_warnings(store.records)],
+            "notes": notes,
         }
         results = Results(plan.kind, run, scored, sections)
         write_json(output / RESULTS_FILE, results.to_json())
@@ -240,9 +241,3 @@ def _measured_mode(plan: Plan, data_dir: Path | None) -> Iterator[MeasuredMode]:
     library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
     with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=outputs) as runner:
         yield MeasuredMode(plan, runner, library)
-
-
-def _warnings(records: dict[str, dict[str, Any]]) -> list[str]:
-    """Tell once what stages warned of: a number without a ranker is another number."""
-    counts = Counter(warning for record in records.values() for warning in record["warnings"])
-    return [f"{warning} ({count:,} questions)" for warning, count in counts.most_common(_WARNINGS_SHOWN)]

@@ -19,8 +19,6 @@ _RECORDS = "questions.jsonl"
 
 class RunStore:
     """
-    The folder of one evaluation run.
-
     `run.json` says what the run is; `questions.jsonl` has a line for each question that is done. A record is on the
     disk before the next question begins, and a line that was cut off by a crash is dropped when the folder is opened
     again. A folder belongs to one configuration: numbers of two must never mix in one file.
@@ -126,8 +124,6 @@ RESULTS_FILE = "results.json"
 @dataclass(frozen=True)
 class QuestionResult:
     """
-    What one question gave.
-
     A metric that does not apply to the question is left out. `details` are what a person wants to see when it went
     wrong; the arithmetic reads none of them.
     """

@@ -98,7 +98,7 @@ class OpenAIEndpoint:
         async def attempt() -> list[ChatMessage]:
             with self._attempt(call, stream, generation_kwargs):
                 result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
-                return _mended_replies(_finished(result["replies"]))
+                return _mended_replies(result["replies"])
 
         retrying = AsyncRetrying(sleep=asyncio.sleep, **self._policy(stream, call))
         try:
@@ -252,12 +252,6 @@ def _patience(timeout: float) -> float:
     return seconds
 
 
-def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
-    if any(reply.meta.get("finish_reason") is None for reply in replies):
-        raise ConnectionError("the answer broke off before its end")
-    return replies
-
-
 def _with_limit(generation_kwargs: dict[str, Any] | None, most: int | None) -> dict[str, Any]:
     # Without a limit some models write until their context is full; null leaves it out, for models that refuse it.
     given = generation_kwargs or {}
@@ -266,15 +260,14 @@ def _with_limit(generation_kwargs: dict[str, Any] | None, most: int | None) -> d
 
 
 def _mended_replies(replies: list[ChatMessage]) -> list[ChatMessage]:
-    """Make what a model sent fit to be stored and sent on: whole characters, and numbers that are numbers."""
-    return [
-        replace(reply, _content=[_mended_part(part) for part in reply._content], _meta=_mended_meta(reply.meta))
-        for reply in replies
-    ]
+    """Make what a model sent fit to be kept and sent on: whole, in whole characters, with numbers that are numbers."""
+    if any(reply.meta.get("finish_reason") is None for reply in replies):
+        raise ConnectionError("the answer broke off before its end")
 
+    def mended(part: Any) -> Any:
+        return TextContent(_mended_text(part.text)) if isinstance(part, TextContent) else part
 
-def _mended_part(part: Any) -> Any:
-    return TextContent(_mended_text(part.text)) if isinstance(part, TextContent) else part
+    return [replace(one, _content=[*map(mended, one._content)], _meta=_mended_meta(one.meta)) for one in replies]
 
 
 def _mended_text(text: str) -> str:

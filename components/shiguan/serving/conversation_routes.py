@@ -35,13 +35,6 @@ class Title(BaseModel):
     title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, pattern=r"\S")]
 
 
-def _none() -> ApiError:
-    # The same for an id that was never used, one that can be none and one of another tenant's.
-    return ApiError(
-        "not_found", message="There is no such conversation.", next_step="GET /api/v1/conversations lists them."
-    )
-
-
 async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
     conversations = current_engine().conversations
     try:
@@ -49,7 +42,9 @@ async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
     except RefusedError:
         found = None
     if not found:
-        raise _none()
+        # The same for an id that was never used, one that can be none and one of another tenant's.
+        listing = "GET /api/v1/conversations lists them."
+        raise ApiError("not_found", message="There is no such conversation.", next_step=listing)
     return found
 
 

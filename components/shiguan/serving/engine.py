@@ -32,8 +32,6 @@ _LEAST = 0.05
 
 class Engine:
     """
-    Answers for one deployment.
-
     All modes are loaded when it is made and warmed up by `warm_up`, before the first question. Whoever awaits an answer
     and is cancelled, or closes a stream, ends the work behind it. The tenant is an argument of every call and is never
     read from a request's body.

@@ -50,8 +50,6 @@ _RECORD = TypeAdapter(JobRecord)
 
 class JobFolder:
     """
-    The folder of uploads.
-
     `pending/` has each upload twice: its bytes and, written after them, its record. An upload counts as taken on from
     its record on; bytes without a record are leftovers of a crash. `finished/` keeps the records of the last ones.
     """

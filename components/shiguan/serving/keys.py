@@ -33,8 +33,6 @@ _LOCK_SECONDS = 10
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
     """
-    What is kept of a key.
-
     A key is 256 random bits, which nobody can guess or try out, so one round of SHA-256 is enough to keep it: the slow
     hashes for passwords protect what people choose.
     """
@@ -66,8 +64,6 @@ class _Content(BaseModel):
 
 class KeyFile:
     """
-    The file of keys of one server.
-
     Every change replaces the file whole under a lock, so that neither a crash nor two people at once can spoil it; only
     its owner can read it.
     """

@@ -46,8 +46,6 @@ def words_of(error: Exception) -> str:
 @dataclass(frozen=True)
 class LibraryTools:
     """
-    What the tools work on.
-
     `ask` takes question, mode, conversation and tenant, `search` question, number of passages and tenant; `tenant` says
     whose library it is, of the call that is being served.
     """

@@ -32,8 +32,6 @@ def sse(data: Mapping[str, Any], *, event: str | None = None, id: int | None = N
 
 class EventStreamResponse(StreamingResponse):
     """
-    A stream of events.
-
     When the reply ends before its producer does (the reader hung up, the server cuts it off), the producer is closed at
     once and not whenever the interpreter comes to it, since a language model may be writing for it.
     """

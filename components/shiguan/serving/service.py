@@ -129,8 +129,6 @@ _ROUTERS = (
 
 class Service:
     """
-    Makes a bare application the server of one deployment.
-
     `install` adds routes and what stands before them. The models are loaded when the application starts, in its
     lifespan, so that the port answers only when questions can be answered.
     """

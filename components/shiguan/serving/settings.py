@@ -30,8 +30,6 @@ _Seconds = Annotated[float, Field(ge=0.05, le=86_400)]
 
 class ServingSettings(BaseModel):
     """
-    How the server is set up.
-
     Behaviour is in the pipelines' YAML; what stands here are places, limits and secrets. The variable of a field is its
     name after `SHIGUAN_`, and `.env.example` lists all of them with the same words.
     """
