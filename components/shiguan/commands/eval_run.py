@@ -102,28 +102,21 @@ def print_run(results: "Results", output: Path, *, as_json: bool) -> int:
     return 0
 
 
+def _add_golden_options(parser: argparse.ArgumentParser) -> None:
+    shape = '{"id", "question", "answers"?, "gold"?: [{"quote"}], "answerable"?, "history"?, "type"?}'
+    parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help=f"JSONL of {shape}")
+    help_ = "ask a library of these files alone (default: the tenant's own library)"
+    parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help=help_)
+    add_mode_option(parser)
+
+
 def register(add: AddCommand) -> None:
     parser = add("eval retrieval", _eval_retrieval, "measure how well a mode finds passages", library=False)
     add_set_options(parser, required=True)
     add_mode_option(parser)
     add_run_options(parser)
     parser = add("eval answers", _eval_answers, "measure how well a mode answers a golden set")
-    parser.add_argument(
-        "--golden",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help='JSONL of {"id", "question", "answers"?, "gold"?: [{"quote"}], "answerable"?, "history"?, "type"?}',
-    )
-    parser.add_argument(
-        "--corpus",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="ask a library of these files alone (default: the tenant's own library)",
-    )
-    add_mode_option(parser)
+    _add_golden_options(parser)
     add_run_options(parser, library=False)
     parser.add_argument(
         "--prices", type=Path, metavar="FILE", help="YAML of `model: {input: 0.4, output: 1.6}`, per million tokens"
@@ -134,14 +127,12 @@ def register(add: AddCommand) -> None:
         help="let a language model judge too, with Haystack's evaluators or with Ragas (extra `ragas`)",
     )
     parser = add("eval record", _eval_record, "keep a model's replies to a golden set, to measure with them again")
-    parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help="as `eval answers` reads it")
-    parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help="as for `eval answers`")
+    _add_golden_options(parser)
     parser.add_argument("--recording", type=Path, required=True, metavar="FILE", help="run again for what is missing")
     parser.add_argument("--limit", type=positive, metavar="N", help="only N questions, spread evenly over the file")
     parser.add_argument("--max-tokens", type=positive, metavar="N", help="the longest reply to record")
     help_ = "ask no model: score the recorded replies, and name every question with an unrecorded prompt (exit code 1)"
     parser.add_argument("--replay", action="store_true", help=help_)
-    add_mode_option(parser)
     parser = add("eval golden", _eval_golden, "make questions with known answers from the library")
     parser.add_argument("--count", type=positive, default=50, metavar="N", help="how many questions (default: 50)")
     parser.add_argument(

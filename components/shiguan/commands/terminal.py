@@ -200,12 +200,9 @@ def _short(name: str, width: int = 32) -> str:
 
 
 def _print_problems(console: Console, skipped: list[dict[str, str]], warnings: list[str]) -> None:
-    for entry in skipped[:_MAX_LISTED]:
-        text = f"skipped {one_line(entry['source'])}: {entry['cause']}. {entry['next_step']}."
-        print_indented(console, Text(text, style="red"), 0)
-    if len(skipped) > _MAX_LISTED:
-        console.print(f"... and {len(skipped) - _MAX_LISTED:,} more; --json lists all.", style="red")
-    for warning in warnings[:_MAX_LISTED]:
-        print_indented(console, Text(f"note: {warning}", style="yellow"), 0)
-    if len(warnings) > _MAX_LISTED:
-        console.print(f"... and {len(warnings) - _MAX_LISTED:,} more notes; --json lists all.", style="yellow")
+    causes = [f"skipped {one_line(one['source'])}: {one['cause']}. {one['next_step']}." for one in skipped]
+    for texts, style, more in ((causes, "red", "more"), ([f"note: {one}" for one in warnings], "yellow", "more notes")):
+        for text in texts[:_MAX_LISTED]:
+            print_indented(console, Text(text, style=style), 0)
+        if len(texts) > _MAX_LISTED:
+            console.print(f"... and {len(texts) - _MAX_LISTED:,} {more}; --json lists all.", style=style)

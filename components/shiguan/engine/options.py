@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.budget import Budget, read_budget
-from shiguan.llm.prompts import list_layers, load_prompt_data
+from shiguan.llm.prompts import check_layer, load_prompt_data
 from shiguan.resources import data_folder
 from shiguan.tenants import check_filters
 
@@ -33,12 +33,6 @@ def _checked(check: Callable[[Any], object]) -> AfterValidator:
         return value
 
     return AfterValidator(validate)
-
-
-def _check_task(task: str) -> None:
-    known = list_layers("task")
-    if task not in known:
-        raise RefusedError(f"Known tasks: {', '.join(known)}.")
 
 
 def _read_persona(value: Any) -> Any:
@@ -136,7 +130,9 @@ class AskOptions(BaseModel):
     history: Annotated[list[Any] | None, Field(description="The turns before, instead of what is kept.")] = None
     budget: Annotated[Budget | None, Field(description="What the question may spend; a mode's own limits hold.")] = None
     task: Annotated[
-        str | None, Field(max_length=40, description="A layer of prompts/layers/task."), _checked(_check_task)
+        str | None,
+        Field(max_length=40, description="A layer of prompts/layers/task."),
+        _checked(lambda task: check_layer("task", task)),
     ] = None
     profile: Annotated[
         str | None,
@@ -185,13 +181,7 @@ class AskOptions(BaseModel):
 
 
 def read_options(given: Mapping[str, Any]) -> AskOptions:
-    """
-    Read what a question came with.
-
-    :param given: Options by name.
-    :returns: The options.
-    :raises RefusedError: If one is unknown or cannot be used; the message names it and what is allowed.
-    """
+    """Read what a question came with; a `RefusedError` names what is unknown or cannot be used, and what is allowed."""
     if given.get("budget") is not None:
         given = {**given, "budget": read_budget(given["budget"])}
     try:

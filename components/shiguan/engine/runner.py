@@ -29,7 +29,7 @@ from shiguan.engine.turn import (
     warnings_of,
 )
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
-from shiguan.llm.budget import BudgetPlan, CachePlan
+from shiguan.llm.budget import Budget, BudgetPlan, CachePlan
 from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.llm.run_watch import TimeLimits
@@ -366,13 +366,13 @@ class Runner:
             self.pipeline,
             data,
             wanted=stages,
-            limits=limits,
+            limits=limits or TimeLimits(),
             limited=self._map.reading,
             on_begin=telling.on_begin if telling else None,
             on_outputs=telling.on_outputs if telling else on_outputs,
             on_progress=telling.on_progress if telling else None,
             plan=self._plan,
-            budget=options.budget,
+            budget=options.budget or Budget(),
         )
 
     def _unheard(self, options: AskOptions) -> dict[str, str]:

@@ -172,7 +172,8 @@ class MeasuredMode:
     def _places_of(self, question: Question) -> dict[str, str]:
         """Say which stored passage holds which gold one; one that holds two stands for both."""
         held: dict[str, str] = {}
-        for ids in question.gold_parents(self.library.parents()):
+        for gold in question.gold:
+            ids = [parent.id for parent in self.library.parents() if gold.stands_in(parent)]
             if not ids:
                 raise RefusedError(
                     f"The library has no passage with a quote of the question `{question.id}`. Correct the quote, or "

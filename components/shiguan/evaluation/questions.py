@@ -1,6 +1,6 @@
 """Questions with all that is known of their right answers, and the golden and judged sets that they are read from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,10 +76,6 @@ class Question:
         if spans and not any(start < to and begin < end for start, end in pieces for begin, to in spans):
             return None
         return record_id
-
-    def gold_parents(self, documents: Sequence["Document"]) -> list[list[str]]:
-        """Give for each gold passage the ids of the documents that hold it."""
-        return [[document.id for document in documents if passage.stands_in(document)] for passage in self.gold]
 
 
 @dataclass(frozen=True)

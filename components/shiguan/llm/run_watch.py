@@ -42,6 +42,7 @@ class _Stage:
         return now - self.started - waited
 
 
+@dataclass(eq=False)
 class RunWatch:
     """
     What is known of one run while it goes on.
@@ -51,23 +52,16 @@ class RunWatch:
     what can be saved is the work that has not begun.
     """
 
-    def __init__(
-        self,
-        *,
-        limits: TimeLimits | None = None,
-        limited: Collection[str] = (),
-        on_begin: Callable[[str], None] | None = None,
-        on_overrun: Callable[[], None] | None = None,
-        on_progress: Callable[[str, dict[str, Any]], None] | None = None,
-    ) -> None:
-        self.limits = limits or TimeLimits()
-        self.times: dict[str, float] = {}
-        self.visits: Counter[str] = Counter()
-        self.overran = ""
-        self._limited = frozenset(limited)
-        self._on_begin = on_begin
-        self._on_overrun = on_overrun
-        self.on_progress = on_progress
+    limits: TimeLimits = field(default_factory=TimeLimits)
+    limited: Collection[str] = ()
+    on_begin: Callable[[str], None] | None = None
+    on_overrun: Callable[[], None] | None = None
+    on_progress: Callable[[str, dict[str, Any]], None] | None = None
+    times: dict[str, float] = field(default_factory=dict, init=False)
+    visits: Counter[str] = field(default_factory=Counter, init=False)
+    overran: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
         self._running: dict[int, _Stage] = {}
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[object]] = set()
@@ -91,9 +85,9 @@ class RunWatch:
         key = id(stage)
         self._running[key] = stage
         token = _stage.set(stage)
-        if self._on_begin is not None:
-            self._on_begin(name)
-        if task is not None and name in self._limited and self.limits.retrieval is not None:
+        if self.on_begin is not None:
+            self.on_begin(name)
+        if task is not None and name in self.limited and self.limits.retrieval is not None:
             self._set_timer(key, self.limits.retrieval)
         try:
             yield
@@ -116,8 +110,8 @@ class RunWatch:
             self._set_timer(key, max(left, 0.01))
         elif not self.overran:
             self.overran = stage.name
-            if self._on_overrun is not None:
-                self._on_overrun()
+            if self.on_overrun is not None:
+                self.on_overrun()
 
     async def stop(self) -> None:
         """

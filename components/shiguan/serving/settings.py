@@ -126,14 +126,6 @@ class ServingSettings(BaseModel):
     def spool_path(self) -> Path:
         return self.folder / "uploads"
 
-    @classmethod
-    def table(cls) -> list[tuple[str, str, str]]:
-        """List every setting for the documentation."""
-        return [
-            (_variable(name), _shown(field.default), field.description or "")
-            for name, field in cls.model_fields.items()
-        ]
-
 
 def _variable(name: str) -> str:
     return f"SHIGUAN_{name.upper()}"
@@ -148,9 +140,3 @@ def _expected(field: FieldInfo) -> str:
     if field.annotation is float:
         return f"a number from {low:g} to {high:g}"
     return f"a whole number from {low:,} " + ("up" if high == _LARGEST else f"to {high:,}")
-
-
-def _shown(value: Any) -> str:
-    if value is None or value in ("", ()):
-        return ""
-    return f"{value:g}" if isinstance(value, float) else str(value)
