@@ -19,9 +19,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
+from shiguan.evaluation.tables import Table
 from shiguan.text.terminal import console_for_people, one_line
 
 if TYPE_CHECKING:
@@ -38,18 +38,15 @@ def print_sources(sources: list[dict[str, Any]]) -> None:
     if not sources:
         console.print("The library is empty. Put something in with: shiguan ingest PATH")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column, justify in (("source", "left"), ("title", "left"), ("language", "left")):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
-    for column in ("records", "passages", "words", "vectors"):
-        table.add_column(column, justify="right")
-    for entry in sources:
-        table.add_row(
-            Text(one_line(entry["source"])), Text(one_line(entry["title"] or "")), entry["language"],
-            f"{entry['records']:,}", f"{entry['passages']:,}",
-            *(_share(entry[name], entry["units"]) for name in ("words", "vectors")),
-        )  # fmt: skip
-    console.print(table)
+    rows = [
+        [one_line(entry["source"]), one_line(entry["title"] or ""), entry["language"]]
+        + [f"{entry[name]:,}" for name in ("records", "passages")]
+        + [_share(entry[name], entry["units"]) for name in ("words", "vectors")]
+        for entry in sources
+    ]
+    console.print(
+        Table(["source", "title", "language", ">records", ">passages", ">words", ">vectors"], rows).to_terminal()
+    )
     if any(entry["words"] < entry["units"] for entry in sources):
         console.print("Some sources are not in whole: ingest their files again.", style="yellow")
     if any(entry["vectors"] < entry["words"] for entry in sources):

@@ -195,7 +195,7 @@ def _name(mode: str | Path) -> str:
 
 
 def mappings(node: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping of a YAML tree once, however many anchors point to it."""
+    """Every mapping of a YAML tree once and in its order, however many anchors point to it."""
     stack, seen = [node], set()
     while stack:
         current = stack.pop()
@@ -204,9 +204,9 @@ def mappings(node: Any) -> Iterator[dict[str, Any]]:
         seen.add(id(current))
         if isinstance(current, dict):
             yield current
-            stack.extend(current.values())
+            stack.extend(reversed(current.values()))
         else:
-            stack.extend(current)
+            stack.extend(reversed(current))
 
 
 def _require_extra(definition: dict[str, Any], name: str) -> None:

@@ -31,7 +31,6 @@ class ResponseWatch:
     def __init__(self, send: Send) -> None:
         self.started = False
         self.complete = False
-        self.status = 0
         self._send = send
         self._events = False
         self._told = False
@@ -44,7 +43,6 @@ class ResponseWatch:
             return
         if message["type"] == "http.response.start":
             self.started = True
-            self.status = message["status"]
             kind = Headers(raw=message.get("headers", [])).get("content-type", "")
             self._events = kind.startswith("text/event-stream")
         elif message["type"] == "http.response.body":
@@ -59,7 +57,7 @@ class ResponseWatch:
             return
         self._closed = True
         if not self.started:
-            self.started, self.status = True, error.status_code
+            self.started = True
             await error_response(error, request_id)(scope, _nothing, self._send)
         elif self._events:
             body = b"" if self._tail == b"\n" or self._tail.endswith(b"\n\n") else b"\n\n"
