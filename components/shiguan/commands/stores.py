@@ -44,18 +44,14 @@ def register(add: AddCommand) -> None:
 
 
 def _init(options: argparse.Namespace) -> int:
-    done: list[str] = []
-    for store in _stores(options.deployment):
-        done += store.set_up() if hasattr(store, "set_up") else []
+    done = [line for store in _stores(options.deployment) for line in getattr(store, "set_up", list)()]
     return _say_done(
         options, done or [f"The deployment `{options.deployment}` has no servers; there is nothing to make."]
     )
 
 
 def _status(options: argparse.Namespace) -> int:
-    found: list[dict[str, Any]] = []
-    for store in _stores(options.deployment):
-        found += store.status() if hasattr(store, "status") else []
+    found = [entry for store in _stores(options.deployment) for entry in getattr(store, "status", list)()]
     lines = [line for entry in found for line in _status_lines(entry)]
     none = f"The deployment `{options.deployment}` has no servers; `shiguan sources` shows what is in it."
     tell(options, {"deployment": options.deployment, "stores": found}, *(lines or [none]))

@@ -80,10 +80,15 @@ class LibraryCopy:
     def embed(self, progress: Progress | None = None) -> list[str]:
         self._loading.close()  # the words, so that they are found
         children = self.target["children"]
-        before, warnings = 0, dict[str, None]()
+        before, warnings, total = 0, dict[str, None](), self._done["children"].source
+
+        def told(stage: str, done: int, _: int) -> None:
+            if progress is not None:
+                progress(stage, before + done, total)
+
         with children.bulk_loading() if hasattr(children, "bulk_loading") else nullcontext():
             for ids in self._sliced("children"):
-                result = self.vector_writer.complete(_among(ids), progress=self._progress(progress, before))
+                result = self.vector_writer.complete(_among(ids), progress=told)
                 before += len(ids)
                 warnings |= dict.fromkeys(result["warnings"])
                 if result["missing"]:
@@ -129,10 +134,6 @@ class LibraryCopy:
         written, known = copied.result()
         self._done[kind].written += written
         self._done[kind].known += known
-
-    def _progress(self, progress: Progress | None, before: int) -> Progress | None:
-        total = self._done["children"].source
-        return progress and (lambda stage, done, _: progress(stage, before + done, total))
 
 
 def _among(ids: list[str]) -> dict[str, Any]:

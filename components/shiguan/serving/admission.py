@@ -64,27 +64,19 @@ class Admission:
             )
         self.in_flight += 1
         self._of_tenant[tenant_id] += 1
-        metrics.IN_FLIGHT.set(self.in_flight)
         try:
-            yield
+            with metrics.IN_FLIGHT.track_inprogress():
+                yield
         finally:
             self.in_flight -= 1
             self._of_tenant[tenant_id] -= 1
             if not self._of_tenant[tenant_id]:
                 del self._of_tenant[tenant_id]
-            metrics.IN_FLIGHT.set(self.in_flight)
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        if not self._turns.locked():
-            async with self._turns:
-                yield
-            return
-        metrics.WAITING.inc()
-        try:
+        with metrics.WAITING.track_inprogress():
             await self._turns.acquire()
-        finally:
-            metrics.WAITING.dec()
         try:
             yield
         finally:

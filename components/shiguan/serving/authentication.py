@@ -14,10 +14,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
+from shiguan.serving import metrics
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.key_use import KeyUse
 from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment
-from shiguan.serving.metrics import record_failure
 from shiguan.serving.settings import ServingSettings
 
 DEFAULT_TENANT = "default"
@@ -232,7 +232,7 @@ class Authentication:
         try:
             principal = self._principal(scope)
         except ApiError as error:
-            record_failure(error.kind)
+            metrics.FAILURES.labels(error.kind).inc()
             await error_response(error, scope.get("state", {}).get("request_id"))(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = principal

@@ -168,7 +168,7 @@ def as_api_error(error: BaseException) -> ApiError:
 def counted(error: BaseException, request_id: str | None) -> ApiError:
     """Translate an error for a caller who is about to be told of it, count it, and log what should not happen."""
     told = as_api_error(error)
-    metrics.record_failure(told.kind)
+    metrics.FAILURES.labels(told.kind).inc()
     if told.status_code >= 500 and not isinstance(error, ApiError):
         log_failure(error, request_id)
     return told

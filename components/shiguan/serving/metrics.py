@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 REGISTRY = CollectorRegistry()
 """The server's own registry: nothing that a library registers is given out by accident."""
@@ -92,14 +92,6 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         FALLBACKS.labels(mode).inc()
     for claim in metadata.get("claims", []):
         VERDICTS.labels(mode, _one_of(claim.get("verdict"), _VERDICTS)).inc()
-
-
-def record_failure(kind: str) -> None:
-    FAILURES.labels(kind).inc()
-
-
-def exposition() -> bytes:
-    return generate_latest(REGISTRY)
 
 
 def _one_of(value: Any, known: frozenset[str]) -> str:

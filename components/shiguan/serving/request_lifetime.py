@@ -127,7 +127,7 @@ class RequestLifetime:
                 check_length(scope, limit)
                 await self._run(scope, body, reply, seconds)
         except ApiError as error:
-            metrics.record_failure(error.kind)
+            metrics.FAILURES.labels(error.kind).inc()
             await error_response(error, scope["state"].get("request_id"))(scope, receive, send)
 
     async def _run(self, scope: Scope, body: RequestBody, reply: ResponseWatch, seconds: float) -> None:
@@ -181,7 +181,7 @@ class RequestLifetime:
             reply.close()
             return
         error = ApiError("timeout" if reason == "timeout" else "shutting_down")
-        metrics.record_failure(error.kind)
+        metrics.FAILURES.labels(error.kind).inc()
         await reply.end(error, scope["state"].get("request_id"), scope)
 
     async def _conclude(self, work: asyncio.Task[None], reply: ResponseWatch, scope: Scope) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from haystack import AsyncPipeline, logging
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from shiguan import __version__
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import Engine
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.metrics import exposition
+from shiguan.serving.metrics import REGISTRY
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
 @router.get("/metrics", tags=["health"])
 async def metrics() -> Response:
     """Give the numbers to Prometheus; the authentication asks for a key of the role `metrics`."""
-    return Response(exposition(), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/draw/{mode}", tags=["config"], response_class=PlainTextResponse)
