@@ -5,9 +5,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from filelock import FileLock, Timeout
+from pydantic import BaseModel, Field, ValidationError
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.intervals import Estimate, estimate_mean
@@ -194,22 +195,28 @@ class Results:
         }
 
 
+class _File(BaseModel):
+    format: Literal["shiguan-evaluation/1"]
+    kind: str
+    run: dict[str, Any]
+    questions: Annotated[list[QuestionResult], Field(min_length=1)]
+    sections: dict[str, Any] = {}
+
+
 def read_results(path: Path) -> Results:
+    """Read what a run left: its folder, or the file in it."""
     file = path / RESULTS_FILE if path.is_dir() else path
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        found = _File.model_validate_json(file.read_bytes())
     except FileNotFoundError as error:
         raise RefusedError(f"{file} does not exist. Give the folder of a finished run, or its results.json.") from error
-    except (OSError, ValueError) as error:
-        raise RefusedError(f"{file} cannot be read as JSON: {error}. Give a results.json of `shiguan eval`.") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise RefusedError(f"{file} is no {FORMAT} file, its format is {found!r}. Measure again with this version.")
-    try:
-        questions = [QuestionResult(**row) for row in data["questions"]]
-        run, kind, sections = data["run"], data["kind"], data.get("sections", {})
-    except (KeyError, TypeError) as error:
-        raise RefusedError(f"{file} is incomplete: {error}. Measure again.") from error
-    if not questions:
-        raise RefusedError(f"{file} has no questions. Measure again on a set that has some.")
-    return Results(kind=kind, run=run, questions=questions, sections=sections)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"])) or "it"
+        raise RefusedError(
+            f"{file} is no whole {FORMAT} file of `shiguan eval`: `{place}`: {fault['msg']}. Measure again with this "
+            "version."
+        ) from error
+    except OSError as error:
+        raise RefusedError(f"{file} cannot be read: {error}. Give a results.json of `shiguan eval`.") from error
+    return Results(found.kind, found.run, found.questions, found.sections)

@@ -108,11 +108,14 @@ def test_results_survive_their_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "cannot be read as JSON"),
-        ("[]", "its format is 'list'"),
-        ('{"format": "shiguan-evaluation/0"}', "its format is 'shiguan-evaluation/0'"),
-        ('{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}}', "is incomplete"),
-        ('{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}, "questions": []}', "has no questions"),
+        ("{", "`it`: Invalid JSON"),
+        ("[]", "`it`: Input should be an object"),
+        ('{"format": "shiguan-evaluation/0"}', "`format`: Input should be 'shiguan-evaluation/1'"),
+        ('{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}}', "`questions`: Field required"),
+        (
+            '{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}, "questions": []}',
+            "`questions`: List should have at least 1 item",
+        ),
     ],
 )
 def test_a_file_that_is_no_results_is_refused(tmp_path, text, message):
