@@ -113,6 +113,16 @@ def _problem(filters: Any) -> str | None:
     return None if isinstance(filters.get("conditions"), list) else "its `conditions` are no list"
 
 
+def where(field: str, operator: str, value: Any) -> dict[str, Any]:
+    """Write one condition of a filter."""
+    return {"field": field, "operator": operator, "value": value}
+
+
+def of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
+    """Write the filter that leaves a tenant's documents, and of these what meets the conditions."""
+    return {"operator": "AND", "conditions": [where(TENANT_FIELD, "==", tenant_id), *conditions]}
+
+
 def names_tenant(filters: Any) -> bool:
     """Tell whether a filter holds a tenant in its outermost AND, so that nothing else in it can widen what is seen."""
     return tenant_condition(filters) is not None

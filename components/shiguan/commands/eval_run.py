@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shiguan.commands import AddCommand
 from shiguan.commands.options import positive, print_json, say, tell, tenant
 from shiguan.errors import RefusedError
+from shiguan.tenants import of_tenant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -238,9 +239,8 @@ def _eval_golden(options: argparse.Namespace) -> int:
             "Making questions takes a language model, and none is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL "
             "for a server of your own."
         )
-    owned = {"field": "meta.tenant_id", "operator": "==", "value": tenant(options)}
     stores = Library(options.deployment, data_dir=options.data_dir).stores
-    parents = stores["parents"].filter_documents(owned)
+    parents = stores["parents"].filter_documents(of_tenant(tenant(options)))
     if not parents:
         raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Put something in first.")
     try:

@@ -17,7 +17,7 @@ from shiguan.llm.budget import CachePlan
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.resources import data_folder
-from shiguan.tenants import TENANT_FIELD
+from shiguan.tenants import of_tenant
 
 logger = logging.getLogger(__name__)
 
@@ -104,9 +104,8 @@ class ConversationMemory:
         again = True
         while again:
             try:
-                filters = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
                 with caching(self._cached(tenant_id)) if self._cached else nullcontext():
-                    done: dict[str, Any] = self.tree.run(conversation_id=conversation_id, filters=filters)
+                    done: dict[str, Any] = self.tree.run(conversation_id=conversation_id, filters=of_tenant(tenant_id))
                 for warning in done["warnings"]:
                     logger.warning("{warning}", warning=warning)
             # Nobody waits for this thread; what it could not do is done with the next turn.

@@ -11,6 +11,7 @@ from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.questions import GoldPassage, Question
 from shiguan.retrieval.parent_document_fetcher import families_of
+from shiguan.tenants import of_tenant, where
 from shiguan.text.han import fold_han
 
 
@@ -87,9 +88,8 @@ class ExpectedPassages:
         return self._parents
 
     def _where(self, store: str, *condition: Any) -> list[Document]:
-        conditions = [("meta.tenant_id", "==", self.tenant_id), *([condition] if condition else [])]
-        named = [dict(zip(("field", "operator", "value"), one, strict=True)) for one in conditions]
-        found: list[Document] = self.stores[store].filter_documents({"operator": "AND", "conditions": named})
+        wanted = of_tenant(self.tenant_id, *([where(*condition)] if condition else []))
+        found: list[Document] = self.stores[store].filter_documents(wanted)
         return found
 
     def _named(self, name: str) -> list[Document]:
