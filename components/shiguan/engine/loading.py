@@ -133,7 +133,7 @@ def describe_mode(deployment: str, mode: str | Path) -> str:
 
 def has_file(deployment: str, name: str) -> bool:
     """Say whether a deployment has a file that it may do without."""
-    return any((folder / deployment / f"{name}.yml").is_file() for folder in _folders())
+    return _file(deployment, name) is not None
 
 
 def pipeline_path(deployment: str, mode: str | Path) -> Path:
@@ -146,15 +146,17 @@ def pipeline_path(deployment: str, mode: str | Path) -> Path:
         if not mode.is_file():
             raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
         return mode
-    if mode in {*known[deployment], *OTHER_FILES}:
-        for folder in _folders():
-            path = folder / deployment / f"{mode}.yml"
-            if path.is_file():
-                return path
+    if mode in {*known[deployment], *OTHER_FILES} and (path := _file(deployment, mode)) is not None:
+        return path
     raise ConfigurationError(
         f"The deployment `{deployment}` has no mode `{mode}`. Known modes: {', '.join(known[deployment])}. "
         "Name one of these."
     )
+
+
+def _file(deployment: str, name: str) -> Path | None:
+    paths = (folder / deployment / f"{name}.yml" for folder in _folders())
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _folders() -> list[Path]:

@@ -128,7 +128,19 @@ class RagasJudge(AnswerJudge):
                 "Ragas is not installed, and `--judge ragas` needs it. Install it with: pip install 'shiguan[ragas]'"
             ) from error
         super().__init__("ragas", model, {name: partial(self._ask, name) for name in RAGAS_METRICS})
-        made = zip(RAGAS_METRICS, _metrics(self.model), strict=True)
+        from openai import AsyncOpenAI
+        from ragas.llms import llm_factory
+        from ragas.metrics import collections
+
+        address, key = os.environ.get("OPENAI_BASE_URL") or None, os.environ.get("OPENAI_API_KEY") or _KEY_FREE
+        llm = llm_factory(self.model, client=AsyncOpenAI(api_key=key, base_url=address))
+        metrics = (
+            collections.Faithfulness(llm=llm),
+            collections.AnswerRelevancy(llm=llm, embeddings=_embeddings()),
+            collections.ContextPrecision(llm=llm),
+            collections.ContextRecall(llm=llm),
+        )
+        made = zip(RAGAS_METRICS, metrics, strict=True)
         self._evaluators = {name: RagasEvaluator(ragas_metrics=[metric]) for name, metric in made}
 
     def _ask(self, name: str, question: Question, answer: str, passages: list[str]) -> float | None:
@@ -139,23 +151,6 @@ class RagasJudge(AnswerJudge):
             query=question.text, response=answer, documents=passages, reference=reference
         )
         return float(next(iter(found["result"].values())).value)
-
-
-def _metrics(model: str) -> tuple[Any, ...]:
-    from openai import AsyncOpenAI
-    from ragas.llms import llm_factory
-    from ragas.metrics import collections
-
-    client = AsyncOpenAI(
-        api_key=os.environ.get("OPENAI_API_KEY") or _KEY_FREE, base_url=os.environ.get("OPENAI_BASE_URL") or None
-    )
-    llm = llm_factory(model, client=client)
-    return (
-        collections.Faithfulness(llm=llm),
-        collections.AnswerRelevancy(llm=llm, embeddings=_embeddings()),
-        collections.ContextPrecision(llm=llm),
-        collections.ContextRecall(llm=llm),
-    )
 
 
 def _embeddings() -> Any:
