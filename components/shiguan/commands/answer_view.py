@@ -19,11 +19,7 @@ _MAX_QUOTE = 300
 
 
 class AnswerView:
-    """
-    Shows an answer as it comes about: the question, each sentence with its verdict, then what it rests on.
-
-    On a terminal a line tells how long the model has been at it.
-    """
+    """Shows an answer as it comes about, and on a terminal how long the model has been at it."""
 
     def __init__(self, query: str) -> None:
         self._console = console_for_people()

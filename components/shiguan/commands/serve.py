@@ -194,11 +194,7 @@ def _application_module() -> Any:
 
 
 def _offer_key(options: argparse.Namespace, settings: "ServingSettings") -> bool:
-    """
-    Offer a person who starts a server for the first time, or for other machines, its first key.
-
-    Nobody is let in who would not be: without an answer, or without a terminal, all stays as it is.
-    """
+    """Offer a person at a terminal the first key; without an answer all stays as it is, and nobody more is let in."""
     from shiguan.serving.authentication import DEFAULT_TENANT, is_loopback
     from shiguan.serving.keys import KeyFile
 

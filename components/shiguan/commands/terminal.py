@@ -102,11 +102,7 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
 
 
 class IngestProgress:
-    """
-    Shows how many of a file's passages have their vectors, how many that is in a second, and the time that is left.
-
-    On a terminal as bars; elsewhere as a line every ten seconds and one per file, on standard error.
-    """
+    """Shows how far an ingest is: on a terminal as bars, elsewhere as a line every ten seconds and one per file."""
 
     def __init__(self, files: list[Path], *, show: bool = True) -> None:
         self.files = files

@@ -31,12 +31,7 @@ class PipelineMap:
 
 
 def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
-    """
-    Read the map of a pipeline.
-
-    The generator is found by going back from the answer, past what joins answers, along the sockets named `replies`;
-    whoever stands on the way may reject a draft.
-    """
+    """Read the map: the generator is found back from the answer along `replies`; who stands between may reject."""
     inputs = pipeline.inputs(include_components_with_connected_inputs=True)
     outputs = pipeline.outputs(include_components_with_connected_outputs=True)
     generator, sources, graders = "", "", []

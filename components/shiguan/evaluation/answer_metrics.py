@@ -93,11 +93,7 @@ class ScoredAnswer:
 
 
 def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
-    """
-    Write an answer as JSON knows it.
-
-    Of quotations the answer is the quoted text alone: what stands around it says nothing.
-    """
+    """Write an answer as JSON knows it; of quotations the quoted text alone, for nothing else of them is said."""
     meta = answer.meta
     quotes = [citation["quote"] for citation in meta.get("citations", []) if citation.get("verdict") == "quoted"]
     documents = []

@@ -172,12 +172,7 @@ class Attribution:
 
 
 def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
-    """
-    Follow a passage through the stages.
-
-    A child counts as found if it is of one of the expected parents: whichever child of a parent was matched, the whole
-    parent is read.
-    """
+    """Follow a passage through the stages; any child of an expected parent counts, since the whole parent is read."""
     ids = expected.parent_ids
     children = {"bm25": trace.bm25, "vectors": trace.vectors, "fused": trace.fused}
     parents = {"fetched": trace.fetched, "ranked": trace.ranked, "context": trace.read}

@@ -280,12 +280,7 @@ def collected(chosen: Sequence[Document], records: dict[str, dict[str, Any]], co
 
 
 def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
-    """
-    Write the golden set, what was rejected, and the file that a person edits.
-
-    The review file keeps what a person has already written into it. The judge's verdict is not in it, so that it
-    does not lead the person.
-    """
+    """Write the set, what was rejected, and once the file that a person edits, without the verdicts that might lead."""
     write_json_lines(folder / GOLDEN_FILE, [{k: v for k, v in row.items() if k != "judge"} for row in made.accepted])
     write_json_lines(folder / REJECTED_FILE, made.rejected)
     review = folder / REVIEW_FILE

@@ -91,10 +91,7 @@ class AnswerJudge:
 
 
 class HaystackJudge(AnswerJudge):
-    """
-    Judges with `FaithfulnessEvaluator` (the share of an answer's statements that its context supports) and
-    `ContextRelevanceEvaluator` (whether the context has anything to the question), one call each per answer.
-    """
+    """Judges by `FaithfulnessEvaluator` and `ContextRelevanceEvaluator`, one call each per answer."""
 
     def __init__(self, model: str | None = None) -> None:
         super().__init__("haystack", model, {name: partial(self._ask, name) for name in HAYSTACK_METRICS})

@@ -187,12 +187,7 @@ class MeasuredMode:
 def measure(
     plan: Plan, *, track: Track = iter, ingest: Ingest = provenance.ingest_corpus, judge: AnswerJudge | None = None
 ) -> tuple[Results, Path]:
-    """
-    Ask every question once and score what it gave; a run that was stopped goes on where it was.
-
-    The results stand in `results.json` of the folder that is named with them. A judge adds metrics that a language
-    model decides.
-    """
+    """Ask every question once, or go on where a run was stopped; score it, write `results.json`, name its folder."""
     configuration = plan.configuration()
     questions = plan.questions.questions
     name = f"{plan.kind}-{configuration['set']}-{configuration['mode']}-{fingerprint(configuration)[:8]}"

@@ -27,11 +27,7 @@ _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
 
 
 def stamp(deployment: str, *modes: str | Path) -> dict[str, Any]:
-    """
-    Name everything of Shiguan that makes passages and answers; what has the same stamp need not be made again.
-
-    All of the package counts, whichever file it is: what reads a book and what a word is stand in many places.
-    """
+    """Name all of Shiguan that makes passages and answers, whichever file it is in; the same stamp gives the same."""
     definitions = {name: read_definition(deployment, name) for name in modes}
     prompts = prompt_hashes()
     return {

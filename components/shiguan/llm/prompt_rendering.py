@@ -82,11 +82,7 @@ def made_of(message: ChatMessage) -> dict[str, Any]:
 
 
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
-    """
-    Render a prompt from `prompts/` for a stage that asks a model on the side.
-
-    Text from outside goes through `neutral_text` before it comes here.
-    """
+    """Render a prompt of `prompts/` for a stage; text from outside goes through `neutral_text` before it comes here."""
     builder, digest, needed = _prepared(name)
     if needed != set(variables):
         wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))

@@ -63,12 +63,7 @@ def _not_found_sentences() -> dict[str, dict[str, str]]:
 
 
 def not_found_sentence(mode: str, language: str) -> str:
-    """
-    Give the one sentence with which a mode says that the sources do not hold the answer.
-
-    The prompt asks the LLM for exactly this sentence, the answerability gate says it, and the citation extractor
-    recognises it, so it lives in one place: `prompts/not_found.yml`.
-    """
+    """Give the sentence of `prompts/not_found.yml` with which a mode says that the sources do not hold the answer."""
     modes = _not_found_sentences()
     _check_known(mode, list(modes), f"not-found sentence for mode `{mode}`")
     return modes[mode].get(language, modes[mode]["en"])

@@ -114,11 +114,7 @@ class RunWatch:
                 self.on_overrun()
 
     async def stop(self) -> None:
-        """
-        Cancel what is still at work and let nothing else begin; after a run that ended well there is nothing to do.
-
-        What runs in a thread cannot be cancelled: it comes to its end, and nobody waits for it.
-        """
+        """Cancel what is at work and let nothing else begin; what runs in a thread comes to its end unheard."""
         self._stopped = True
         mine = asyncio.current_task()
         tasks = {task for task in self._tasks if task is not mine}

@@ -140,11 +140,7 @@ _TOLD: tuple[tuple[type[Exception], str, str], ...] = (
 
 
 def as_api_error(error: BaseException) -> ApiError:
-    """
-    Translate whatever was raised into what a caller may be told.
-
-    Only messages that are written for callers pass; of everything else the kind and the stage.
-    """
+    """Translate what was raised into what a caller may be told: a message written for callers, else kind and stage."""
     named = _STAGE.search(str(error))
     stage = getattr(error, "stage", None) or (named[1] if named else None)
     if isinstance(error, ApiError):
@@ -185,11 +181,7 @@ def error_response(error: BaseException, request_id: str | None) -> JSONResponse
 
 
 def log_failure(error: BaseException, request_id: str | None) -> None:
-    """
-    Write to the log that something failed that should not: where, and of what type.
-
-    The message may hold words of a question or a document, so it is said at the level of debugging only.
-    """
+    """Log where something failed and as what; its message, which may quote a question, is for debugging only."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     logger.error(
         "Request {request_id} failed: {kind}{summary} at {place}",

@@ -59,11 +59,7 @@ _STATUSES = frozenset({"answered", "quoted", "recalled", "not_found", "refused",
 
 
 def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:
-    """
-    Count a finished answer: its stages' times, tokens, calls, warnings and verdicts.
-
-    Called once by whatever produced the answer, streamed or not.
-    """
+    """Count a finished answer, streamed or not: its stages' times, tokens, calls, warnings and verdicts."""
     mode = answer["mode"]  # the name of a file that the server loaded
     metadata = answer.get("metadata", {})
     # An answer that was withheld reads like one that was not found: what was done with it says which.

@@ -31,10 +31,7 @@ def sse(data: Mapping[str, Any], *, event: str | None = None, id: int | None = N
 
 
 class EventStreamResponse(StreamingResponse):
-    """
-    When the reply ends before its producer does (the reader hung up, the server cuts it off), the producer is closed at
-    once and not whenever the interpreter comes to it, since a language model may be writing for it.
-    """
+    """A stream of events whose producer is closed with it and at once, since a language model may be writing for it."""
 
     def __init__(self, parts: AsyncGenerator[bytes, None]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

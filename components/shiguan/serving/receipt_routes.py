@@ -24,11 +24,7 @@ _HOUR = 3600
 
 
 class ReceiptFolder:
-    """
-    The receipts that a server keeps: a file each, below a folder for each tenant that does not spell its name.
-
-    A file is whole or not there, however the process ends, and none takes the last room that the library needs.
-    """
+    """The receipts that a server keeps: a file each, whole or not there, in a folder that does not spell the tenant."""
 
     def __init__(self, settings: ServingSettings) -> None:
         self._path = settings.folder / "receipts"
