@@ -155,11 +155,7 @@ def _run(_: int, settings: "ServingSettings", listening: socket.socket, say_read
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """
-    Take the address before the models are loaded, and listen: callers wait in line until they are.
-
-    Bound alone, an address is free for the next server to bind as well, and under uvloop neither notices.
-    """
+    """Listen before models are loaded: callers wait, and the next server finds the address taken, also by uvloop."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -108,12 +108,7 @@ def ranking_metrics(question: Question, passages: Sequence[Passage]) -> dict[str
 
 
 def context_metrics(question: Question, passages: Sequence[Passage], tokens: int) -> dict[str, float]:
-    """
-    Score the context that the generator would read.
-
-    Haystack has `ContextRelevanceEvaluator`, which asks an LLM; where the places of the answers are known, none is
-    needed.
-    """
+    """Score the context that the generator would read by the places of the answers: no LLM is asked."""
     right = [question.document_of(passage.record_id, passage.pieces) for passage in passages]
     return {
         "context_recall": len(question.gold_documents & set(right)) / len(question.gold_documents),

@@ -75,12 +75,7 @@ class OpenAIEndpoint:
         tools: ToolsType | None,
         call: "ModelCall",
     ) -> list[ChatMessage]:
-        """
-        Answer a prompt; no replies for an empty one.
-
-        An `EndpointError` if the endpoint fails for good, a `TimeLimitError` if the model gives no sign of life within
-        the run's limit.
-        """
+        """Answer a prompt, an empty one with nothing; an `EndpointError` or `TimeLimitError` if no model does."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
         streams, settings = self._streaming(callback, generation_kwargs, tools)

@@ -96,10 +96,6 @@ class Failover:
     """
     The calls of one prompt: the next one is made only where the one before it failed before its first token.
 
-        for call in Failover(groups, ...):
-            with call:
-                call.replied(call.endpoint.reply(...))
-
     What is wrong with the prompt itself, and what began to answer, goes to no other model. A model whose circuit is
     open is passed over; where all are, the one that has rested longest is asked, so that no question fails for a rest.
     """

@@ -23,12 +23,7 @@ from shiguan.serving.mcp_tools import LibraryTools, first_mode
 
 @asynccontextmanager
 async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
-    """
-    Give the route while its tools can be called.
-
-    A call is one request with one reply and no session: it is let in, counted, limited and cut off as any other, and
-    whose library it may see is said by the key that it came with.
-    """
+    """Give the route while its tools can be called: a call is one request, let in, counted and cut off as any other."""
 
     async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
         try:

@@ -91,12 +91,7 @@ class ChatRequest(AskOptions):
         return said
 
     def as_request(self) -> AnswerRequest:
-        """
-        Read the question and the turns before it from the messages.
-
-        System messages come from the caller's program and not from whoever runs this server, so they are no
-        instructions; like tools' messages they are left aside.
-        """
+        """Read question and turns; system and tool messages are the caller's program's and no instructions; left aside."""
         *before, last = self.messages
         question = _text(last.content).strip()
         if last.role != "user" or not question:
