@@ -24,10 +24,7 @@ _SEARCHES = frozenset({"_bm25_retrieval", "_embedding_retrieval", "_query_by_emb
 MAX_FILTER_VALUES = 256
 """The most conditions and values of a filter together: Haystack copies each of them for every stage that reads them."""
 MAX_FILTER_DEPTH = 10
-"""How deep conditions may stand in each other."""
 MAX_FILTER_BYTES = 64 * 1024
-"""The most bytes of text in a filter."""
-
 _LOGIC = ("AND", "OR", "NOT")
 _COMPARISONS = ("==", "!=", ">", ">=", "<", "<=", "in", "not in")
 

@@ -30,8 +30,6 @@ EVENTS: Final = {
     "generation_complete": "The answer object. Terminal.",
     "error": "What went wrong. Terminal.",
 }
-"""Every event by name, with what its data has."""
-
 TERMINAL: Final = frozenset({"generation_complete", "error"})
 """The events that end a stream; exactly one of them comes, and it comes last."""
 

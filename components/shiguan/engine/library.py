@@ -27,8 +27,6 @@ SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdo
 _SOURCES = 10_000
 
 MOST_NEIGHBOURS = 10
-"""The most passages on either side that `Library.passage` gives."""
-
 _TOLD = (
     "source", "source_id", "record_id", "title", "author",
     "section", "position", "language", "kind", "anchor", "blocks",

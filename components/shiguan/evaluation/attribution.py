@@ -139,8 +139,6 @@ LABELS: dict[str, str] = {
     "not_cited": "used and not cited",
     "nothing_lost": "not lost",
 }
-"""Each stage in words, in the order in which a passage goes through them."""
-
 LOST = "Where it was lost"  # the heading under which reports sum it up
 
 

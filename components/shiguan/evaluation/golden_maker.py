@@ -28,8 +28,6 @@ TYPES = (
     "fact", "person", "time", "place", "number", "reason", "manner", "definition", "comparison", "list", "quote",
     UNANSWERABLE,
 )  # fmt: skip
-"""The kinds of question that are asked for."""
-
 VERDICTS = ("accept", "reject")
 
 _SHORTEST, _LONGEST, _LONGEST_ANSWER = 4, 300, 300
@@ -177,7 +175,6 @@ _SAME = 0.6
 _SHORTEST_PASSAGE = 80
 
 Track = Callable[[list[Document]], Iterable[Document]]
-"""Goes through the passages and shows how far it is."""
 
 
 class MadeSet(NamedTuple):

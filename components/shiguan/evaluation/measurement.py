@@ -26,19 +26,14 @@ from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import write_json
 
 DEFAULT_ROOT = Path(".data") / "eval"
-"""Where runs are kept that name no folder."""
-
 DEPTH = max(RECALL_DEPTHS)  # how deep the ranking is looked at; deeper than a mode reads
 _WARNINGS_SHOWN = 10
 
 Kind = Literal["retrieval", "answers", "golden"]
-"""What is measured: what is found, what is answered, or both."""
-
 Ingest = Callable[[list[Path], str, Path], list[str]]
 """Puts files into the data folder of a deployment, and tells what went in with a reservation."""
 
 Track = Callable[[list[Question]], Iterable[Question]]
-"""Goes through the questions and shows how far it is."""
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,6 @@ def _gold_passages(value: Any, place: str) -> list[GoldPassage]:
 
 
 _SHOWN = 3
-"""How many ids an error names."""
 
 
 def read_retrieval_set(

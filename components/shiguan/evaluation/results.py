@@ -119,7 +119,6 @@ FORMAT = "shiguan-evaluation/1"
 """Stands first in every results file; another version is refused rather than guessed at."""
 
 RESULTS_FILE = "results.json"
-"""Its name in a run's folder."""
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,6 @@ from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEva
 from shiguan.evaluation.questions import Question
 
 RECALL_DEPTHS = (1, 5, 10, 20)
-"""How many passages recall looks at."""
-
 _FIELD = "meta.judged"
 _RECALL = DocumentRecallEvaluator(mode="multi_hit", document_comparison_field=_FIELD)
 _NDCG = DocumentNDCGEvaluator(document_comparison_field=_FIELD)

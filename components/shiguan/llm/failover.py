@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FAILURES = 3
-"""So many failed requests in a row open a circuit."""
 REST = 30.0
 """Seconds that a model with an open circuit is left alone, before one call tries it again."""
 
@@ -89,7 +88,6 @@ def circuit_of(model: NamedModel) -> Circuit:
 
 
 _RESTING = "resting"
-"""Why a model was passed over whose circuit is open."""
 
 
 class Failover:

@@ -12,7 +12,6 @@ from typing import Any
 from shiguan.text.terminal import printable
 
 current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
-"""The id of the request that this code runs for."""
 
 
 class _TextLines(logging.Formatter):

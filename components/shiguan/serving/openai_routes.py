@@ -22,8 +22,6 @@ from shiguan.serving.rag_routes import DONE, EventStreamResponse, deadline_of, r
 from shiguan.text.terminal import one_line
 
 MODEL_PREFIX = "shiguan-"
-"""A model's name is this and the mode's."""
-
 _SPEAKERS = ("user", "assistant")
 # What an answer tied to passages cannot give, with the values that ask for nothing.
 _REFUSED: dict[str, tuple[Any, ...]] = {
@@ -91,7 +89,7 @@ class ChatRequest(AskOptions):
         return said
 
     def as_request(self) -> AnswerRequest:
-        """Read question and turns; system and tool messages are the caller's program's and no instructions; left aside."""
+        """Read question and turns; system and tool messages are the caller's program's, and are left aside."""
         *before, last = self.messages
         question = _text(last.content).strip()
         if last.role != "user" or not question:

@@ -106,8 +106,6 @@ def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
 logger = logging.getLogger(__name__)
 
 Deploy = Callable[[FastAPI], None]
-"""Deploys the modes into an application."""
-
 _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 """Asks a store whether it answers, and for nothing else."""
 

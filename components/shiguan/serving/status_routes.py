@@ -22,7 +22,6 @@ _CHECK_SECONDS = 3.0
 _FRESH_SECONDS = 1.0
 
 Check = Callable[[], Any]
-"""A plain function that raises when its part cannot work."""
 
 
 class Readiness:
