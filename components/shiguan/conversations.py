@@ -82,7 +82,6 @@ class ConversationStore(ABC):
     """
 
     def __init__(self, retention_days: float | None, retention_turns: int | None) -> None:
-        """Check what may be kept."""
         if (retention_days is not None and retention_days <= 0) or (
             retention_turns is not None and retention_turns < 1
         ):
@@ -94,7 +93,6 @@ class ConversationStore(ABC):
         self._swept = 0.0
 
     def _oldest(self) -> float:
-        """Say when what is kept was said at the earliest."""
         return time.time() - self.retention_days * _DAY if self.retention_days else 0.0
 
     def _sweep(self) -> None:
@@ -219,7 +217,6 @@ def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
 
 
 def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
-    """Write a conversation as Markdown, each question as a heading and each answer as a quotation below it."""
     parts = [f"# {kept_title(conversation.title)}"]
     for turn in turns:
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))

@@ -117,7 +117,6 @@ class TimeLimitError(AnswerError, TimeoutError):
 
 
 def error_behind(error: BaseException | None) -> ShiguanError | None:
-    """Find our own error among the causes of another library's."""
     while error is not None and not isinstance(error, ShiguanError):
         error = error.__cause__
     return error

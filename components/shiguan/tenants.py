@@ -126,7 +126,6 @@ def names_tenant(filters: Any) -> bool:
 
 
 def tenant_condition(filters: Any) -> dict[str, Any] | None:
-    """Find the condition that names the tenant in a filter's outermost AND."""
     if not isinstance(filters, dict):
         return None
     if "field" in filters:

@@ -104,7 +104,6 @@ def print_answer(answer: dict[str, Any], *, told: bool = False) -> None:
 
 
 def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
-    """Print each quotation under its place, its lines as they stand, the closest sentence and words marked."""
     for citation in answer["citations"]:
         head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), _place(citation))
         console.print(head, overflow="ellipsis", no_wrap=True)
@@ -136,7 +135,6 @@ def print_passages(query: str, documents: "list[Document]", warnings: list[str])
 
 
 def _print_explained(console: Console, name: str, value: Any) -> None:
-    """Print what a stage did, one line per entry: whoever asked for it reads closely, and wants it whole."""
     console.print(Text(f"  {name}", style="bold magenta"))
     for entry in value if isinstance(value, list) else [value]:
         text = entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False, default=str)

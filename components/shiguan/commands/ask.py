@@ -107,7 +107,6 @@ def _chat(options: argparse.Namespace) -> int:
 
 
 def _next_question(*, prompt: bool) -> str | None:
-    """Read a line; None where there are no more."""
     try:
         line = input("> " if prompt and sys.stdin.isatty() else "").strip()
     except EOFError:

@@ -60,7 +60,6 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
 
 
 def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]:
-    """Read the options of a question, and refuse wrong ones before anything is loaded."""
     from shiguan.engine.options import read_options
 
     told = {name: getattr(options, name) for name in ("top_k", *_OPTIONS)}

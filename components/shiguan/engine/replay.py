@@ -37,7 +37,6 @@ class Replay:
 
     @property
     def lost(self) -> list[int]:
-        """The numbers of the passages that could not be read today as they were."""
         return [one.number for one in self.receipt.passages if _as_read(self._found.get(one.id), one) is None]
 
     def citations(self) -> list[dict[str, Any]]:

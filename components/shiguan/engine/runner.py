@@ -289,7 +289,6 @@ class Runner:
         return answer
 
     async def _remembered(self, tenant_id: str, options: AskOptions) -> Remembered:
-        """Load the conversation that a question goes on, unless it brings its own history."""
         if options.conversation_id is None or options.history:
             return Remembered()
         if self._conversations is None:
@@ -386,7 +385,6 @@ class Runner:
         return Library(self.deployment, data_dir=self._data_dir)
 
     def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:
-        """Join the filters with the sources and sections that are named."""
         if not (options.sources or options.sections):
             return options
         named = self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id)

@@ -91,7 +91,6 @@ def _notes(before: Results, after: Results) -> list[str]:
 
 
 def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[Difference]:
-    """Compare latency and calls where they are no metrics already."""
     later = {question.id: question for question in after.questions}
     pairs = [(question, later[question.id]) for question in before.questions]
     timed = [(a, b) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]

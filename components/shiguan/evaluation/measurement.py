@@ -154,7 +154,6 @@ class MeasuredMode:
         }
 
     def _loss(self, question: Question, run: TracedRun, record: dict[str, Any]) -> Attribution | None:
-        """Say where a question that went wrong lost the first of its passages."""
         if self.kind == "retrieval":
             right = {
                 question.document_of(one.record_id, one.pieces) for one in passages_of(run.first("passages") or [])

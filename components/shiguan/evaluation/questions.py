@@ -134,7 +134,6 @@ def _plain(text: str) -> str:
 
 
 def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
-    """Read a line of a golden set; one in which nothing could be right is refused."""
     answerable = row.get("answerable", not _meta(row).get("unanswerable", False))
     if not isinstance(answerable, bool):
         raise RefusedError(f"{place}: `answerable` must be true or false, got {answerable!r}. Correct the line.")
@@ -151,7 +150,6 @@ def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
 
 
 def _question(name: str, row: dict[str, Any], place: str) -> Question:
-    """Read what a line of any set says beside what is right."""
     text, history = read_turns(row, place)
     meta = _meta(row)
     stratum = str(row.get("type") or meta.get("stratum") or "")

@@ -111,7 +111,6 @@ def _latencies(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def _figures(results: Results, estimates: dict[str, Estimate]) -> list[dict[str, str]]:
-    """Choose the few numbers that stand at the top."""
     shown = [
         {
             "label": metric(name).label,

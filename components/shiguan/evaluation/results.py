@@ -26,7 +26,6 @@ class RunStore:
     """
 
     def __init__(self, folder: Path, configuration: dict[str, Any]) -> None:
-        """Name the folder; nothing is touched yet."""
         self.folder = folder
         self.configuration = configuration
         self.records: dict[str, dict[str, Any]] = {}
@@ -156,7 +155,6 @@ class Results:
 
     @property
     def metrics(self) -> list[str]:
-        """The names of all metrics, in the order in which they were computed."""
         return list(dict.fromkeys(name for question in self.questions for name in question.metrics))
 
     def values(self, metric: str) -> dict[str, float]:
@@ -203,7 +201,6 @@ class _File(BaseModel):
 
 
 def read_results(path: Path) -> Results:
-    """Read what a run left: its folder, or the file in it."""
     file = path / RESULTS_FILE if path.is_dir() else path
     try:
         found = _File.model_validate_json(file.read_bytes())

@@ -78,7 +78,6 @@ def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | No
 
 
 def recall(question: Question, passages: Sequence[Passage], k: int) -> float:
-    """Give the share of gold documents that are found among the first passages."""
     return _scored(_RECALL, _gold(question), first_hits(question, passages)[:k])
 
 
@@ -93,7 +92,6 @@ def ndcg(question: Question, passages: Sequence[Passage], k: int) -> float:
 
 
 def reciprocal_rank(question: Question, passages: Sequence[Passage], k: int) -> float:
-    """Give one over the rank of the first passage that finds a gold document."""
     return _scored(_MRR, _gold(question), first_hits(question, passages)[:k])
 
 

@@ -82,7 +82,6 @@ class Report:
 
 
 def print_report(report: Report) -> None:
-    """Print a report on a terminal, or as plain text where output is redirected."""
     console = console_for_people(width=_PIPE_WIDTH)
     console.print(Text.assemble((report.title, "bold"), (f"\n{report.subtitle}" if report.subtitle else "", "dim")))
     for section in report.sections:

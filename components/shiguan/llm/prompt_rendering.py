@@ -46,7 +46,6 @@ def prompt_hash(source: str) -> str:
 
 
 def messages_sha256(messages: Sequence[ChatMessage]) -> str:
-    """Hash a rendered prompt, so that it can be told later whether another one is the same."""
     sent = json.dumps([[message.role.value, message.text] for message in messages])
     return hashlib.sha256(sent.encode()).hexdigest()
 

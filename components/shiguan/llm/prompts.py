@@ -24,7 +24,6 @@ def list_prompts() -> list[str]:
 
 
 def load_prompt(name: str) -> str:
-    """Read one prompt's Jinja source by its file's stem; a `ConfigurationError` lists the known ones."""
     _check_known(name, list_prompts(), f"prompt `{name}`")
     return (resource_folder("prompts") / f"{name}.jinja").read_text(encoding="utf-8")
 
@@ -38,13 +37,11 @@ def list_layers(kind: str | None = None) -> list[str]:
 
 
 def load_layer(name: str) -> str:
-    """Read one layer's Jinja source by its path, such as `persona/shiguan`; an error lists the known ones."""
     _check_known(name, list_layers(), f"prompt layer `{name}`")
     return (resource_folder("prompts") / "layers" / f"{name}.jinja").read_text(encoding="utf-8")
 
 
 def check_layer(kind: str, name: str) -> None:
-    """Make sure that a layer exists; a `ConfigurationError` lists the known ones."""
     _check_known(name, list_layers(kind), f"{kind} `{name}`")
 
 

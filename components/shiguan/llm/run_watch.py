@@ -138,7 +138,6 @@ current_watch = _watch.get
 
 @contextmanager
 def holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
-    """Let a variable have a value inside the block."""
     token = variable.set(value)
     try:
         yield value

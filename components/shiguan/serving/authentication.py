@@ -200,7 +200,6 @@ _PAGE_FILES = "/ui/"
 
 
 def is_open(path: str) -> bool:
-    """Tell whether a path needs no key: `OPEN_PATHS`, and the files of the page."""
     return path in OPEN_PATHS or path.startswith(_PAGE_FILES)
 
 

@@ -36,7 +36,6 @@ Neighbours = Annotated[
 
 
 def words_of(error: Exception) -> str:
-    """Say what went wrong to a caller who may know of the library and nothing of its insides."""
     if isinstance(error, ShiguanError):
         return str(error)
     logger.error("A tool of MCP failed: {kind}", kind=type(error).__name__)

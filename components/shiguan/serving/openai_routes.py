@@ -152,7 +152,6 @@ def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str |
 
 
 def usage_of(answer: dict[str, Any]) -> dict[str, Any]:
-    """Give the tokens that an answer took, over all calls of language models."""
     used = answer["metadata"].get("usage") or {}
     prompt, completion = int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0)
     total = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -82,7 +82,6 @@ class RequestBody:
 
 
 def check_length(scope: Scope, limit: int) -> None:
-    """Refuse a body that says itself that it is too large, before any of it is read."""
     length = Headers(scope=scope).get("content-length")
     if length is None:
         return

@@ -68,7 +68,6 @@ class TextlessTracer(Tracer):
             raise failure
 
     def current_span(self) -> Span | None:
-        """Give the inner tracer's current span, as reticent as those that `trace` gives."""
         span = self.inner.current_span()
         return None if span is None else _SizedSpan(span)
 
