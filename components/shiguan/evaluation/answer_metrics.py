@@ -125,13 +125,7 @@ def is_right(question: Question, record: Record) -> bool | None:
 
 
 def score_answer(question: Question, record: Record) -> ScoredAnswer:
-    """
-    Score a recorded answer.
-
-    What was refused has no citations and no claims to score; its exact match, F1 and cited passages are 0, for nothing
-    right was said. For a question that nothing answers only the refusal counts, and the citations of an answer that
-    should not have been given.
-    """
+    """Score a recorded answer; a refusal says nothing right, and is right where nothing answers."""
     refused = record["status"] == "not_found"
     said = "" if refused else spoken_answer(record["answer"])
     metrics: dict[str, float] = {}

@@ -43,13 +43,7 @@ class MadeQuestions(NamedTuple):
 
 
 def read_questions(reply: str, passage: str) -> MadeQuestions:
-    """
-    Read the questions of a reply and hold each against its passage.
-
-    An answerable question must have an answer that stands in the passage and not in the question. Its quote is the
-    passage's sentence; where the model quoted badly, the answer itself stands for it. One that nothing answers must
-    come without an answer.
-    """
+    """Read the questions of a reply that hold against its passage, answer and quote as they stand there."""
     made = MadeQuestions([], Counter())
     items = (json_object(reply, "questions") or {}).get("questions")
     if not isinstance(items, list) or not items:

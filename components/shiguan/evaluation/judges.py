@@ -111,10 +111,7 @@ class HaystackJudge(AnswerJudge):
 
 
 class RagasJudge(AnswerJudge):
-    """
-    Faithfulness and answer relevancy are judged for every answer, context precision and recall where the golden set
-    has a right answer.
-    """
+    """Judges with Ragas; context precision and recall only where the golden set has a right answer."""
 
     def __init__(self, model: str | None = None) -> None:
         os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")

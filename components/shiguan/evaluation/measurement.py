@@ -107,13 +107,7 @@ class MeasuredMode:
         self._counter.warm_up()
 
     def ask(self, question: Question) -> dict[str, Any]:
-        """
-        Ask one question, once.
-
-        The record has what was found 20 deep, what of it was read and how many tokens that is, the answer with its
-        passages (see `answer_record`), where the first of the expected passages was lost, and what it took. What the
-        kind of measurement does not look at is left out.
-        """
+        """Ask one question, once, and record what its kind looks at: found, read, answered, where lost, its cost."""
         options = {**self.asked, **({"history": question.history} if question.history else {})}
         try:
             run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, **options)

@@ -122,10 +122,7 @@ RESULTS_FILE = "results.json"
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """
-    A metric that does not apply to the question is left out. `details` are what a person wants to see when it went
-    wrong; the arithmetic reads none of them.
-    """
+    """What a question gave: metrics that apply, and in `details` what a person wants to see where it went wrong."""
 
     id: str
     metrics: dict[str, float]

@@ -55,11 +55,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """
-    A part of a report: a text, a drawing that only a page has, a table; `whole` ones are for reports alone.
-
-    A drawing names a macro of `drawings.jinja` and what it takes.
-    """
+    """A part of a report; a drawing names a macro of `drawings.jinja`, and `whole` ones are for reports alone."""
 
     heading: str
     text: str = ""

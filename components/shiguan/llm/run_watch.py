@@ -314,13 +314,7 @@ class _OutputSpan(Span):
 
 
 class StageTimer(Tracer):
-    """
-    Tells the watch of each run when a component begins and ends.
-
-    Hands every span on to the tracer that was there before (OpenTelemetry, Datadog, or none), so that timing an answer
-    takes nothing away from whoever watches the service. Runs that overlap in one process do not mix: each has its own
-    context.
-    """
+    """Tells the watch of each run when a component begins and ends; every span goes on to the tracer that was there."""
 
     def __init__(self, inner: Tracer) -> None:
         self.inner = inner

@@ -16,10 +16,8 @@ class Admission:
     """
     Counts requests, turns away at once what would only wait, and ends all of them when the server shuts down.
 
-    At most `max_in_flight` are in the server; of these `max_running` run and the others wait in the order in which they
-    came, so the queue is bounded by the difference. A tenant may have `max_per_tenant` of them.
-
-    All of it happens on the event loop, so plain numbers are enough.
+    Of at most `max_in_flight` in the server `max_running` run, and the others wait in their order; a tenant may have
+    `max_per_tenant`. All of it happens on the event loop, so plain numbers are enough.
     """
 
     def __init__(self, settings: ServingSettings) -> None:

@@ -117,12 +117,7 @@ _LONGEST = 200
 
 
 def source_name(given: str | None) -> str:
-    """
-    Make a name out of what a client sent, or refuse it.
-
-    Folders before the name are dropped, as are characters that do not show or turn the direction of writing: what a
-    person reads in a list is what is there. The name is never used as a path.
-    """
+    """Make a name that is what it shows out of what a client sent, or refuse it; it is never used as a path."""
     text = unicodedata.normalize("NFC", (given or "").encode("utf-8", "replace").decode("utf-8"))
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
     name = text.replace("\\", "/").rsplit("/", 1)[-1].strip().lstrip(".").strip()

@@ -174,12 +174,7 @@ def current_engine() -> Engine:
 
 
 class WrappedMode:
-    """
-    A mode at Hayhooks' own routes: `/simple/run`, `/draw/simple`, `/status/simple`.
-
-    `hayhooks/app.py` stands it before Hayhooks' own wrapper, once for each mode of the deployment. The pipeline is the
-    engine's, so that it is loaded once, and the tenant is that of the caller's key.
-    """
+    """A mode at Hayhooks' own routes, such as `/simple/run`: the engine's, for the tenant of the caller's key."""
 
     mode: ClassVar[str] = ""
     # A tool call of MCP or A2A has no API key, and so no tenant.

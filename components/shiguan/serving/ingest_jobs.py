@@ -40,17 +40,12 @@ class _IngestStoppedError(ShiguanError):
 
 class IngestJobs:
     """
-    The queue of uploads of one server.
+    The queue of uploads of one server: of each tenant one at a time, of two tenants side by side.
 
-    An upload is on disk before it is acknowledged, and leaves the queue only when it is in the library, or cannot ever
-    be. So a process that dies in between is followed by one that begins again, which changes nothing that is already
-    in. While a store is down or a disk is full, uploads wait; where a stage fails, they are tried again after growing
-    pauses, and at last given up; where a file is no good, it has failed.
-
-    Tenants take turns, and two of them are served at a time, so that one with a hundred books, or with one that takes
-    an hour, holds nobody up.
-
-    Several processes may share the folder: one of them works, the others take over should it end.
+    An upload is on disk when it is acknowledged and leaves the queue only when it is in the library or cannot ever be:
+    whoever follows a process that died begins it again, which changes nothing that is in already. While a store is down
+    or a disk full they wait; where a stage fails, they are tried again after growing pauses and at last given up. Of
+    several processes that share the folder one works, and the others take over should it end.
     """
 
     def __init__(self, library: Library, path: Path, *, max_pending: int = 100) -> None:

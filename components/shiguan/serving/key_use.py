@@ -91,12 +91,7 @@ def last_used(path: Path) -> dict[str, str]:
 
 
 def audit(folder: Path, action: str, **told: Any) -> None:
-    """
-    Add a line of JSON to the trail of who asked to change what, `audit.jsonl`; the oldest of ten files goes.
-
-    What cannot be written down is said in the log and done all the same: a full disk must not keep anybody from
-    deleting.
-    """
+    """Add a line to the trail of changes; what cannot be written down is logged, and done all the same."""
     path = folder / "audit.jsonl"
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = (json.dumps({"time": when, "action": action, **told}) + "\n").encode()

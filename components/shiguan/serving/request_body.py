@@ -21,11 +21,9 @@ _ODD = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\d{19}|\d[eE]|\x00|\bNaN\
 
 class RequestBody:
     """
-    An ASGI `receive` that counts bytes and notices when the caller is gone.
+    An ASGI `receive` that counts what arrives, whatever `Content-Length` says, and notices when the caller is gone.
 
-    A body may come without `Content-Length`; what counts is what arrives. An upload is read ahead of the application by
-    its first message only, so that it never piles up here; any other body is read whole and looked at. When the body is
-    complete, the server has nothing more to tell than that the caller is gone: `watch` waits for that.
+    Of an upload only the first message is read ahead of the application, so that it never piles up here.
     """
 
     def __init__(self, receive: Receive, *, limit: int) -> None:

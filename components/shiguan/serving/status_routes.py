@@ -26,10 +26,9 @@ Check = Callable[[], Any]
 
 class Readiness:
     """
-    The parts that must work before questions can be answered, and a check for each.
+    The parts that must work before questions can be answered, and a check for each, with a time limit in a thread.
 
-    A check runs in a thread with a time limit. Its result counts for a second, so that many probes at once cost one
-    look. A part fails with a word that says which it is and nothing of why: that stands in the log.
+    A result counts for a second, so that many probes cost one look. Why a part failed stands in the log alone.
     """
 
     def __init__(self) -> None:
