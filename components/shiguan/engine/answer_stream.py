@@ -146,7 +146,9 @@ class AnswerStream:
     async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
         try:
             found = await answer()
-            await self._finish_claims()
+            if self._checking is not None:
+                self._check(last=True)
+                await self._checking
             if not self._told:
                 self._emit_accepted(found)
             elif found["answer"].startswith(self._told):
@@ -181,11 +183,6 @@ class AnswerStream:
                 self._emit("claim", claim)
             if last:
                 return
-
-    async def _finish_claims(self) -> None:
-        if self._checking is not None:
-            self._check(last=True)
-            await self._checking
 
     def _emit_accepted(self, found: dict[str, Any]) -> None:
         """Tell an answer as if it were just being written: by sentences with their verdicts, or by quotations."""

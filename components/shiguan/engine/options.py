@@ -82,38 +82,30 @@ class AskOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    top_k: Annotated[int | None, Field(ge=1, le=50, description="How many passages to read at most.")] = None
-    rewrite_method: Annotated[
-        Literal["auto", "none", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"] | None,
-        Field(description="How the question is reworded for the search; `auto`: as its analysis suggests."),
-    ] = None
-    wordings: Annotated[
-        int | None,
-        Field(ge=1, le=5, description="How many other wordings of the question to search with; by default 3."),
-    ] = None
-    retrieval: Annotated[
-        Literal["hybrid", "words", "vectors"] | None,
-        Field(description="Whether passages come from the search by words, from that by vectors, or from both."),
-    ] = None
-    scope: Annotated[
-        Literal["auto", "local", "global"] | None,
-        Field(description="Whether exact details are asked for or a synthesis; `auto`: as the question sounds."),
-    ] = None
-    confidence_threshold: Annotated[
-        float | None,
-        Field(ge=0, le=1, description="The calibrated probability below which the mode refuses: 1 - `max_risk`."),
-    ] = None
-    temperature: Annotated[float | None, Field(ge=0, le=2, description="Of the model that answers.")] = None
-    max_tokens: Annotated[
-        int | None, Field(ge=1, le=128_000, description="The longest reply of the model that answers, in tokens.")
-    ] = None
-    sources: Annotated[
-        list[Name] | None, Field(max_length=50, description="Names of source files: only these are read.")
-    ] = None
-    sections: Annotated[
-        list[Name] | None,
-        Field(max_length=50, description="Headings of any level: only what stands below one of them is read."),
-    ] = None
+    top_k: int | None = Field(None, ge=1, le=50, description="How many passages to read at most.")
+    rewrite_method: (
+        Literal["auto", "none", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"] | None
+    ) = Field(None, description="How the question is reworded for the search; `auto`: as its analysis suggests.")
+    wordings: int | None = Field(
+        None, ge=1, le=5, description="How many other wordings of the question to search with; by default 3."
+    )
+    retrieval: Literal["hybrid", "words", "vectors"] | None = Field(
+        None, description="Whether passages come from the search by words, from that by vectors, or from both."
+    )
+    scope: Literal["auto", "local", "global"] | None = Field(
+        None, description="Whether exact details are asked for or a synthesis; `auto`: as the question sounds."
+    )
+    confidence_threshold: float | None = Field(
+        None, ge=0, le=1, description="The calibrated probability below which the mode refuses: 1 - `max_risk`."
+    )
+    temperature: float | None = Field(None, ge=0, le=2, description="Of the model that answers.")
+    max_tokens: int | None = Field(
+        None, ge=1, le=128_000, description="The longest reply of the model that answers, in tokens."
+    )
+    sources: list[Name] | None = Field(None, max_length=50, description="Names of source files: only these are read.")
+    sections: list[Name] | None = Field(
+        None, max_length=50, description="Headings of any level: only what stands below one of them is read."
+    )
     filters: Annotated[
         dict[str, Any] | None,
         _checked(check_filters),
@@ -128,7 +120,7 @@ class AskOptions(BaseModel):
         ),
     ] = None
     history: Annotated[list[Any] | None, Field(description="The turns before, instead of what is kept.")] = None
-    budget: Annotated[Budget | None, Field(description="What the question may spend; a mode's own limits hold.")] = None
+    budget: Budget | None = Field(None, description="What the question may spend; a mode's own limits hold.")
     task: Annotated[
         str | None,
         Field(max_length=40, description="A layer of prompts/layers/task."),
@@ -139,9 +131,7 @@ class AskOptions(BaseModel):
         Field(max_length=40, description="A file of prompts/profiles."),
         _checked(lambda profile: load_prompt_data("profiles", profile)),
     ] = None
-    language: Annotated[
-        Literal["en", "zh"] | None, Field(description="Of the prompt; by default that of the question.")
-    ] = None
+    language: Literal["en", "zh"] | None = Field(None, description="Of the prompt; by default that of the question.")
     instructions: Instructions = None
     persona: Character = None
 
