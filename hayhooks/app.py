@@ -13,15 +13,15 @@ import sys
 from types import SimpleNamespace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.serving.authentication import Principal, check_open_host, current_principal
+from shiguan.serving.authentication import Reader, check_open_host
 from shiguan.serving.connections import limit_callers_connections
 from shiguan.serving.engine import WrappedMode, current_engine
 from shiguan.serving.logs import log_handler, write_logs
-from shiguan.serving.service import PlainStartupFailure, Service, include_routes, only_routes
+from shiguan.serving.service import Service, include_routes, only_routes
 from shiguan.serving.settings import ServingSettings
 
 
@@ -39,9 +39,7 @@ router = APIRouter(prefix="/api/v1", tags=["rag"])
 
 
 @router.post("/why", summary="Say where an expected passage was lost")
-async def why(
-    body: Expectation, request: Request, asker: Annotated[Principal, Depends(current_principal)]
-) -> dict[str, Any]:
+async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, Any]:
     """Ask the question again and name the stage that lost the passage, with its rank at each."""
     # Here, since the server and the measuring of modes know nothing of each other.
     from shiguan.evaluation.attribution import ExpectedPassages, attribute  # noqa: PLC0415
@@ -53,11 +51,7 @@ async def why(
     def look() -> dict[str, Any]:
         expected = ExpectedPassages(stores, asker.tenant_id).find(body.expected)
         found = attribute(TracedMode(runner).ask(body.question, tenant_id=asker.tenant_id).trace(), expected)
-        passages = [
-            {"id": parent.id, "source": parent.meta.get("source"), "section": parent.meta.get("section", [])}
-            for parent in expected.parents[:10]
-        ]
-        return {**found.to_json(), "passages": passages}
+        return {**found.to_json(), "passages": expected.places()[:10]}
 
     return await asyncio.to_thread(look)
 
@@ -98,7 +92,7 @@ def create(settings: ServingSettings) -> Any:
     include_routes(application, status_router)
     include_routes(application, router)
     service.install(application, deploy=deploy)
-    return PlainStartupFailure(application)
+    return application
 
 
 def __getattr__(name: str) -> Any:

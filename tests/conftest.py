@@ -71,9 +71,9 @@ def certificates_read_once():
 @pytest.fixture(autouse=True)
 def models_at_their_best():
     """Forget which models failed in the tests before: ports come again."""
-    circuits = sys.modules.get("shiguan.llm.circuits")
-    if circuits is not None:
-        circuits._circuits.clear()
+    failover = sys.modules.get("shiguan.llm.failover")
+    if failover is not None:
+        failover._circuits.clear()
 
 
 @pytest.fixture(autouse=True)

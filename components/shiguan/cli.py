@@ -19,7 +19,6 @@ _REFUSALS = (RefusedError, ConfigurationError, StoreLockedError, StoreFormatErro
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command."""
     options = _parser().parse_args(arguments)
     _quiet_libraries()
     try:

@@ -39,7 +39,6 @@ class Turn:
 
     @property
     def said(self) -> str:
-        """What later turns take for the answer."""
         return str(self.meta.get("said", self.answer))
 
 
@@ -83,7 +82,6 @@ class ConversationStore(ABC):
     """
 
     def __init__(self, retention_days: float | None, retention_turns: int | None) -> None:
-        """Check what may be kept."""
         if (retention_days is not None and retention_days <= 0) or (
             retention_turns is not None and retention_turns < 1
         ):
@@ -95,7 +93,6 @@ class ConversationStore(ABC):
         self._swept = 0.0
 
     def _oldest(self) -> float:
-        """Say when what is kept was said at the earliest."""
         return time.time() - self.retention_days * _DAY if self.retention_days else 0.0
 
     def _sweep(self) -> None:
@@ -105,7 +102,6 @@ class ConversationStore(ABC):
             self.expire()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Put the guard before every door of the class."""
         super().__init_subclass__(**options)
         for name, method in list(vars(cls).items()):
             if inspect.isfunction(method) and not name.startswith("_") and name not in _MAINTENANCE:
@@ -163,7 +159,7 @@ def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(self: ConversationStore, *arguments: Any, **words: Any) -> Any:
         given = signature.bind(self, *arguments, **words).arguments
         tenant_id = given["tenant_id"]
-        if not isinstance(tenant_id, str) or not tenant_id.strip() or not _encodable(tenant_id):
+        if not isinstance(tenant_id, str) or not tenant_id.strip() or re.search("[\ud800-\udfff\0]", tenant_id):
             raise RefusedError(
                 f"A conversation was asked for without a tenant (`tenant_id` is {reprlib.repr(tenant_id)}). Every "
                 "request names whose conversations it may see; pass the tenant's id."
@@ -173,10 +169,6 @@ def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         return method(self, *arguments, **words)
 
     return guarded
-
-
-def _encodable(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" or character == "\0" for character in text)
 
 
 def check_conversation_id(conversation_id: Any) -> None:
@@ -212,18 +204,15 @@ def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
 
 
 def head_of(conversation: Conversation) -> dict[str, Any]:
-    """Give what is told of a conversation without its turns."""
     return {name: value for name, value in asdict(conversation).items() if name != "birth"}
 
 
 def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
-    """Write a conversation as JSON."""
     body = {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
     return json.dumps(body, ensure_ascii=False, indent=1) + "\n"
 
 
 def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
-    """Write a conversation as Markdown, each question as a heading and each answer as a quotation below it."""
     parts = [f"# {kept_title(conversation.title)}"]
     for turn in turns:
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))

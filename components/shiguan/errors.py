@@ -119,3 +119,9 @@ class EndpointError(AnswerError):
 
 class TimeLimitError(AnswerError, TimeoutError):
     """A question, or one of its stages, took longer than its limit."""
+
+
+def error_behind(error: BaseException | None) -> ShiguanError | None:
+    while error is not None and not isinstance(error, ShiguanError):
+        error = error.__cause__
+    return error

@@ -100,7 +100,6 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 
 
 def write_json(path: Path, value: Any, *, mode: int = 0o666) -> None:
-    """Write a value as JSON, whole or not at all."""
     write_whole(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(), mode=mode)
 
 

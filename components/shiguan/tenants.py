@@ -24,10 +24,7 @@ _SEARCHES = frozenset({"_bm25_retrieval", "_embedding_retrieval", "_query_by_emb
 MAX_FILTER_VALUES = 256
 """The most conditions and values of a filter together: Haystack copies each of them for every stage that reads them."""
 MAX_FILTER_DEPTH = 10
-"""How deep conditions may stand in each other."""
 MAX_FILTER_BYTES = 64 * 1024
-"""The most bytes of text in a filter."""
-
 _LOGIC = ("AND", "OR", "NOT")
 _COMPARISONS = ("==", "!=", ">", ">=", "<", "<=", "in", "not in")
 
@@ -113,13 +110,22 @@ def _problem(filters: Any) -> str | None:
     return None if isinstance(filters.get("conditions"), list) else "its `conditions` are no list"
 
 
+def where(field: str, operator: str, value: Any) -> dict[str, Any]:
+    """Write one condition of a filter."""
+    return {"field": field, "operator": operator, "value": value}
+
+
+def of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
+    """Write the filter that leaves a tenant's documents, and of these what meets the conditions."""
+    return {"operator": "AND", "conditions": [where(TENANT_FIELD, "==", tenant_id), *conditions]}
+
+
 def names_tenant(filters: Any) -> bool:
     """Tell whether a filter holds a tenant in its outermost AND, so that nothing else in it can widen what is seen."""
     return tenant_condition(filters) is not None
 
 
 def tenant_condition(filters: Any) -> dict[str, Any] | None:
-    """Find the condition that names the tenant in a filter's outermost AND."""
     if not isinstance(filters, dict):
         return None
     if "field" in filters:
@@ -133,7 +139,6 @@ def tenant_condition(filters: Any) -> dict[str, Any] | None:
 
 
 def tenant_of(filters: dict[str, Any]) -> str:
-    """Read the tenant from filters that name exactly one."""
     conditions = [filters] if "field" in filters else filters.get("conditions", [])
     found = {condition["value"] for condition in conditions if "field" in condition and names_tenant(condition)}
     if not names_tenant(filters) or len(found) != 1:
@@ -173,7 +178,6 @@ class TenantGuarded:
         return view
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Put the guard before every door of the class."""
         super().__init_subclass__(**options)
         for name in dir(cls):
             if name in _SEARCHES or not (name.startswith("_") or name in _SAFE or name.removesuffix("_async") in _SAFE):

@@ -118,7 +118,7 @@ def settings(tmp_path):
 
 
 async def test_every_route_of_the_server_is_known(app_module, settings):
-    application = app_module.create(settings).app
+    application = app_module.create(settings)
     async with application.router.lifespan_context(application):
         assert listed_routes(application) == ROUTES
         paths = application.openapi()["paths"]
@@ -150,7 +150,7 @@ GIVEN = {"query": "Who?", "requests": [{"query": "Who?"}], "model": "shiguan-sim
 
 @pytest.mark.parametrize("odd", ODD)
 async def test_no_json_body_of_any_route_makes_an_error_of_the_server(app_module, settings, odd):
-    application = app_module.create(settings).app
+    application = app_module.create(settings)
     async with application.router.lifespan_context(application):
         for method, path in ROUTES:
             if method != "POST":
@@ -187,7 +187,7 @@ def own_mode(tmp_path, monkeypatch):
 async def test_a_mode_of_ones_own_is_served_and_listed_under_its_name(app_module, settings, own_mode, monkeypatch):
     own_mode("numbers")  # a module of that name must not be touched
     monkeypatch.setattr(EngineWithoutModels, "modes", ("simple", "advanced", "agent", "precise", "numbers"))
-    application = app_module.create(settings).app
+    application = app_module.create(settings)
     async with application.router.lifespan_context(application):
         assert listed_routes(application) == sorted([*ROUTES, ("POST", "/numbers/run")], key=lambda entry: entry[1])
         listed = json.loads((await AsgiCall(application, "/v1/models", method="GET").done()).body)
@@ -204,7 +204,7 @@ def test_a_mode_whose_name_is_no_part_of_an_address_is_refused(app_module, setti
 
 
 async def test_a_mode_that_cannot_be_deployed_stops_the_start(app_module, settings, monkeypatch):
-    application = app_module.create(settings).app
+    application = app_module.create(settings)
     monkeypatch.setattr(EngineWithoutModels, "runner", lambda self, mode: None)
     with pytest.raises(Exception, match="setup"):
         async with application.router.lifespan_context(application):

@@ -28,7 +28,7 @@ WRONG = [
     ("max_tokens", "0", "greater than or equal to 1"),
     ("max_tokens", "many", "valid integer"),
     ("top_k", "0", "greater than or equal to 1"),
-    ("task", "poem", "Known tasks: "),
+    ("task", "poem", "There is no task `poem`. Known: "),
     ("profile", "alchemy", "alchemy"),
     ("language", "fr", "'en' or 'zh'"),
     ("persona", "3", "valid dictionary"),

@@ -5,9 +5,8 @@ Each file has `register(add)`, which declares its arguments, and the function th
 function: `shiguan --help` must not wait for a model library.
 """
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Callable
-from typing import Protocol
 
 COMMANDS = (
     "library",
@@ -38,16 +37,5 @@ GROUPS = {
 """Commands of two words, by their first, and what the second ones do."""
 
 
-class AddCommand(Protocol):
-    """Adds a command to the program, with the options that every command shares."""
-
-    def __call__(
-        self,
-        name: str,
-        command: Callable[[argparse.Namespace], int],
-        text: str,
-        *,
-        deployment: bool = True,
-        library: bool = True,
-    ) -> argparse.ArgumentParser:
-        """Add a command; `--json` always comes with it."""
+AddCommand = Callable[..., ArgumentParser]
+"""Adds a command by name, function and text; `deployment` and `library` say whether it has the options of these."""

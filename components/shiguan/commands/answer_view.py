@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
@@ -20,11 +19,7 @@ _MAX_QUOTE = 300
 
 
 class AnswerView:
-    """
-    Shows an answer as it comes about: the question, each sentence with its verdict, then what it rests on.
-
-    On a terminal a line tells how long the model has been at it.
-    """
+    """Shows an answer as it comes about, and on a terminal how long the model has been at it."""
 
     def __init__(self, query: str) -> None:
         self._console = console_for_people()
@@ -40,9 +35,7 @@ class AnswerView:
         self._waiting.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._waiting.stop()
 
     def tell(self, name: str, data: dict[str, Any]) -> None:
@@ -111,7 +104,6 @@ def print_answer(answer: dict[str, Any], *, told: bool = False) -> None:
 
 
 def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
-    """Print each quotation under its place, its lines as they stand, the closest sentence and words marked."""
     for citation in answer["citations"]:
         head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), _place(citation))
         console.print(head, overflow="ellipsis", no_wrap=True)
@@ -126,7 +118,6 @@ def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
 
 
 def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:
-    """Print what a search found."""
     console = console_for_people()
     console.print(Text(query, style="bold"))
     console.print()
@@ -144,7 +135,6 @@ def print_passages(query: str, documents: "list[Document]", warnings: list[str])
 
 
 def _print_explained(console: Console, name: str, value: Any) -> None:
-    """Print what a stage did, one line per entry: whoever asked for it reads closely, and wants it whole."""
     console.print(Text(f"  {name}", style="bold magenta"))
     for entry in value if isinstance(value, list) else [value]:
         text = entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False, default=str)
@@ -153,7 +143,6 @@ def _print_explained(console: Console, name: str, value: Any) -> None:
 
 
 def _place(meta: dict[str, Any]) -> Text:
-    """Say where a passage stands: source, section, page."""
     parts = [str(meta.get("source") or "")]
     parts += [" › ".join(meta.get("section") or [])] if meta.get("section") else []
     page = (meta.get("anchor") or {}).get("page")

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     parser = add("ask", _ask, "answer a question from the library")
     parser.add_argument("question")
     parser.add_argument("--explain", action="store_true", help="show what each stage did")
@@ -74,7 +73,6 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 async def _show(runner: "Runner", question: str, asked: dict[str, Any]) -> None:
-    """Print an answer as it comes about."""
     from shiguan.commands.answer_view import AnswerView
 
     with AnswerView(question) as view:
@@ -109,7 +107,6 @@ def _chat(options: argparse.Namespace) -> int:
 
 
 def _next_question(*, prompt: bool) -> str | None:
-    """Read a line; None where there are no more."""
     try:
         line = input("> " if prompt and sys.stdin.isatty() else "").strip()
     except EOFError:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     parser = add(
         "check",
         _check,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say, tenant
+from shiguan.commands.options import say, tell, tenant
 from shiguan.errors import RefusedError
 from shiguan.resources import data_folder
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     add("conversations list", _list, "list the conversations of a tenant")
     for name, command, text in (
         ("conversations export", _export, "print a conversation as Markdown, or with --json as JSON"),
@@ -29,13 +28,8 @@ def _list(options: argparse.Namespace) -> int:
 
     with _store(options) as store:
         found = [head_of(one) for one in store.conversations(tenant(options))]
-    if options.json:
-        print_json({"conversations": found})
-        return 0
-    if not found:
-        say("There are no conversations. `shiguan chat` begins one.")
-    for one in found:
-        say(f"{one['id']}  {one['turns']} turn{'' if one['turns'] == 1 else 's'}  {one['title']}")
+    lines = [f"{one['id']}  {one['turns']} turn{'' if one['turns'] == 1 else 's'}  {one['title']}" for one in found]
+    tell(options, {"conversations": found}, *(lines or ["There are no conversations. `shiguan chat` begins one."]))
     return 0
 
 
@@ -58,10 +52,7 @@ def _delete(options: argparse.Namespace) -> int:
         if not store.delete(tenant(options), options.id):
             raise _none(options.id)
     TenantCache(data_folder(options.data_dir), tenant(options)).clear()  # its summaries may stand there
-    if options.json:
-        print_json({"id": options.id, "deleted": True})
-    else:
-        say(f"Deleted {options.id}.")
+    tell(options, {"id": options.id, "deleted": True}, f"Deleted {options.id}.")
     return 0
 
 

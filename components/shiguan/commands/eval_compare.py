@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     parser = add("eval compare", _eval_compare, "say what a change did to the same questions", library=False)
     for name in "ab":
         parser.add_argument(

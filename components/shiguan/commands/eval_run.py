@@ -1,27 +1,25 @@
 """`shiguan eval retrieval`, `answers` and `golden`: measure a mode, and make the questions to measure with."""
 
 import argparse
-from dataclasses import asdict
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import positive, print_json, say, tenant
+from shiguan.commands.options import positive, print_json, say, tell, tenant
 from shiguan.errors import RefusedError
+from shiguan.tenants import of_tenant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterator
 
     from shiguan.evaluation.golden_maker import JudgeAgreement, MadeSet
     from shiguan.evaluation.judges import AnswerJudge
     from shiguan.evaluation.questions import QuestionSet
     from shiguan.evaluation.results import Results
 
-Item = TypeVar("Item")
-
 
 def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Let a command read a set of judged questions."""
     for name, text in (
         ("corpus", 'JSONL (.gz too) of {"id", "title", "text"}: what is searched'),
         ("queries", 'JSONL of {"id", "text", "gold"?}: what is asked'),
@@ -41,7 +39,6 @@ def add_set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def add_mode_option(parser: argparse.ArgumentParser) -> None:
-    """Let a command measure a mode, or a pipeline file of one's own."""
     parser.add_argument(
         "--mode",
         type=mode_or_file,
@@ -51,7 +48,6 @@ def add_mode_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, library: bool = True) -> None:
-    """Let a command say where a run is kept."""
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
     )
@@ -62,23 +58,10 @@ def add_run_options(parser: argparse.ArgumentParser, *, library: bool = True) ->
 
 
 def mode_or_file(text: str) -> str | Path:
-    """Tell a mode's name from a pipeline file."""
     return Path(text) if text.endswith((".yml", ".yaml")) else text
 
 
-def tracker(description: str) -> "Callable[[list[Item]], Iterable[Item]]":
-    """Make a progress bar for a loop."""
-
-    def through(items: "list[Item]") -> "Iterable[Item]":
-        from shiguan.commands.terminal import track
-
-        return track(items, description)
-
-    return through
-
-
 def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
-    """Ingest the corpus and show how far it is."""
     from shiguan.commands.terminal import IngestProgress
     from shiguan.evaluation.provenance import ingest_corpus
 
@@ -87,7 +70,6 @@ def ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> 
 
 
 def read_set(options: argparse.Namespace) -> "QuestionSet":
-    """Read the set that the options name."""
     from shiguan.evaluation.questions import read_retrieval_set
 
     named = {name: getattr(options, name) for name in ("limit", "skip_unjudged", "gold_field")}
@@ -97,19 +79,18 @@ def read_set(options: argparse.Namespace) -> "QuestionSet":
 def measured(
     options: argparse.Namespace, questions: "QuestionSet", doing: str, judge: "AnswerJudge | None" = None, **plan: Any
 ) -> "tuple[Results, Path]":
-    """Measure what the options and the plan say, and write the run's reports."""
+    from shiguan.commands.terminal import track
     from shiguan.evaluation.measurement import Plan, measure
     from shiguan.evaluation.report import run_report, write_report
 
     shared = {name: getattr(options, name) for name in ("deployment", "output", "data_dir", "seed")}
     whole = Plan(questions=questions, **shared | plan)
-    results, output = measure(whole, track=tracker(doing), ingest=ingest_with_progress, judge=judge)
+    results, output = measure(whole, track=lambda asked: track(asked, doing), ingest=ingest_with_progress, judge=judge)
     write_report(run_report(results), output / "report")
     return results, output
 
 
 def print_run(results: "Results", output: Path, *, as_json: bool) -> int:
-    """Print what a run gave."""
     from shiguan.evaluation.report import run_report
     from shiguan.evaluation.tables import print_report
 
@@ -122,29 +103,21 @@ def print_run(results: "Results", output: Path, *, as_json: bool) -> int:
     return 0
 
 
+def _add_golden_options(parser: argparse.ArgumentParser) -> None:
+    shape = '{"id", "question", "answers"?, "gold"?: [{"quote"}], "answerable"?, "history"?, "type"?}'
+    parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help=f"JSONL of {shape}")
+    help_ = "ask a library of these files alone (default: the tenant's own library)"
+    parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help=help_)
+    add_mode_option(parser)
+
+
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     parser = add("eval retrieval", _eval_retrieval, "measure how well a mode finds passages", library=False)
     add_set_options(parser, required=True)
     add_mode_option(parser)
     add_run_options(parser)
     parser = add("eval answers", _eval_answers, "measure how well a mode answers a golden set")
-    parser.add_argument(
-        "--golden",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help='JSONL of {"id", "question", "answers"?, "gold"?: [{"quote"}], "answerable"?, "history"?, "type"?}',
-    )
-    parser.add_argument(
-        "--corpus",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="ask a library of these files alone (default: the tenant's own library)",
-    )
-    add_mode_option(parser)
+    _add_golden_options(parser)
     add_run_options(parser, library=False)
     parser.add_argument(
         "--prices", type=Path, metavar="FILE", help="YAML of `model: {input: 0.4, output: 1.6}`, per million tokens"
@@ -155,14 +128,12 @@ def register(add: AddCommand) -> None:
         help="let a language model judge too, with Haystack's evaluators or with Ragas (extra `ragas`)",
     )
     parser = add("eval record", _eval_record, "keep a model's replies to a golden set, to measure with them again")
-    parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help="as `eval answers` reads it")
-    parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help="as for `eval answers`")
+    _add_golden_options(parser)
     parser.add_argument("--recording", type=Path, required=True, metavar="FILE", help="run again for what is missing")
     parser.add_argument("--limit", type=positive, metavar="N", help="only N questions, spread evenly over the file")
     parser.add_argument("--max-tokens", type=positive, metavar="N", help="the longest reply to record")
     help_ = "ask no model: score the recorded replies, and name every question with an unrecorded prompt (exit code 1)"
     parser.add_argument("--replay", action="store_true", help=help_)
-    add_mode_option(parser)
     parser = add("eval golden", _eval_golden, "make questions with known answers from the library")
     parser.add_argument("--count", type=positive, default=50, metavar="N", help="how many questions (default: 50)")
     parser.add_argument(
@@ -253,6 +224,7 @@ def _from_feedback(options: argparse.Namespace) -> int:
 def _eval_golden(options: argparse.Namespace) -> int:
     if options.from_feedback:
         return _from_feedback(options)
+    from shiguan.commands.terminal import track
     from shiguan.engine.library import Library
     from shiguan.evaluation.golden_maker import REVIEW_FILE, GoldenMaker, judge_agreement, write_made_set
     from shiguan.evaluation.json_lines import fingerprint
@@ -267,9 +239,8 @@ def _eval_golden(options: argparse.Namespace) -> int:
             "Making questions takes a language model, and none is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL "
             "for a server of your own."
         )
-    owned = {"field": "meta.tenant_id", "operator": "==", "value": tenant(options)}
     stores = Library(options.deployment, data_dir=options.data_dir).stores
-    parents = stores["parents"].filter_documents(owned)
+    parents = stores["parents"].filter_documents(of_tenant(tenant(options)))
     if not parents:
         raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Put something in first.")
     try:
@@ -284,51 +255,41 @@ def _eval_golden(options: argparse.Namespace) -> int:
         "seed": options.seed,
     }
     with RunStore(options.output, configuration) as store:
-        made = maker.make(parents, options.count, store, tracker("Asking for questions"))
+        made = maker.make(parents, options.count, store, lambda left: track(left, "Asking for questions"))
     write_made_set(made, options.output, options.seed)
     agreement = judge_agreement(options.output / REVIEW_FILE, made.verdicts)
-    if options.json:
-        print_json({**_summary(made), "agreement": asdict(agreement), "output": str(options.output)})
-    else:
-        _print(made, agreement, options.output)
-    return 0 if made.accepted else 1
-
-
-def _summary(made: "MadeSet") -> dict[str, Any]:
-    from collections import Counter
-
-    return {
+    told: dict[str, Any] = {
         "accepted": len(made.accepted),
         "rejected": len(made.rejected),
         "types": dict(Counter(row["type"] for row in made.accepted)),
-        "faults": dict(made.faults),
-        "passages": made.passages,
-        "llm_calls": made.llm_calls,
+        **{name: getattr(made, name) for name in ("faults", "passages", "llm_calls")},
+        "agreement": agreement._asdict(),
+        "output": str(options.output),
     }
+    tell(options, told, *_lines(made, told, agreement, options.output))
+    return 0 if made.accepted else 1
 
 
-def _print(made: "MadeSet", agreement: "JudgeAgreement", output: Path) -> None:
-    summary = _summary(made)
-    say(
-        f"{summary['accepted']} questions accepted and {summary['rejected']} rejected, from {made.passages} passages "
-        f"with {made.llm_calls} LLM calls."
+def _lines(made: "MadeSet", told: dict[str, Any], agreement: "JudgeAgreement", output: Path) -> "Iterator[str]":
+    yield (
+        f"{told['accepted']} questions accepted and {told['rejected']} rejected, from {made.passages} passages with "
+        f"{made.llm_calls} LLM calls."
     )
-    if summary["types"]:
-        say("  " + ", ".join(f"{count} {kind}" for kind, count in sorted(summary["types"].items())))
-    for kind, count in made.faults.most_common():
-        say(f"  left out: {kind}, {count}")
+    if told["types"]:
+        yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(told["types"].items()))
+    yield from (f"  left out: {kind}, {count}" for kind, count in made.faults.most_common())
     if not made.accepted:
-        say("No question was accepted. Look at rejected.jsonl, and at what the model answers.")
+        yield "No question was accepted. Look at rejected.jsonl, and at what the model answers."
     if agreement.agreement is None:
-        say(
-            f"Nobody has reviewed yet: write accept or reject into `person` in {output / 'review.jsonl'} and run again."
-        )
+        review = output / "review.jsonl"
+        yield f"Nobody has reviewed yet: write accept or reject into `person` in {review} and run again."
     else:
         kappa = "not defined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
-        say(
+        yield (
             f"Judge and person agree on {agreement.agreement:.2f} of {agreement.reviewed - agreement.silent} questions "
             f"(Cohen's kappa {kappa}); {agreement.open} are still to be reviewed."
         )
         if agreement.disagreements:
-            say(f"  They differ on {', '.join(agreement.disagreements[:10])}")
-    say(f"The set is {output / 'golden.jsonl'}; measure with: shiguan eval answers --golden {output / 'golden.jsonl'}")
+            yield f"  They differ on {', '.join(agreement.disagreements[:10])}"
+    golden = output / "golden.jsonl"
+    yield f"The set is {golden}; measure with: shiguan eval answers --golden {golden}"

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     give = add("feedback give", _give, "keep what is right or wrong about an answer, and print it", deployment=False)
     give.add_argument("receipt", metavar="RECEIPT", help="the id in an answer's metadata, or a file of `ask --receipt`")
     give.add_argument("kind", metavar="KIND", help="right, wrong, wrong_citation or missing")

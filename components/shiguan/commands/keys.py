@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import positive, print_json, say
+from shiguan.commands.options import positive, tell
 from shiguan.errors import ConfigurationError, RefusedError
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     new = _command(add, "keys add", _add, "make a key for a tenant")
     new.add_argument("--tenant", default="", help="whose library it opens; not for the role metrics")
     new.add_argument(
@@ -51,14 +50,10 @@ def _add(options: argparse.Namespace) -> int:
         key, record = file.add(options.tenant, options.role, options.name, days=options.days)
         _audit("key add", record)
     entry = f"{record.tenant}:{record.role}:{record.hash}"
-    if options.json:
-        print_json({"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})})
-        return 0
-    say(key)
+    line = f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now."
     if options.print_hash:
-        say(f"Entry for SHIGUAN_API_KEYS: {entry}")
-    else:
-        say(f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now.")
+        line = f"Entry for SHIGUAN_API_KEYS: {entry}"
+    tell(options, {"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})}, key, line)
     return 0
 
 
@@ -68,17 +63,15 @@ def _list(options: argparse.Namespace) -> int:
 
     file = _file(options)
     records, used = file.read(), last_used(used_path(file.path))
-    if options.json:
-        print_json({"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]})
-        return 0
-    if not records:
-        say("There are no keys. Make one with `shiguan keys add --tenant NAME --role write`.")
+    lines = []
     for record in records:
         state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
         state += f", expire{'d' if record.expired else 's'} {record.expires}" if record.expires else ""
         state += f", last used {used[record.id]}" if record.id in used else ""
         name = f"  {record.name}" if record.name else ""
-        say(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
+        lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
+    told = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
+    tell(options, told, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."]))
     return 0
 
 
@@ -87,10 +80,8 @@ def _revoke(options: argparse.Namespace) -> int:
 
     record = _file(options).revoke(options.id)
     _audit("key revoke", record)
-    if options.json:
-        print_json(shown(record))
-    else:
-        say(f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request.")
+    line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request."
+    tell(options, shown(record), line)
     return 0
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import open_library, print_json, say, tenant
+from shiguan.commands.options import open_library, print_json, say, tell, tenant
 from shiguan.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _HEARING_SECONDS = 0.2
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     parser = add("ingest", _ingest, "put files and folders into the library")
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"
@@ -165,8 +164,6 @@ def _delete(options: argparse.Namespace) -> int:
         raise RefusedError(
             f"There is no source `{options.source}` in the library. `shiguan sources` lists what there is."
         )
-    if options.json:
-        print_json({"source": options.source, "deleted": deleted})
-    else:
-        say(f"Took {options.source} out of the library: {deleted:,} passage{'' if deleted == 1 else 's'}.")
+    line = f"Took {options.source} out of the library: {deleted:,} passage{'' if deleted == 1 else 's'}."
+    tell(options, {"source": options.source, "deleted": deleted}, line)
     return 0

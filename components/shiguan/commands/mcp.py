@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     add("mcp", _mcp, "give the library as tools to a program that speaks MCP, over stdin and stdout")
 
 

@@ -4,17 +4,16 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say
+from shiguan.commands.options import print_json, say, tell
 from shiguan.errors import ModelMissingError
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     add("modes", _modes, "list deployments and modes, and what each costs", library=False)
     parser = add("models", _models, "list the models of a deployment, or fetch their weights", library=False)
     parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
@@ -45,10 +44,7 @@ def _models(options: argparse.Namespace) -> int:
     if options.action == "fetch":
         _fetch([name for name in used if _state(name)["state"] in ("missing", "not prepared")], quiet=options.json)
     models = [{"model": name, "modes": modes, **_state(name)} for name, modes in used.items()]
-    if options.json:
-        print_json({"deployment": options.deployment, "models": models})
-    else:
-        _print(options.deployment, models)
+    tell(options, {"deployment": options.deployment, "models": models}, *_lines(options.deployment, models))
     return 0
 
 
@@ -69,14 +65,14 @@ def awaited_models(deployment: str) -> list[str]:
 
 def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[str]]:
     """Give the models of a deployment's rankers and embedders, all or those it waits for, with the modes naming it."""
-    from shiguan.engine.loading import list_modes, read_definition
+    from shiguan.engine.loading import list_modes, mappings, read_definition
     from shiguan.models.hub import HUB_NAME
 
     used: dict[str, list[str]] = {}
     modes = list_modes().get(deployment, [])
     for mode in [*modes, "index"]:
-        for node in _components(read_definition(deployment, mode)):
-            kind = str(node["type"]).rpartition(".")[2]
+        for node in mappings(read_definition(deployment, mode)):
+            kind = str(node.get("type")).rpartition(".")[2]
             parameters = node.get("init_parameters") or {}
             name = _PACKAGED if kind in _PACKAGED_IN else str(parameters.get("model"))
             if needed and parameters.get("local_files_only", kind == "BestWindowRanker"):
@@ -87,40 +83,18 @@ def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[st
     return used
 
 
-def _components(node: Any) -> Iterator[dict[str, Any]]:
-    """Every component of a definition, those inside others too."""
-    if isinstance(node, dict):
-        if "type" in node:
-            yield node
-        for value in node.values():
-            yield from _components(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _components(value)
-
-
 def _state(name: str) -> dict[str, Any]:
     from shiguan.models.hub import folder_size, local_folder
+    from shiguan.models.weights import SHA256, cache_folder, weights_file
 
-    folder = _packaged_folder() if name == _PACKAGED else local_folder(name)
-    if folder is None:
-        return {"state": "missing", "bytes": None, "folder": None}
     if name == _PACKAGED:
-        from shiguan.models.weights import FILE, SHA256, cache_folder
-
-        prepared = any(cache_folder().glob(f"e5-{SHA256[:12]}-*"))
-        state = "present" if prepared else "not prepared"
-        return {"state": state, "bytes": (folder / FILE).stat().st_size, "folder": str(folder)}
-    return {"state": "present", "bytes": folder_size(folder), "folder": str(folder)}
-
-
-def _packaged_folder() -> Path | None:
-    from shiguan.models.weights import weights_file
-
-    try:
-        return weights_file().parent
-    except ModelMissingError:
-        return None
+        with suppress(ModelMissingError):
+            file = weights_file()
+            state = "present" if any(cache_folder().glob(f"e5-{SHA256[:12]}-*")) else "not prepared"
+            return {"state": state, "bytes": file.stat().st_size, "folder": str(file.parent)}
+    elif (folder := local_folder(name)) is not None:
+        return {"state": "present", "bytes": folder_size(folder), "folder": str(folder)}
+    return {"state": "missing", "bytes": None, "folder": None}
 
 
 def _fetch(names: list[str], *, quiet: bool) -> None:
@@ -139,19 +113,19 @@ def _fetch(names: list[str], *, quiet: bool) -> None:
             fetch_model(name)
 
 
-def _print(deployment: str, models: list[dict[str, Any]]) -> None:
+def _lines(deployment: str, models: list[dict[str, Any]]) -> Iterator[str]:
     lacking = False
     for model in models:
         place = f"{model['bytes'] / 1e6:,.0f} MB in {model['folder']}" if model["folder"] else ""
         state = "" if model["state"] == "present" else model["state"]
         lacking |= bool(state)
-        say(f"{model['model']} ({', '.join(model['modes'])}): {', '.join(filter(None, [state, place]))}")
+        yield f"{model['model']} ({', '.join(model['modes'])}): {', '.join(filter(None, [state, place]))}"
     if lacking:
-        say(f"Fetch what is missing with: shiguan models fetch --deployment {deployment}")
+        yield f"Fetch what is missing with: shiguan models fetch --deployment {deployment}"
     if find_spec("torch") is None and any(model["model"] != _PACKAGED for model in models):
-        say(
+        yield (
             f"All but {_PACKAGED} run with torch, which is not installed. Install it with: "
             'pip install "shiguan[transformers]"'
         )
     if not models:
-        say(f"The deployment `{deployment}` names no models.")
+        yield f"The deployment `{deployment}` names no models."

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,20 @@ def say(text: str, *, error: bool = False) -> None:
     print(printable(text), file=sys.stderr if error else sys.stdout, flush=True)
 
 
+def tell(options: argparse.Namespace, value: dict[str, Any], *lines: str) -> None:
+    """Print a value where JSON is asked for, else lines that say the same."""
+    if options.json:
+        print_json(value)
+    else:
+        for line in lines:
+            say(line)
+
+
 def add_mode_options(parser: argparse.ArgumentParser) -> None:
-    """Let a command choose its mode and how many passages it wants."""
     parser.add_argument("--mode", default="simple", help="a mode that `shiguan modes` lists (default: simple)")
-    parser.add_argument("--top-k", type=passage_count, help="how many passages at most (default: what the mode says)")
+    parser.add_argument(
+        "--top-k", type=whole_number(1, 50), help="how many passages at most (default: what the mode says)"
+    )
 
 
 _OPTIONS = (
@@ -38,7 +49,6 @@ _LISTS = {"source": "sources", "section": "sections"}
 
 
 def add_question_options(parser: argparse.ArgumentParser) -> None:
-    """Let a command take the options of a question, which `question_options` reads."""
     add_mode_options(parser)
     group = parser.add_argument_group("options of the question", "docs/options.md has their values and what they do")
     for name in _OPTIONS:
@@ -50,7 +60,6 @@ def add_question_options(parser: argparse.ArgumentParser) -> None:
 
 
 def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]:
-    """Read the options of a question, and refuse wrong ones before anything is loaded."""
     from shiguan.engine.options import read_options
 
     told = {name: getattr(options, name) for name in ("top_k", *_OPTIONS)}
@@ -59,7 +68,6 @@ def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]
 
 
 def add_budget_option(parser: argparse.ArgumentParser) -> None:
-    """Let a command limit what a question may spend."""
     parser.add_argument(
         "--budget",
         type=_budget,
@@ -79,23 +87,21 @@ def _budget(text: str) -> dict[str, float]:
     return found
 
 
-def passage_count(text: str) -> int:
-    """Read a number of passages."""
-    value = int(text) if text.lstrip("-").isdigit() else 0
-    if not 1 <= value <= 50:
-        raise argparse.ArgumentTypeError(f"must be 1 to 50, got {text}")
-    return value
+def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Make what reads a whole number within limits."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not low <= int(text) <= (high or int(text)):
+            raise argparse.ArgumentTypeError(f"must be {low} {f'to {high}' if high else 'or more'}, got {text}")
+        return int(text)
+
+    return read
 
 
-def positive(text: str) -> int:
-    """Read a positive number."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
-    return int(text)
+positive = whole_number(1)
 
 
 def tenant(options: argparse.Namespace) -> str:
-    """Name whose library is meant."""
     name = str(options.tenant).strip()
     if not name:
         raise RefusedError("`--tenant` is empty. Name whose library this is, or leave it out for `default`.")
@@ -129,7 +135,6 @@ def open_runner(options: argparse.Namespace, **settings: Any) -> "Runner":
 
 
 def read_history(path: Path) -> list[Any]:
-    """Read the turns before a question."""
     try:
         turns = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:

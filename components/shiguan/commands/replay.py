@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import open_library, print_json, say, tenant
+from shiguan.commands.options import open_library, tell, tenant
 from shiguan.errors import RefusedError
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     parser = add("replay", _replay, "say whether the passages behind an answer still stand")
     parser.add_argument("receipt", type=Path, metavar="FILE", help="what `shiguan ask --receipt FILE` wrote")
     parser.add_argument("--prompt", action="store_true", help="print the prompt that the answer was written from")
@@ -37,11 +36,7 @@ def _replay(options: argparse.Namespace) -> int:
     if options.prompt:
         messages, differences = replay.prompt()
         result["prompt"] = {"messages": messages, "exact": not differences, "differences": differences}
-    if options.json:
-        print_json(result)
-    else:
-        for line in "\n".join(_lines(result)).split("\n"):
-            say(shortened(line, len(line)))
+    tell(options, result, *(shortened(line, len(line)) for line in "\n".join(_lines(result)).split("\n")))
     as_it_was = all(entry["state"] in ("stands", "moved", "outside") for entry in result["citations"])
     return 0 if as_it_was and result.get("prompt", {}).get("exact", True) else 1
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say
+from shiguan.commands.options import say, tell, whole_number
 from shiguan.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -24,21 +24,15 @@ _HANGING_SECONDS = 60
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     parser = add("serve", _serve, "answer questions over HTTP", deployment=False, library=False)
     parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
     parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
-    parser.add_argument("--port", type=_port, default=1416, help="the port, 0 for a free one (default: 1416)")
+    parser.add_argument(
+        "--port", type=whole_number(0, 65535), default=1416, help="the port, 0 for a free one (default: 1416)"
+    )
     parser.add_argument("--workers", type=int, default=1, help="processes on the one port, where stores are servers")
-
-
-def _port(text: str) -> int:
-    value = int(text) if text.isdigit() else -1
-    if not 0 <= value <= 65535:
-        raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text}")
-    return value
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -161,11 +155,7 @@ def _run(_: int, settings: "ServingSettings", listening: socket.socket, say_read
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """
-    Take the address before the models are loaded, and listen: callers wait in line until they are.
-
-    Bound alone, an address is free for the next server to bind as well, and under uvloop neither notices.
-    """
+    """Listen before models are loaded: callers wait, and the next server finds the address taken, also by uvloop."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -180,15 +170,11 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        raise _taken(host, port, error) from error
+        raise ConfigurationError(
+            f"{host}:{port} cannot be listened on: {error.strerror or error}. Choose another with `--host` and "
+            "`--port`, or end the program that has it."
+        ) from error
     return listening
-
-
-def _taken(host: str, port: int, error: OSError) -> ConfigurationError:
-    return ConfigurationError(
-        f"{host}:{port} cannot be listened on: {error.strerror or error}. Choose another with `--host` and `--port`, "
-        "or end the program that has it."
-    )
 
 
 def _application_module() -> Any:
@@ -204,11 +190,7 @@ def _application_module() -> Any:
 
 
 def _offer_key(options: argparse.Namespace, settings: "ServingSettings") -> bool:
-    """
-    Offer a person who starts a server for the first time, or for other machines, its first key.
-
-    Nobody is let in who would not be: without an answer, or without a terminal, all stays as it is.
-    """
+    """Offer a person at a terminal the first key; without an answer all stays as it is, and nobody more is let in."""
     from shiguan.serving.authentication import DEFAULT_TENANT, is_loopback
     from shiguan.serving.keys import KeyFile
 
@@ -240,9 +222,9 @@ def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyles
 
         # In a thread: a browser that is started in the terminal would hold the server.
         threading.Thread(target=webbrowser.open, args=(f"{url}/",), daemon=True).start()
-    if options.json:
-        print_json({"url": url, "deployment": deployment, "keyless": keyless})
-        return
-    say(f"Serving {deployment}. The page: {url}/   The interface: {url}/docs   Stop with Ctrl-C.")
+    lines = [f"Serving {deployment}. The page: {url}/   The interface: {url}/docs   Stop with Ctrl-C."]
     if keyless:
-        say("No API keys: only this machine may ask. Make one with `shiguan keys add --tenant NAME --role write`.")
+        lines += [
+            "No API keys: only this machine may ask. Make one with `shiguan keys add --tenant NAME --role write`."
+        ]
+    tell(options, {"url": url, "deployment": deployment, "keyless": keyless}, *lines)

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands import AddCommand
-from shiguan.commands.options import print_json, say
+from shiguan.commands.options import say, tell
 from shiguan.errors import RefusedError
 
 _CLUSTER = "elasticsearch_qdrant"
 
 
 def register(add: AddCommand) -> None:
-    """Declare the commands."""
     for name, command, text in (
         ("stores init", _init, "make the indexes and the collection of a deployment, where they are not there yet"),
         ("stores status", _status, "show how the servers of a deployment do, and what is not as it should be"),
@@ -45,25 +44,17 @@ def register(add: AddCommand) -> None:
 
 
 def _init(options: argparse.Namespace) -> int:
-    done: list[str] = []
-    for store in _stores(options.deployment):
-        done += store.set_up() if hasattr(store, "set_up") else []
+    done = [line for store in _stores(options.deployment) for line in getattr(store, "set_up", list)()]
     return _say_done(
         options, done or [f"The deployment `{options.deployment}` has no servers; there is nothing to make."]
     )
 
 
 def _status(options: argparse.Namespace) -> int:
-    found: list[dict[str, Any]] = []
-    for store in _stores(options.deployment):
-        found += store.status() if hasattr(store, "status") else []
-    if options.json:
-        print_json({"deployment": options.deployment, "stores": found})
-    else:
-        for entry in found:
-            _say_status(entry)
-        if not found:
-            say(f"The deployment `{options.deployment}` has no servers; `shiguan sources` shows what is in it.")
+    found = [entry for store in _stores(options.deployment) for entry in getattr(store, "status", list)()]
+    lines = [line for entry in found for line in _status_lines(entry)]
+    none = f"The deployment `{options.deployment}` has no servers; `shiguan sources` shows what is in it."
+    tell(options, {"deployment": options.deployment, "stores": found}, *(lines or [none]))
     return 1 if any(entry["problems"] for entry in found) else 0
 
 
@@ -129,11 +120,7 @@ def _parts(options: argparse.Namespace, wanted: Callable[[Any], Any] = lambda _:
 
 
 def _say_done(options: argparse.Namespace, lines: list[str]) -> int:
-    if options.json:
-        print_json({"deployment": options.deployment, "done": lines})
-    else:
-        for line in lines:
-            say(line)
+    tell(options, {"deployment": options.deployment, "done": lines}, *lines)
     return 0
 
 
@@ -144,16 +131,13 @@ def _stores(deployment: str) -> list[Any]:
     return list(load_stores(deployment, kinds=kinds).values())
 
 
-def _say_status(entry: dict[str, Any]) -> None:
+def _status_lines(entry: dict[str, Any]) -> list[str]:
     documents = entry["documents"]
     amount = "" if documents is None else f", {documents:,} passages"
     indexed = f", {entry['indexed']:,} of them in the graph" if "indexed" in entry else ""
     version = f" ({entry['version']})" if entry["version"] else ""
-    say(f"{entry['server']}{version}: {entry['name']}, {entry['health']}{amount}{indexed}")
-    for problem in entry["problems"]:
-        say(f"  ! {problem}")
-    for note in entry.get("notes", ()):
-        say(f"  {note}")
+    head = f"{entry['server']}{version}: {entry['name']}, {entry['health']}{amount}{indexed}"
+    return [head, *(f"  ! {one}" for one in entry["problems"]), *(f"  {note}" for note in entry.get("notes", ()))]
 
 
 def _copy(options: argparse.Namespace) -> int:
@@ -170,14 +154,12 @@ def _copy(options: argparse.Namespace) -> int:
         counts = {kind: asdict(done) for kind, done in copy.compare().items()}
     finally:
         copy.close()
-    if options.json:
-        print_json({"from": options.source, "to": options.target, **counts, "warnings": warnings})
-    else:
-        for kind, done in counts.items():
-            say(
-                f"{kind}: {done['source']:,} in {options.source}, {done['written']:,} written, {done['known']:,} were "
-                f"there, {done['missing']:,} missing; {options.target} has {done['target']:,} altogether."
-            )
+    lines = [
+        f"{kind}: {done['source']:,} in {options.source}, {done['written']:,} written, {done['known']:,} were there, "
+        f"{done['missing']:,} missing; {options.target} has {done['target']:,} altogether."
+        for kind, done in counts.items()
+    ]
+    tell(options, {"from": options.source, "to": options.target, **counts, "warnings": warnings}, *lines)
     for warning in warnings:
         say(f"note: {warning}")
     if any(done["missing"] for done in counts.values()):

@@ -2,10 +2,9 @@
 
 import re
 import threading
-import time
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rich.console import Console
@@ -16,14 +15,13 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
+from shiguan.evaluation.tables import Table
 from shiguan.text.terminal import console_for_people, one_line
 
 if TYPE_CHECKING:
@@ -36,23 +34,19 @@ _TELL_SECONDS = 10.0
 
 
 def print_sources(sources: list[dict[str, Any]]) -> None:
-    """Print what is in the library."""
     console = console_for_people()
     if not sources:
         console.print("The library is empty. Put something in with: shiguan ingest PATH")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column, justify in (("source", "left"), ("title", "left"), ("language", "left")):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
-    for column in ("records", "passages", "words", "vectors"):
-        table.add_column(column, justify="right")
-    for entry in sources:
-        table.add_row(
-            Text(one_line(entry["source"])), Text(one_line(entry["title"] or "")), entry["language"],
-            f"{entry['records']:,}", f"{entry['passages']:,}",
-            *(_share(entry[name], entry["units"]) for name in ("words", "vectors")),
-        )  # fmt: skip
-    console.print(table)
+    rows = [
+        [one_line(entry["source"]), one_line(entry["title"] or ""), entry["language"]]
+        + [f"{entry[name]:,}" for name in ("records", "passages")]
+        + [_share(entry[name], entry["units"]) for name in ("words", "vectors")]
+        for entry in sources
+    ]
+    console.print(
+        Table(["source", "title", "language", ">records", ">passages", ">words", ">vectors"], rows).to_terminal()
+    )
     if any(entry["words"] < entry["units"] for entry in sources):
         console.print("Some sources are not in whole: ingest their files again.", style="yellow")
     if any(entry["vectors"] < entry["words"] for entry in sources):
@@ -64,7 +58,6 @@ def _share(done: int, total: int) -> str:
 
 
 def print_modes(modes: dict[str, dict[str, str]]) -> None:
-    """Print deployments and modes with the comments that open their files."""
     console = console_for_people()
     for deployment, descriptions in modes.items():
         console.print(Text(deployment, style="bold"))
@@ -79,7 +72,6 @@ def _reflowed(comment: str) -> str:
 
 
 def print_ingest_summary(summary: dict[str, Any]) -> None:
-    """Print what went in, what did not and why."""
     console = console_for_people()
     _print_problems(console, summary["skipped"], summary["warnings"])
     if summary["other_files"]:
@@ -101,119 +93,79 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-    """Show on a terminal how far a loop is."""
     console = console_for_people(stderr=True)
     if not console.is_terminal:
         yield from items
         return
-    with _progress(console) as progress:
+    with _progress(console, TimeElapsedColumn()) as progress:
         yield from progress.track(items, total=total, description=description)
 
 
 class IngestProgress:
-    """
-    Shows how many of a file's passages have their vectors, how many that is in a second, and the time that is left.
-
-    On a terminal as bars; elsewhere as a line every ten seconds and one per file, on standard error.
-    """
+    """Shows how far an ingest is: on a terminal as bars, elsewhere as a line every ten seconds and one per file."""
 
     def __init__(self, files: list[Path], *, show: bool = True) -> None:
         self.files = files
         self.console = console_for_people(stderr=True)
         self.show = show
-        self._bar = _ingest_bar(self.console) if show and self.console.is_terminal else None
-        self._file_task: TaskID | None = None
-        self._passage_task: TaskID | None = None
-        self._done = 0
-        self._stage = _Stage()
+        self.bar = _progress(self.console, _Rate(), TimeRemainingColumn(), speed_estimate_period=120)
+        self._file_task = self.bar.add_task(_short(self._file(0)), total=max(len(files), 1))
+        self._passage_task = self.bar.add_task("words", total=None)
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
-            self._file_task = self._bar.add_task(_short(self._file()), total=max(len(self.files), 1))
-            self._passage_task = self._bar.add_task("words", total=None)
+        if self.show and self.console.is_terminal:
+            self.bar.start()
         elif self.show:
             threading.Thread(target=self._tell, name="progress", daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Stop showing, and leave the terminal as it was."""
         self._closed.set()
-        if self._bar:
-            self._bar.stop()
+        if self.bar.live.is_started:
+            self.bar.stop()
 
     @property
     def callback(self) -> Any:
         """A plain function for the pipeline: Haystack copies what it is given, and a bar cannot be copied."""
-        bar, task, stage = self._bar, self._passage_task, self._stage
+        bar, task = self.bar, self._passage_task
 
         def report(name: str, done: int, total: int) -> None:
-            stage.update(name, done, total)
-            if bar is not None and task is not None:
-                bar.update(task, description=name, completed=done, total=total or None)
+            if name != bar.tasks[task].description or done < bar.tasks[task].completed:
+                bar.reset(task, description=name)  # it goes as fast as it has gone since it began
+            bar.update(task, completed=done, total=total or None)
 
         return report
 
     def advance(self, result: "IngestedFile") -> None:
-        """Note that a file is done."""
-        self._done += 1
-        self._stage.update("words", 0, 0)
-        if self._bar and self._file_task is not None and self._passage_task is not None:
-            self._bar.update(self._file_task, advance=1, description=_short(self._file()))
-            self._bar.reset(self._passage_task, description="words", total=None)
-        elif self.show:
+        done = int(self.bar.tasks[self._file_task].completed) + 1
+        self.bar.update(self._file_task, advance=1, description=_short(self._file(done)))
+        self.bar.reset(self._passage_task, description="words", total=None)
+        if self.show and not self.console.is_terminal:
             missing = f", {result.missing:,} units without a vector" if result.missing else ""
-            self.console.print(
-                escape(
-                    f"{self._done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"
-                ),
-                style="dim",
-            )
+            line = f"{done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"
+            self.console.print(escape(line), style="dim")
 
-    def _file(self) -> str:
-        return self.files[self._done].name if self._done < len(self.files) else "the library"
+    def told(self) -> str:
+        """Say in a line how far the passages are, and how fast it goes."""
+        task = self.bar.tasks[self._passage_task]
+        if not task.total:
+            return f"reading and writing {task.description}"
+        told = f"{task.description} {task.completed:,.0f} of {task.total:,.0f}"
+        left = timedelta(seconds=task.time_remaining or 0)
+        return f"{told}, {task.speed:,.1f} a second, {left} left" if task.speed else told
+
+    def _file(self, done: int) -> str:
+        return self.files[done].name if done < len(self.files) else "the library"
 
     def _tell(self) -> None:
         while not self._closed.wait(_TELL_SECONDS):
-            self.console.print(escape(f"{self._file()}: {self._stage.told()}"), style="dim")
-
-
-class _Stage:
-    """How far a stage is, and how fast it goes."""
-
-    def __init__(self) -> None:
-        self.name, self.done, self.total = "words", 0, 0
-        self.began, self.first = time.monotonic(), 0
-
-    def update(self, name: str, done: int, total: int) -> None:
-        if name != self.name or done < self.done:
-            self.began, self.first = time.monotonic(), done
-        self.name, self.done, self.total = name, done, total
-
-    def told(self, now: float | None = None) -> str:
-        if not self.total:
-            return f"reading and writing {self.name}"
-        seconds = (time.monotonic() if now is None else now) - self.began
-        rate = (self.done - self.first) / seconds if seconds > 0 else 0.0
-        told = f"{self.name} {self.done:,} of {self.total:,}"
-        return told if not rate else f"{told}, {rate:,.1f} a second, {_span((self.total - self.done) / rate)} left"
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return (
-        f"{minutes // 60} h {minutes % 60} min"
-        if minutes >= 60
-        else f"{minutes} min {rest} s"
-        if minutes
-        else f"{rest} s"
-    )
+            file = self._file(int(self.bar.tasks[self._file_task].completed))
+            self.console.print(escape(f"{file}: {self.told()}"), style="dim")
 
 
 class _Rate(ProgressColumn):
@@ -223,19 +175,6 @@ class _Rate(ProgressColumn):
         return Text("" if task.speed is None or task.total is None else f"{task.speed:,.1f}/s")
 
 
-def _ingest_bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        speed_estimate_period=120,
-    )
-
-
 def print_indented(console: Console, text: Text, indent: int) -> None:
     """Print wrapped text behind a margin, without the trailing blanks of a box: people copy from terminals."""
     for line in text.wrap(console, console.width - indent):
@@ -243,15 +182,9 @@ def print_indented(console: Console, text: Text, indent: int) -> None:
         console.print(Text.assemble(" " * indent if line else "", line), soft_wrap=True)
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
+def _progress(console: Console, *columns: ProgressColumn, **settings: Any) -> Progress:
+    first = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), MofNCompleteColumn())
+    return Progress(*first, *columns, console=console, transient=True, **settings)
 
 
 def _short(name: str, width: int = 32) -> str:
@@ -260,12 +193,9 @@ def _short(name: str, width: int = 32) -> str:
 
 
 def _print_problems(console: Console, skipped: list[dict[str, str]], warnings: list[str]) -> None:
-    for entry in skipped[:_MAX_LISTED]:
-        text = f"skipped {one_line(entry['source'])}: {entry['cause']}. {entry['next_step']}."
-        print_indented(console, Text(text, style="red"), 0)
-    if len(skipped) > _MAX_LISTED:
-        console.print(f"... and {len(skipped) - _MAX_LISTED:,} more; --json lists all.", style="red")
-    for warning in warnings[:_MAX_LISTED]:
-        print_indented(console, Text(f"note: {warning}", style="yellow"), 0)
-    if len(warnings) > _MAX_LISTED:
-        console.print(f"... and {len(warnings) - _MAX_LISTED:,} more notes; --json lists all.", style="yellow")
+    causes = [f"skipped {one_line(one['source'])}: {one['cause']}. {one['next_step']}." for one in skipped]
+    for texts, style, more in ((causes, "red", "more"), ([f"note: {one}" for one in warnings], "yellow", "more notes")):
+        for text in texts[:_MAX_LISTED]:
+            print_indented(console, Text(text, style=style), 0)
+        if len(texts) > _MAX_LISTED:
+            console.print(f"... and {len(texts) - _MAX_LISTED:,} {more}; --json lists all.", style=style)

@@ -15,7 +15,6 @@ _SHOWN = 3
 
 
 def register(add: AddCommand) -> None:
-    """Declare the command."""
     parser = add("why", _why, "say where the passage that you expected was lost")
     parser.add_argument("question")
     parser.add_argument(
@@ -43,16 +42,11 @@ def _why(options: argparse.Namespace) -> int:
         trace = run.trace()
     found = attribute(trace, expected)
     if options.json:
-        passages = [_place(parent) for parent in expected.parents]
-        print_json({"question": options.question, "mode": options.mode, **found.to_json(), "passages": passages})
+        about = {"question": options.question, "mode": options.mode}
+        print_json({**about, **found.to_json(), "passages": expected.places()})
     else:
         _print(options.question, found, expected, trace.asked)
     return 0
-
-
-def _place(parent: Any) -> dict[str, Any]:
-    meta = parent.meta
-    return {"id": parent.id, "source": meta.get("source"), "section": meta.get("section", [])}
 
 
 def _print(question: str, found: "Attribution", expected: "ExpectedPassage", asked: list[str]) -> None:

@@ -13,38 +13,24 @@ from shiguan.engine.pipeline_run import PipelineMap
 from shiguan.engine.turn import listed
 from shiguan.errors import AnswerError
 
-QUERY_REWRITTEN: Final = "query_rewritten"
-SUB_QUESTION_ANSWERED: Final = "sub_question_answered"
-DOCUMENTS_RETRIEVED: Final = "documents_retrieved"
-GENERATION_START: Final = "generation_start"
-TOOL_CALL: Final = "tool_call"
-TOOL_RESULT: Final = "tool_result"
-TOKEN: Final = "token"  # noqa: S105
-CLAIM: Final = "claim"
-DRAFT_REJECTED: Final = "draft_rejected"
-GENERATION_COMPLETE: Final = "generation_complete"
-ERROR: Final = "error"
-
 EVENTS: Final = {
-    QUERY_REWRITTEN: "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
-    SUB_QUESTION_ANSWERED: "One part of a question that was taken apart, as in `metadata.sub_questions`: `number`, "
+    "query_rewritten": "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
+    "sub_question_answered": "One part of a question that was taken apart, as in `metadata.sub_questions`: `number`, "
     "`question`, `needs`, `status` (`answered`, `not_found` or `failed`), `answer`, `numbers` and `passages`.",
-    DOCUMENTS_RETRIEVED: "`documents`: the numbered passages that the model reads, as in the answer object; `attempt`.",
-    GENERATION_START: "`attempt`: the model begins to write; from 1.",
-    TOOL_CALL: "`tool` and `arguments`: the model of the mode `agent` asks for a tool.",
-    TOOL_RESULT: "`tool`, `arguments`, `outcome` (`found`, `known`, `empty`, `failed`, `unknown_tool`, "
+    "documents_retrieved": "`documents`: the numbered passages that the model reads, as in the answer; `attempt`.",
+    "generation_start": "`attempt`: the model begins to write; from 1.",
+    "tool_call": "`tool` and `arguments`: the model of the mode `agent` asks for a tool.",
+    "tool_result": "`tool`, `arguments`, `outcome` (`found`, `known`, `empty`, `failed`, `unknown_tool`, "
     "`wrong_arguments`), `numbers` of the passages that it gave, and `reason` where it gave none.",
-    TOKEN: "`text`: the next piece of the answer, checked: whole sentences with their marks.",
-    CLAIM: "A finished sentence as in `metadata.claims`, with its `index` there and its `citations`, each with the "
+    "token": "`text`: the next piece of the answer, checked: whole sentences with their marks.",
+    "claim": "A finished sentence as in `metadata.claims`, with its `index` there and its `citations`, each with the "
     "exact span of the passage.",
-    DRAFT_REJECTED: "`attempt`, `verdicts` (how many of each), `feedback` (why) and `queries` (what is searched for "
+    "draft_rejected": "`attempt`, `verdicts` (how many of each), `feedback` (why) and `queries` (what is searched for "
     "next; empty after the last attempt). Nothing of a rejected draft was a `token`.",
-    GENERATION_COMPLETE: "The answer object. Terminal.",
-    ERROR: "What went wrong. Terminal.",
+    "generation_complete": "The answer object. Terminal.",
+    "error": "What went wrong. Terminal.",
 }
-"""Every event by name, with what its data has."""
-
-TERMINAL: Final = frozenset({GENERATION_COMPLETE, ERROR})
+TERMINAL: Final = frozenset({"generation_complete", "error"})
 """The events that end a stream; exactly one of them comes, and it comes last."""
 
 
@@ -59,7 +45,6 @@ class AnswerEvent:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing comes after it."""
         return self.name in TERMINAL
 
 
@@ -95,11 +80,9 @@ class AnswerStream:
 
     @property
     def streams_tokens(self) -> bool:
-        """Whether the generator's own tokens are shown."""
         return bool(self._plan.generator) and not self._plan.graders
 
     async def events(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> AsyncGenerator[AnswerEvent, None]:
-        """Run and tell."""
         running = asyncio.create_task(self._run(answer))
         try:
             while True:
@@ -112,39 +95,36 @@ class AnswerStream:
             await asyncio.wait({running})
 
     def on_begin(self, stage: str) -> None:
-        """Note that a stage begins."""
         if not self._count and not self._rewriter:
             # Every listener gets the same story: in this mode the question is searched for as it stands.
-            self._emit(QUERY_REWRITTEN, {"query": self._query, "queries": [self._query], "method": "none"})
+            self._emit("query_rewritten", {"query": self._query, "queries": [self._query], "method": "none"})
         if stage == self._plan.generator:
             self._attempt += 1
-            self._emit(GENERATION_START, {"attempt": self._attempt})
+            self._emit("generation_start", {"attempt": self._attempt})
 
     def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
-        """Note what a stage gave."""
         if stage == self._rewriter and outputs.get("queries"):
             queries = list(outputs["queries"])
             said = {"query": outputs.get("query", queries[0]), "queries": queries}
-            self._emit(QUERY_REWRITTEN, {**said, "method": outputs.get("method", "")})
+            self._emit("query_rewritten", {**said, "method": outputs.get("method", "")})
         source, _, socket = self._plan.sources.partition(".")
         if stage == source:
             documents = outputs.get(socket) or []
             self._claims = ClaimStream(documents)
             # An agent has found its passages when it has written.
             attempt = self._attempt + (source != self._plan.generator)
-            self._emit(DOCUMENTS_RETRIEVED, {"attempt": attempt, "documents": listed(documents)})
+            self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
         if stage in self._plan.graders:
             self._tell_rejection(outputs)
 
     def on_progress(self, _: str, outputs: dict[str, Any]) -> None:
         """Note what a stage that is still at work has done."""
         if "sub_answer" in outputs:
-            self._emit(SUB_QUESTION_ANSWERED, outputs["sub_answer"])
+            self._emit("sub_question_answered", outputs["sub_answer"])
 
     async def on_chunk(self, chunk: StreamingChunk) -> None:
-        """Pass on a piece of the answer."""
         if chunk.tool_calls or chunk.tool_call_result:
-            self._emit(TOOL_CALL if chunk.tool_calls else TOOL_RESULT, chunk.meta)
+            self._emit("tool_call" if chunk.tool_calls else "tool_result", chunk.meta)
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
             self._check(last=False)
 
@@ -161,25 +141,27 @@ class AnswerStream:
             record, queries = grounding["history"][-1], []
             why = "\n".join(f"{claim['text']} ({claim['reason']})" for claim in outputs["verdicts"])
         told = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
-        self._emit(DRAFT_REJECTED, told)
+        self._emit("draft_rejected", told)
 
     async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
         try:
             found = await answer()
-            await self._finish_claims()
+            if self._checking is not None:
+                self._check(last=True)
+                await self._checking
             if not self._told:
                 self._emit_accepted(found)
             elif found["answer"].startswith(self._told):
                 self._emit_token(found["answer"][len(self._told) :])
             if self._first_token is not None:
                 found["metadata"]["time_to_first_token_ms"] = round(self._first_token, 2)
-            self._emit(GENERATION_COMPLETE, found)
+            self._emit("generation_complete", found)
         except Exception as error:
-            self._emit(ERROR, {"message": str(error)}, error)
+            self._emit("error", {"message": str(error)}, error)
         except asyncio.CancelledError:
             # Nobody listens any more, or the process ends; whoever still listens must not wait for ever.
             cancelled = AnswerError("The question was cancelled before it was answered. Ask again.")
-            self._emit(ERROR, {"message": str(cancelled)}, cancelled)
+            self._emit("error", {"message": str(cancelled)}, cancelled)
             raise
         finally:
             if self._checking is not None:
@@ -198,14 +180,9 @@ class AnswerStream:
             claims = await asyncio.to_thread(self._claims.finished, last=last)
             for piece, claim in zip(self._claims.pieces, claims, strict=True):
                 self._emit_token(piece)
-                self._emit(CLAIM, claim)
+                self._emit("claim", claim)
             if last:
                 return
-
-    async def _finish_claims(self) -> None:
-        if self._checking is not None:
-            self._check(last=True)
-            await self._checking
 
     def _emit_accepted(self, found: dict[str, Any]) -> None:
         """Tell an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
@@ -219,7 +196,7 @@ class AnswerStream:
                 for citation in found["citations"]
                 if citation["claim"] == {"start": claim["start"], "end": claim["end"]}
             ]
-            self._emit(CLAIM, {"index": index, **claim, "citations": cited})
+            self._emit("claim", {"index": index, **claim, "citations": cited})
         if found["status"] == "quoted":
             for citation in found["citations"]:
                 self._emit_token(text[at : citation["claim"]["end"]])
@@ -231,7 +208,7 @@ class AnswerStream:
             if self._first_token is None:
                 self._first_token = (time.perf_counter() - self._started) * 1000
             self._told += text
-            self._emit(TOKEN, {"text": text})
+            self._emit("token", {"text": text})
 
     def _emit(self, name: str, data: dict[str, Any], error: Exception | None = None) -> None:
         if self._ended:
@@ -242,8 +219,6 @@ class AnswerStream:
 
 
 def forwarding(telling: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
-    """Give what a generator calls with each piece."""
-
     # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
     async def forward(chunk: StreamingChunk) -> None:
         await telling.on_chunk(chunk)

@@ -17,7 +17,7 @@ from shiguan.llm.budget import CachePlan
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.resources import data_folder
-from shiguan.tenants import TENANT_FIELD
+from shiguan.tenants import of_tenant
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,6 @@ class ConversationMemory:
     """
 
     def __init__(self, tree: SummaryTree, cached: Callable[[str], TenantCache] | None = None) -> None:
-        """Take the component that sums up, its store, and what gives a tenant's cache."""
         self.tree = tree
         self._cached = cached
         self.store: ConversationStore = tree.conversation_store
@@ -78,7 +77,6 @@ class ConversationMemory:
         return Remembered(as_messages(turns), summary, thread_of(told, summary), next(filter(None, prefixes), []))
 
     def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
-        """Keep a turn, and say what to warn of."""
         try:
             self.store.append(tenant_id, conversation_id, turn)
         except StoreError as error:
@@ -98,7 +96,6 @@ class ConversationMemory:
                 self._at_work[key] = False
 
     def close(self) -> None:
-        """Begin no further summaries, wait for those under way, and close the store."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
@@ -107,9 +104,8 @@ class ConversationMemory:
         again = True
         while again:
             try:
-                filters = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
                 with caching(self._cached(tenant_id)) if self._cached else nullcontext():
-                    done: dict[str, Any] = self.tree.run(conversation_id=conversation_id, filters=filters)
+                    done: dict[str, Any] = self.tree.run(conversation_id=conversation_id, filters=of_tenant(tenant_id))
                 for warning in done["warnings"]:
                     logger.warning("{warning}", warning=warning)
             # Nobody waits for this thread; what it could not do is done with the next turn.

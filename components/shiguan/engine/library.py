@@ -12,11 +12,11 @@ from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
-from shiguan.errors import RefusedError, ShiguanError
+from shiguan.errors import RefusedError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder
-from shiguan.tenants import MAX_FILTER_VALUES
+from shiguan.tenants import MAX_FILTER_VALUES, of_tenant, where
 from shiguan.text.shared_document import SharedDocument
 
 logger = logging.getLogger(__name__)
@@ -27,8 +27,6 @@ SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdo
 _SOURCES = 10_000
 
 MOST_NEIGHBOURS = 10
-"""The most passages on either side that `Library.passage` gives."""
-
 _TOLD = (
     "source", "source_id", "record_id", "title", "author",
     "section", "position", "language", "kind", "anchor", "blocks",
@@ -123,7 +121,7 @@ class Library:
         """
         pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
         writer: Any = pipeline.get_component("vector_writer")
-        done = writer.complete(_of_tenant(tenant_id), replace_others=True, progress=progress)
+        done = writer.complete(of_tenant(tenant_id), replace_others=True, progress=progress)
         return IngestedFile(file="", vectors=done["written"], missing=done["missing"], warnings=done["warnings"])
 
     def sources(self, *, tenant_id: str) -> list[dict[str, Any]]:
@@ -136,11 +134,11 @@ class Library:
             vectors) and `complete`, by name. With fewer words than units an ingest was interrupted: ingest the file
             again. With fewer vectors, that or `resume` makes them.
         """
-        of_tenant = _of_tenant(tenant_id)
-        counts = self.stores["children"].count_by_file(of_tenant)
+        owned = of_tenant(tenant_id)
+        counts = self.stores["children"].count_by_file(owned)
         other = self.stores["children"].other_vectors()
         by_name: dict[str, list[dict[str, Any]]] = {}
-        for file in self.stores["parents"].list_files(of_tenant):
+        for file in self.stores["parents"].list_files(owned):
             by_name.setdefault(file["source"], []).append(file)
         return [_source(name, by_name[name], counts, vectors=not other) for name in sorted(by_name)]
 
@@ -153,7 +151,7 @@ class Library:
         :param neighbours: How many passages before it and after it, at most 10.
         :returns: `passage`, and those `before` and `after` it in its source, in order; None where there is none.
         """
-        found = self.stores["parents"].filter_documents(_of_tenant(tenant_id, _is("id", id)))
+        found = self.stores["parents"].filter_documents(of_tenant(tenant_id, where("id", "==", id)))
         if not found:
             return None
         at, count = int(found[0].meta["position"]), min(max(neighbours, 0), MOST_NEIGHBOURS)
@@ -175,11 +173,11 @@ class Library:
         :returns: The passages in order, each as `passage` gives it.
         """
         conditions = [
-            _is("meta.source_id", source_id),
-            {"field": "meta.position", "operator": ">=", "value": first},
-            {"field": "meta.position", "operator": "<=", "value": last},
+            where("meta.source_id", "==", source_id),
+            where("meta.position", ">=", first),
+            where("meta.position", "<=", last),
         ]
-        found = self.stores["parents"].filter_documents(_of_tenant(tenant_id, *conditions))
+        found = self.stores["parents"].filter_documents(of_tenant(tenant_id, *conditions))
         return [shown_passage(one) for one in sorted(found, key=lambda one: int(one.meta["position"]))]
 
     def contents(self, source: str, *, tenant_id: str) -> list[dict[str, Any]]:
@@ -194,7 +192,7 @@ class Library:
         named = _named(source)
         fields = ["source", "source_id", "record_id", "title", "author", "language", "section", "position"]
         works: dict[str, list[dict[str, Any]]] = {}
-        for meta in self.stores["parents"].list_meta(_of_tenant(tenant_id, named), fields):
+        for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, named), fields):
             works.setdefault(meta["source_id"], []).append(meta)
         return [_work(sorted(metas, key=lambda meta: int(meta["position"]))) for metas in works.values()]
 
@@ -212,11 +210,11 @@ class Library:
         """
         conditions: list[dict[str, Any]] = []
         if sources:
-            conditions.append({"field": "meta.source", "operator": "in", "value": list(sources)})
+            conditions.append(where("meta.source", "in", list(sources)))
         if sections:
             wanted = {_heading(name): name for name in sections}
             paths: dict[tuple[str, ...], None] = {}
-            for meta in self.stores["parents"].list_meta(_of_tenant(tenant_id, *conditions), ["section"]):
+            for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, *conditions), ["section"]):
                 if not wanted.keys().isdisjoint(map(_heading, meta.get("section") or ())):
                     paths[tuple(meta["section"])] = None
             missing = wanted.keys() - {_heading(heading) for path in paths for heading in path}
@@ -230,7 +228,7 @@ class Library:
                     f"Below `{min(wanted.values())[:80]}` there are {len(paths):,} headings, more than a question can "
                     "be limited to. Name headings further down, or limit the question to the whole source."
                 )
-            alternatives = [{"field": "meta.section", "operator": "==", "value": list(path)} for path in paths]
+            alternatives = [where("meta.section", "==", list(path)) for path in paths]
             conditions.append({"operator": "OR", "conditions": alternatives})
         return {"operator": "AND", "conditions": conditions} if conditions else None
 
@@ -242,13 +240,13 @@ class Library:
         :param tenant_id: Whose library.
         :returns: How many passages were taken out; 0 where there is no such source.
         """
-        parents = self.stores["parents"].list_meta(_of_tenant(tenant_id, _named(source)), ["source_id"])
+        parents = self.stores["parents"].list_meta(of_tenant(tenant_id, _named(source)), ["source_id"])
         ids = sorted({meta["source_id"] for meta in parents})
         # A file of records has a source in each: as many as a server takes in one request, each batch whole.
         for start in range(0, len(ids), _SOURCES):
-            some = {"field": "meta.source_id", "operator": "in", "value": ids[start : start + _SOURCES]}
-            self.stores["children"].delete_by_filter(_of_tenant(tenant_id, some))
-            self.stores["parents"].delete_by_filter(_of_tenant(tenant_id, some))
+            some = where("meta.source_id", "in", ids[start : start + _SOURCES])
+            self.stores["children"].delete_by_filter(of_tenant(tenant_id, some))
+            self.stores["parents"].delete_by_filter(of_tenant(tenant_id, some))
         TenantCache(data_folder(self.data_dir), tenant_id).clear()
         return len(parents)
 
@@ -259,11 +257,10 @@ class Library:
         :param tenant_id: Whose library.
         :returns: The number of parents.
         """
-        return int(self.stores["parents"].count_documents_by_filter(_of_tenant(tenant_id)))
+        return int(self.stores["parents"].count_documents_by_filter(of_tenant(tenant_id)))
 
 
 def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
-    """Find what can be ingested below some files and folders."""
     files: dict[Path, Path] = {}
     others: Counter[str] = Counter()
     for given in map(Path, paths):
@@ -285,18 +282,9 @@ def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
     return list(files.values()), others
 
 
-def _of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
-    tenant = {"field": "meta.tenant_id", "operator": "==", "value": tenant_id}
-    return {"operator": "AND", "conditions": [tenant, *conditions]}
-
-
-def _is(field: str, value: Any) -> dict[str, Any]:
-    return {"field": field, "operator": "==", "value": value}
-
-
 def _named(source: str) -> dict[str, Any]:
     fields = ("source", "source_id", "record_id")
-    return {"operator": "OR", "conditions": [_is(f"meta.{field}", source) for field in fields]}
+    return {"operator": "OR", "conditions": [where(f"meta.{field}", "==", source) for field in fields]}
 
 
 def _heading(text: str) -> str:
@@ -351,11 +339,8 @@ def _name(file: Path | ByteStream) -> str:
 
 
 def _failure(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ShiguanError):
-            raise cause
-        cause = cause.__cause__
+    if (ours := error_behind(error)) is not None:
+        raise ours
     reason = error.__cause__ or error
     return {
         "source": Path(_name(file)).name,

@@ -40,13 +40,6 @@ class LibraryCopy:
     Ids say what a passage is, so a copy that was interrupted goes on where it was: what is there is not sent, and not
     embedded, again. Nothing is deleted on either side. Words are copied; vectors are made by the target's embedder,
     which is another one. Slices of a thousand are copied four at a time; no more is ever in memory.
-
-        copy = LibraryCopy("embedded", "elasticsearch_qdrant")
-        for kind in KINDS:
-            for _ in copy.copy(kind):
-                ...  # a slice is there
-        copy.embed()
-        copy.compare()
     """
 
     def __init__(self, source: str, target: str, *, data_dir: str | Path | None = None) -> None:
@@ -66,7 +59,6 @@ class LibraryCopy:
         self._done = {kind: CopiedPassages(source=self.source[kind].count_documents()) for kind in KINDS}
 
     def slices(self, kind: str) -> int:
-        """Tell in how many slices a kind is copied."""
         return -(-self._done[kind].source // _SLICE)
 
     def copy(self, kind: str) -> Iterator[None]:
@@ -86,13 +78,17 @@ class LibraryCopy:
             pool.shutdown(cancel_futures=True)
 
     def embed(self, progress: Progress | None = None) -> list[str]:
-        """Make the vectors that children of the target lack, slice by slice."""
         self._loading.close()  # the words, so that they are found
         children = self.target["children"]
-        before, warnings = 0, dict[str, None]()
+        before, warnings, total = 0, dict[str, None](), self._done["children"].source
+
+        def told(stage: str, done: int, _: int) -> None:
+            if progress is not None:
+                progress(stage, before + done, total)
+
         with children.bulk_loading() if hasattr(children, "bulk_loading") else nullcontext():
             for ids in self._sliced("children"):
-                result = self.vector_writer.complete(_among(ids), progress=self._progress(progress, before))
+                result = self.vector_writer.complete(_among(ids), progress=told)
                 before += len(ids)
                 warnings |= dict.fromkeys(result["warnings"])
                 if result["missing"]:
@@ -113,7 +109,6 @@ class LibraryCopy:
         return dict(self._done)
 
     def close(self) -> None:
-        """Let go of the stores of both deployments."""
         self._loading.close()
         for stores in (self.source, self.target):
             for store in stores.values():
@@ -139,10 +134,6 @@ class LibraryCopy:
         written, known = copied.result()
         self._done[kind].written += written
         self._done[kind].known += known
-
-    def _progress(self, progress: Progress | None, before: int) -> Progress | None:
-        total = self._done["children"].source
-        return progress and (lambda stage, done, _: progress(stage, before + done, total))
 
 
 def _among(ids: list[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,21 +82,8 @@ def load_index(
             "hands over nothing but documents; connect one converter, joiner or inspector with the `documents` of one "
             "`SourceStamper`, and nothing else before it with anything behind it."
         )
-    own = {key: spec for key, spec in definition["components"].items() if key not in reading["components"]}
-    keeping = {
-        **definition,
-        "components": own,
-        "connections": [edge for edge in connections if edge["receiver"].split(".")[0] in own and edge not in walls],
-        "inputs": {
-            "documents": [walls[0]["receiver"]],
-            **{
-                key: kept for key, targets in inputs.items() if (kept := [t for t in targets if t.split(".")[0] in own])
-            },
-        },
-        "outputs": {
-            key: target for key, target in (definition.get("outputs") or {}).items() if target.split(".")[0] in own
-        },
-    }
+    keeping = _limited(definition, definition["components"].keys() - reading["components"].keys(), connections)
+    keeping["inputs"]["documents"] = [walls[0]["receiver"]]
     if data_dir is not None:
         _set_data_dir(keeping, str(data_dir))
     return _with_metadata(reading, deployment, mode), _built(keeping, deployment, mode)
@@ -133,7 +120,6 @@ def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "As
 
 
 def list_modes() -> dict[str, list[str]]:
-    """Name what can be loaded."""
     modes: dict[str, set[str]] = {}
     for file in (file for folder in _folders() for file in folder.glob("*/*.yml")):
         modes.setdefault(file.parent.name, set()).add(file.stem)
@@ -147,11 +133,10 @@ def describe_mode(deployment: str, mode: str | Path) -> str:
 
 def has_file(deployment: str, name: str) -> bool:
     """Say whether a deployment has a file that it may do without."""
-    return any((folder / deployment / f"{name}.yml").is_file() for folder in _folders())
+    return _file(deployment, name) is not None
 
 
 def pipeline_path(deployment: str, mode: str | Path) -> Path:
-    """Find the file of a mode."""
     known = list_modes()
     if deployment not in known:
         raise ConfigurationError(
@@ -161,15 +146,17 @@ def pipeline_path(deployment: str, mode: str | Path) -> Path:
         if not mode.is_file():
             raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
         return mode
-    if mode in {*known[deployment], *OTHER_FILES}:
-        for folder in _folders():
-            path = folder / deployment / f"{mode}.yml"
-            if path.is_file():
-                return path
+    if mode in {*known[deployment], *OTHER_FILES} and (path := _file(deployment, mode)) is not None:
+        return path
     raise ConfigurationError(
         f"The deployment `{deployment}` has no mode `{mode}`. Known modes: {', '.join(known[deployment])}. "
         "Name one of these."
     )
+
+
+def _file(deployment: str, name: str) -> Path | None:
+    paths = (folder / deployment / f"{name}.yml" for folder in _folders())
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _folders() -> list[Path]:
@@ -209,8 +196,8 @@ def _name(mode: str | Path) -> str:
     return mode.stem if isinstance(mode, Path) else mode
 
 
-def _mappings(node: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping of a YAML tree once, however many anchors point to it."""
+def mappings(node: Any) -> Iterator[dict[str, Any]]:
+    """Every mapping of a YAML tree once and in its order, however many anchors point to it."""
     stack, seen = [node], set()
     while stack:
         current = stack.pop()
@@ -219,14 +206,14 @@ def _mappings(node: Any) -> Iterator[dict[str, Any]]:
         seen.add(id(current))
         if isinstance(current, dict):
             yield current
-            stack.extend(current.values())
+            stack.extend(reversed(current.values()))
         else:
-            stack.extend(current)
+            stack.extend(reversed(current))
 
 
 def _require_extra(definition: dict[str, Any], name: str) -> None:
     """Name the extra that is missing, where Haystack would name a module of it."""
-    needed = any(str(node.get("type", "")).startswith(_SENTENCE_TRANSFORMERS) for node in _mappings(definition))
+    needed = any(str(node.get("type", "")).startswith(_SENTENCE_TRANSFORMERS) for node in mappings(definition))
     if needed and find_spec("sentence_transformers") is None:
         raise ConfigurationError(
             f"The pipeline `{name}` embeds with sentence-transformers, which is not installed. Install it with "
@@ -235,7 +222,7 @@ def _require_extra(definition: dict[str, Any], name: str) -> None:
 
 
 def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
-    for node in _mappings(definition):
+    for node in mappings(definition):
         if str(node.get("type", "")).startswith(_STORE_PREFIX) and "document_store" not in node.get(
             "init_parameters", {}
         ):
@@ -294,19 +281,25 @@ def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[st
             frontier += [
                 edge["sender"].split(".")[0] for edge in connections if edge["receiver"].split(".")[0] == component
             ]
-    inputs = {
-        key: kept
-        for key, targets in (definition.get("inputs") or {}).items()
-        if (kept := [target for target in targets if target.split(".")[0] in needed])
-    }
-    explained: dict[str, str] = definition.get("explain") or {}
+    return _limited(definition, needed, connections)
+
+
+def _limited(definition: dict[str, Any], kept: Collection[str], connections: list[dict[str, str]]) -> dict[str, Any]:
+    """Keep some components, and of connections, inputs and outputs those that touch no other one."""
+
+    def own(target: str) -> bool:
+        return target.partition(".")[0] in kept
+
+    inputs = {key: [*filter(own, targets)] for key, targets in (definition.get("inputs") or {}).items()}
     return {
         **definition,
-        "components": {key: spec for key, spec in definition["components"].items() if key in needed},
-        "connections": [edge for edge in connections if edge["receiver"].split(".")[0] in needed],
-        "inputs": inputs,
-        "outputs": {output: target for output, target in declared.items() if target.split(".")[0] in needed},
-        "explain": {key: target for key, target in explained.items() if target.split(".")[0] in needed},
+        "components": {key: spec for key, spec in definition["components"].items() if key in kept},
+        "connections": [edge for edge in connections if own(edge["sender"]) and own(edge["receiver"])],
+        "inputs": {key: targets for key, targets in inputs.items() if targets},
+        **{
+            part: {key: target for key, target in (definition.get(part) or {}).items() if own(target)}
+            for part in ("outputs", "explain")
+        },
     }
 
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.budget import Budget, read_budget
-from shiguan.llm.prompts import list_layers, load_prompt_data
+from shiguan.llm.prompts import check_layer, load_prompt_data
 from shiguan.resources import data_folder
 from shiguan.tenants import check_filters
 
@@ -33,12 +33,6 @@ def _checked(check: Callable[[Any], object]) -> AfterValidator:
         return value
 
     return AfterValidator(validate)
-
-
-def _check_task(task: str) -> None:
-    known = list_layers("task")
-    if task not in known:
-        raise RefusedError(f"Known tasks: {', '.join(known)}.")
 
 
 def _read_persona(value: Any) -> Any:
@@ -88,38 +82,30 @@ class AskOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    top_k: Annotated[int | None, Field(ge=1, le=50, description="How many passages to read at most.")] = None
-    rewrite_method: Annotated[
-        Literal["auto", "none", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"] | None,
-        Field(description="How the question is reworded for the search; `auto`: as its analysis suggests."),
-    ] = None
-    wordings: Annotated[
-        int | None,
-        Field(ge=1, le=5, description="How many other wordings of the question to search with; by default 3."),
-    ] = None
-    retrieval: Annotated[
-        Literal["hybrid", "words", "vectors"] | None,
-        Field(description="Whether passages come from the search by words, from that by vectors, or from both."),
-    ] = None
-    scope: Annotated[
-        Literal["auto", "local", "global"] | None,
-        Field(description="Whether exact details are asked for or a synthesis; `auto`: as the question sounds."),
-    ] = None
-    confidence_threshold: Annotated[
-        float | None,
-        Field(ge=0, le=1, description="The calibrated probability below which the mode refuses: 1 - `max_risk`."),
-    ] = None
-    temperature: Annotated[float | None, Field(ge=0, le=2, description="Of the model that answers.")] = None
-    max_tokens: Annotated[
-        int | None, Field(ge=1, le=128_000, description="The longest reply of the model that answers, in tokens.")
-    ] = None
-    sources: Annotated[
-        list[Name] | None, Field(max_length=50, description="Names of source files: only these are read.")
-    ] = None
-    sections: Annotated[
-        list[Name] | None,
-        Field(max_length=50, description="Headings of any level: only what stands below one of them is read."),
-    ] = None
+    top_k: int | None = Field(None, ge=1, le=50, description="How many passages to read at most.")
+    rewrite_method: (
+        Literal["auto", "none", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"] | None
+    ) = Field(None, description="How the question is reworded for the search; `auto`: as its analysis suggests.")
+    wordings: int | None = Field(
+        None, ge=1, le=5, description="How many other wordings of the question to search with; by default 3."
+    )
+    retrieval: Literal["hybrid", "words", "vectors"] | None = Field(
+        None, description="Whether passages come from the search by words, from that by vectors, or from both."
+    )
+    scope: Literal["auto", "local", "global"] | None = Field(
+        None, description="Whether exact details are asked for or a synthesis; `auto`: as the question sounds."
+    )
+    confidence_threshold: float | None = Field(
+        None, ge=0, le=1, description="The calibrated probability below which the mode refuses: 1 - `max_risk`."
+    )
+    temperature: float | None = Field(None, ge=0, le=2, description="Of the model that answers.")
+    max_tokens: int | None = Field(
+        None, ge=1, le=128_000, description="The longest reply of the model that answers, in tokens."
+    )
+    sources: list[Name] | None = Field(None, max_length=50, description="Names of source files: only these are read.")
+    sections: list[Name] | None = Field(
+        None, max_length=50, description="Headings of any level: only what stands below one of them is read."
+    )
     filters: Annotated[
         dict[str, Any] | None,
         _checked(check_filters),
@@ -134,18 +120,18 @@ class AskOptions(BaseModel):
         ),
     ] = None
     history: Annotated[list[Any] | None, Field(description="The turns before, instead of what is kept.")] = None
-    budget: Annotated[Budget | None, Field(description="What the question may spend; a mode's own limits hold.")] = None
+    budget: Budget | None = Field(None, description="What the question may spend; a mode's own limits hold.")
     task: Annotated[
-        str | None, Field(max_length=40, description="A layer of prompts/layers/task."), _checked(_check_task)
+        str | None,
+        Field(max_length=40, description="A layer of prompts/layers/task."),
+        _checked(lambda task: check_layer("task", task)),
     ] = None
     profile: Annotated[
         str | None,
         Field(max_length=40, description="A file of prompts/profiles."),
         _checked(lambda profile: load_prompt_data("profiles", profile)),
     ] = None
-    language: Annotated[
-        Literal["en", "zh"] | None, Field(description="Of the prompt; by default that of the question.")
-    ] = None
+    language: Literal["en", "zh"] | None = Field(None, description="Of the prompt; by default that of the question.")
     instructions: Instructions = None
     persona: Character = None
 
@@ -170,11 +156,9 @@ class AskOptions(BaseModel):
         return self.model_copy(update={name: value for name, value in own.items() if getattr(self, name) is None})
 
     def writing(self) -> dict[str, Any]:
-        """Give what the model that answers is told."""
         return {name: value for name, value in self.given().items() if name in _WRITING}
 
     def in_receipt(self) -> dict[str, Any]:
-        """Give what a receipt keeps as parameters."""
         return {name: value for name, value in self.given().items() if name not in _NOT_IN_RECEIPTS}
 
     def unheard(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool) -> list[str]:
@@ -187,13 +171,7 @@ class AskOptions(BaseModel):
 
 
 def read_options(given: Mapping[str, Any]) -> AskOptions:
-    """
-    Read what a question came with.
-
-    :param given: Options by name.
-    :returns: The options.
-    :raises RefusedError: If one is unknown or cannot be used; the message names it and what is allowed.
-    """
+    """Read what a question came with; a `RefusedError` names what is unknown or cannot be used, and what is allowed."""
     if given.get("budget") is not None:
         given = {**given, "budget": read_budget(given["budget"])}
     try:

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from haystack import AsyncPipeline
@@ -13,7 +13,7 @@ from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 
 from shiguan.engine.turn import Results
-from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError
+from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError, error_behind
 from shiguan.llm.budget import Budget, BudgetPlan
 from shiguan.llm.budget_meter import BudgetMeter, metered
 from shiguan.llm.run_watch import LlmTally, RunWatch, TimeLimits, tallied_llm_calls, watched_stages
@@ -31,12 +31,7 @@ class PipelineMap:
 
 
 def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
-    """
-    Read the map of a pipeline.
-
-    The generator is found by going back from the answer, past what joins answers, along the sockets named `replies`;
-    whoever stands on the way may reject a draft.
-    """
+    """Read the map: the generator is found back from the answer along `replies`; who stands between may reject."""
     inputs = pipeline.inputs(include_components_with_connected_inputs=True)
     outputs = pipeline.outputs(include_components_with_connected_outputs=True)
     generator, sources, graders = "", "", []
@@ -72,62 +67,46 @@ def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
     )
 
 
+@dataclass(eq=False)
 class PipelineRun:
     """
-    Runs a pipeline once.
-
     However it ends (an answer, an error, a limit, the caller's task cancelled), no stage of it begins any more and what
     was under way, calls of language models included, is cancelled. Stages that compute in a thread come to their end
     unheard.
     """
 
-    def __init__(
-        self,
-        pipeline: AsyncPipeline,
-        data: dict[str, dict[str, Any]],
-        *,
-        wanted: Collection[str],
-        limits: TimeLimits | None = None,
-        limited: Collection[str] = (),
-        on_begin: Callable[[str], None] | None = None,
-        on_outputs: Callable[[str, dict[str, Any]], None] | None = None,
-        on_progress: Callable[[str, dict[str, Any]], None] | None = None,
-        plan: BudgetPlan | None = None,
-        budget: Budget | None = None,
-    ) -> None:
-        self.tally = LlmTally()
-        self.meter: BudgetMeter | None = None
-        self._plan = plan or BudgetPlan()
-        self._budget = budget or Budget()
-        self.times: dict[str, float] = {}
-        self.visits: Counter[str] = Counter()
-        self.found: set[str] = set()
-        self._pipeline = pipeline
-        self._data = data
-        self._wanted = set(wanted)
-        self._limits = limits or TimeLimits()
-        self._limited = limited
-        self._on_begin = on_begin
-        self._on_outputs = on_outputs
-        self._on_progress = on_progress
+    pipeline: AsyncPipeline
+    data: dict[str, dict[str, Any]]
+    wanted: Collection[str]
+    limits: TimeLimits = field(default_factory=TimeLimits)
+    limited: Collection[str] = ()
+    on_begin: Callable[[str], None] | None = None
+    on_outputs: Callable[[str, dict[str, Any]], None] | None = None
+    on_progress: Callable[[str, dict[str, Any]], None] | None = None
+    plan: BudgetPlan = field(default_factory=BudgetPlan)
+    budget: Budget = field(default_factory=Budget)
+    tally: LlmTally = field(default_factory=LlmTally, init=False)
+    meter: BudgetMeter | None = field(default=None, init=False)
+    times: dict[str, float] = field(default_factory=dict, init=False)
+    visits: Counter[str] = field(default_factory=Counter, init=False)
+    found: set[str] = field(default_factory=set, init=False)
 
     async def results(self) -> Results:
-        """Run to the end."""
         started = time.perf_counter()
-        timer = asyncio.timeout(self._limits.request)
+        timer = asyncio.timeout(self.limits.request)
         loop = asyncio.get_running_loop()
         watch = RunWatch(
-            limits=self._limits,
-            limited=self._limited,
-            on_begin=self._on_begin,
+            limits=self.limits,
+            limited=self.limited,
+            on_begin=self.on_begin,
             on_overrun=lambda: timer.reschedule(loop.time()),
-            on_progress=self._on_progress,
+            on_progress=self.on_progress,
         )
         try:
             with (
                 watched_stages(watch),
                 tallied_llm_calls() as self.tally,
-                metered(self._plan, self._budget, self.tally) as self.meter,
+                metered(self.plan, self.budget, self.tally) as self.meter,
             ):
                 try:
                     async with timer:
@@ -147,14 +126,14 @@ class PipelineRun:
             raise self._too_long(watch.overran, at_work) from None
         self.visits = watch.visits
         self.times = {**watch.times, "total": (time.perf_counter() - started) * 1000}
-        return {stage: final[stage] for stage in self._pipeline.graph.nodes if stage in final}
+        return {stage: final[stage] for stage in self.pipeline.graph.nodes if stage in final}
 
     async def _outputs(self, watch: RunWatch) -> Results:
         final: Results = {}
         told: Counter[str] = Counter()
         outputs_as_they_come = cast(
             "AsyncGenerator[Results, None]",
-            self._pipeline.run_async_generator(self._data, include_outputs_from=self._wanted),
+            self.pipeline.run_async_generator(self.data, include_outputs_from=set(self.wanted)),
         )
         async with aclosing(outputs_as_they_come):
             async for partial in outputs_as_they_come:
@@ -166,33 +145,31 @@ class PipelineRun:
                 if told[name] < watch.visits[name]:
                     told[name] += 1
                     self._note_found(name, outputs)
-                    if self._on_outputs is not None:
-                        self._on_outputs(name, outputs)
+                    if self.on_outputs is not None:
+                        self.on_outputs(name, outputs)
         return final
 
     def _note_found(self, stage: str, outputs: dict[str, Any]) -> None:
         """Keep which passages were found; what was said in the conversation has no source and is none."""
-        metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self._limited)
+        metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self.limited)
         self.found |= {meta.get("parent_id", name) for name, meta in metas if "source_id" in meta}
 
     def _too_long(self, overran: str, at_work: list[str]) -> TimeLimitError:
         if overran:
             return TimeLimitError(
-                f"The stage `{overran}` took longer than {self._limits.retrieval:g} s, which is the limit for finding "
+                f"The stage `{overran}` took longer than {self.limits.retrieval:g} s, which is the limit for finding "
                 "passages. Ask again, or ask for less.",
                 stage=overran,
             )
         during = f" while `{at_work[-1]}` was at work" if at_work else ""
         return TimeLimitError(
-            f"The question took longer than {self._limits.request:g} s{during}. Ask again, or ask for less.",
+            f"The question took longer than {self.limits.request:g} s{during}. Ask again, or ask for less.",
             stage=at_work[-1] if at_work else "",
         )
 
 
 def _ours_behind(error: PipelineRuntimeError) -> ShiguanError | None:
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ShiguanError):
-        cause = cause.__cause__
+    cause = error_behind(error)
     if isinstance(cause, AnswerError) and not cause.stage:
         cause.stage = error.component_name or ""
     return cause

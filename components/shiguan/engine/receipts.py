@@ -74,12 +74,10 @@ class Receipt(BaseModel, extra="forbid"):
     answer: ToldAnswer
 
     def own_id(self) -> str:
-        """Hash the content."""
         return text_sha256(json.dumps({**self.model_dump(mode="json"), "id": ""}, sort_keys=True))
 
 
 def text_sha256(text: str) -> str:
-    """Hash a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

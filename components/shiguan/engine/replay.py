@@ -1,5 +1,6 @@
 """Holds a receipt against the library of today: what became of its passages, and the prompt that they made."""
 
+from functools import partial
 from typing import Any
 
 from haystack import Document
@@ -12,7 +13,7 @@ from shiguan.errors import ConfigurationError
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.source_blocks import SourceBlock, render_sources
 from shiguan.memory.earlier_turns_fetcher import earlier_turn, read_block
-from shiguan.tenants import TENANT_FIELD
+from shiguan.tenants import of_tenant, where
 
 _LOST = "not in the library as it was read"
 
@@ -23,7 +24,7 @@ class Replay:
     def __init__(self, receipt: Receipt, parents: Any, *, tenant_id: str) -> None:
         self.receipt = receipt
         self._parents = parents
-        self._tenant = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
+        self._owned = partial(of_tenant, tenant_id)
         self._read = {passage.id: passage for passage in receipt.passages}
         ids = sorted({*self._read, *(citation.parent_id for citation in receipt.answer.citations)})
         self._found = {parent.id: parent for parent in self._where("id", "in", ids)} if ids else {}
@@ -36,7 +37,6 @@ class Replay:
 
     @property
     def lost(self) -> list[int]:
-        """The numbers of the passages that could not be read today as they were."""
         return [one.number for one in self.receipt.passages if _as_read(self._found.get(one.id), one) is None]
 
     def citations(self) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ class Replay:
         for entry, one in lost:
             entry["state"] = "outside" if _is_outside(one) else "gone"
         lost = [(entry, one) for entry, one in lost if not _is_outside(one)]
-        names = {meta.get("source") for meta in self._parents.list_meta(self._tenant, ["source"])} if lost else set()
+        names = {meta.get("source") for meta in self._parents.list_meta(self._owned(), ["source"])} if lost else set()
         own = {one.source for _, one in lost}
         # Source by source, so that a large library is never in memory. In others than the cited ones only a whole
         # passage counts: a few words may stand there by chance.
@@ -94,8 +94,7 @@ class Replay:
         return shown, reasons or ["something changed of which the receipt holds no hash"]
 
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:
-        condition = {"field": field, "operator": operator, "value": value}
-        found = self._parents.filter_documents({"operator": "AND", "conditions": [self._tenant, condition]})
+        found = self._parents.filter_documents(self._owned(where(field, operator, value)))
         return sorted(found, key=lambda parent: parent.meta.get("position", 0))
 
     def _place_of(self, citation: CitedSpan, parents: list[Document], *, whole: bool) -> dict[str, Any] | None:
@@ -110,7 +109,6 @@ class Replay:
         return None
 
     def _message(self, made: dict[str, Any], builder: PromptFileBuilder) -> ChatMessage:
-        """Write a message of an earlier turn or attempt."""
         if "prompt" not in made:
             return ChatMessage(_role=ChatRole(made["role"]), _content=[TextContent(made["text"])])
         if made["prompt"] == "earlier_turn":

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer
@@ -30,7 +29,7 @@ from shiguan.engine.turn import (
     warnings_of,
 )
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
-from shiguan.llm.budget import BudgetPlan, CachePlan
+from shiguan.llm.budget import Budget, BudgetPlan, CachePlan
 from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.llm.run_watch import TimeLimits
@@ -105,9 +104,7 @@ class Runner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -163,13 +160,10 @@ class Runner:
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> AsyncGenerator[AnswerEvent, None]:
         """
-        Answer a question and tell how the answer comes about; see `shiguan.engine.answer_stream` for the events.
+        Answer a question, with the arguments of `ask`, and tell how the answer comes about.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
-        :param explain: Whether `metadata.explain` of the answer object tells what each stage did.
-        :param limits: How long the parts of the run may take.
-        :param options: What else the question comes with.
+        See `shiguan.engine.answer_stream` for the events.
+
         :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
             raised.
         """
@@ -295,7 +289,6 @@ class Runner:
         return answer
 
     async def _remembered(self, tenant_id: str, options: AskOptions) -> Remembered:
-        """Load the conversation that a question goes on, unless it brings its own history."""
         if options.conversation_id is None or options.history:
             return Remembered()
         if self._conversations is None:
@@ -372,13 +365,13 @@ class Runner:
             self.pipeline,
             data,
             wanted=stages,
-            limits=limits,
+            limits=limits or TimeLimits(),
             limited=self._map.reading,
             on_begin=telling.on_begin if telling else None,
             on_outputs=telling.on_outputs if telling else on_outputs,
             on_progress=telling.on_progress if telling else None,
             plan=self._plan,
-            budget=options.budget,
+            budget=options.budget or Budget(),
         )
 
     def _unheard(self, options: AskOptions) -> dict[str, str]:
@@ -392,7 +385,6 @@ class Runner:
         return Library(self.deployment, data_dir=self._data_dir)
 
     def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:
-        """Join the filters with the sources and sections that are named."""
         if not (options.sources or options.sections):
             return options
         named = self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id)

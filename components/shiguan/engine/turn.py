@@ -15,7 +15,6 @@ MAX_QUESTION = 2000
 
 
 def checked_question(query: str) -> str:
-    """Check a question before anything runs."""
     # Lone surrogates come from bytes that are no UTF-8, control characters from a paste; neither can be searched for.
     clean = "".join(
         " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query
@@ -35,13 +34,11 @@ Results = dict[str, dict[str, Any]]
 
 
 def value_at(results: Results, target: str) -> Any:
-    """Read one output."""
     component, _, socket = target.partition(".")
     return results.get(component, {}).get(socket)
 
 
 def warnings_of(results: Results) -> list[str]:
-    """Collect what the stages warn of."""
     return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
 
 

@@ -11,6 +11,7 @@ from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.questions import GoldPassage, Question
 from shiguan.retrieval.parent_document_fetcher import families_of
+from shiguan.tenants import of_tenant, where
 from shiguan.text.han import fold_han
 
 
@@ -25,11 +26,15 @@ class ExpectedPassage:
 
     @property
     def parent_ids(self) -> frozenset[str]:
-        """The ids of the parents."""
         return frozenset(parent.id for parent in self.parents)
 
+    def places(self) -> list[dict[str, Any]]:
+        """Name the parents and where they stand."""
+        return [
+            {"id": p.id, "source": p.meta.get("source"), "section": p.meta.get("section", [])} for p in self.parents
+        ]
+
     def is_read_in(self, document: Document) -> bool:
-        """Tell whether a passage as it was read still has the expected words."""
         if document.id not in self.parent_ids:
             return False
         if not self.text or (self.split and len(self.parents) > 1):
@@ -47,7 +52,6 @@ class ExpectedPassages:
         self._folded: list[str] = []
 
     def find(self, expected: str) -> ExpectedPassage:
-        """Find the passage that a person named."""
         by_id = self._named(expected.strip())
         if by_id:
             return self._with_children(by_id, "")
@@ -58,7 +62,6 @@ class ExpectedPassages:
         return self._with_children(parents, expected) if parents else self._across(expected, wanted)
 
     def of_gold(self, gold: GoldPassage) -> ExpectedPassage:
-        """Find a gold passage."""
         parents = [parent for parent in self.parents() if gold.stands_in(parent)]
         if not parents and gold.quote:
             return self.find(gold.quote)
@@ -77,18 +80,16 @@ class ExpectedPassages:
         return found
 
     def parents(self) -> list[Document]:
-        """Give every passage of the tenant, in the order of the sources."""
         if self._parents is None:
-            owned = {"field": "meta.tenant_id", "operator": "==", "value": self.tenant_id}
-            found = self.stores["parents"].filter_documents(owned)
-            self._parents = sorted(found, key=lambda one: (one.meta.get("source_id", ""), one.meta.get("position", 0)))
+            self._parents = sorted(
+                self._where("parents"), key=lambda one: (one.meta.get("source_id", ""), one.meta.get("position", 0))
+            )
             self._folded = [folded(parent.content or "") for parent in self._parents]
         return self._parents
 
-    def _where(self, store: str, field: str, operator: str, value: Any) -> list[Document]:
-        tenant = {"field": "meta.tenant_id", "operator": "==", "value": self.tenant_id}
-        both = [tenant, {"field": field, "operator": operator, "value": value}]
-        found: list[Document] = self.stores[store].filter_documents({"operator": "AND", "conditions": both})
+    def _where(self, store: str, *condition: Any) -> list[Document]:
+        wanted = of_tenant(self.tenant_id, *([where(*condition)] if condition else []))
+        found: list[Document] = self.stores[store].filter_documents(wanted)
         return found
 
     def _named(self, name: str) -> list[Document]:
@@ -138,8 +139,6 @@ LABELS: dict[str, str] = {
     "not_cited": "used and not cited",
     "nothing_lost": "not lost",
 }
-"""Each stage in words, in the order in which a passage goes through them."""
-
 LOST = "Where it was lost"  # the heading under which reports sum it up
 
 
@@ -167,17 +166,11 @@ class Attribution:
     sizes: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """Write the attribution as JSON knows it."""
         return {"stage": self.stage, "label": LABELS[self.stage], **asdict(self)}
 
 
 def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
-    """
-    Follow a passage through the stages.
-
-    A child counts as found if it is of one of the expected parents: whichever child of a parent was matched, the whole
-    parent is read.
-    """
+    """Follow a passage through the stages; any child of an expected parent counts, since the whole parent is read."""
     ids = expected.parent_ids
     children = {"bm25": trace.bm25, "vectors": trace.vectors, "fused": trace.fused}
     parents = {"fetched": trace.fetched, "ranked": trace.ranked, "context": trace.read}
@@ -185,7 +178,8 @@ def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
     sizes: dict[str, int] = {}
     for name, found in {**children, **parents}.items():
         if found is not None:
-            ranks[name] = _rank(found, ids)
+            held = (document.id in ids or document.meta.get("parent_id") in ids for document in found)
+            ranks[name] = next((rank for rank, right in enumerate(held, start=1) if right), None)
             sizes[name] = len(found)
     stage, reason = _lost(trace, expected, ranks, sizes)
     return Attribution(stage, reason, ranks, sizes)
@@ -199,7 +193,6 @@ def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attributi
 
 
 def lost_section(stages: Iterable[str]) -> dict[str, Any]:
-    """Sum up the losses of a run."""
     counts = Counter(stages)
     total = counts.total()
     if not total:
@@ -270,8 +263,3 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
     if quoted or any(one.support.verdict == "supported" for one in checker.check(said)):
         return "not_cited", "The answer says what the passage says and cites another one."
     return "not_used", "It stands in the context, and nothing in the answer comes from it."
-
-
-def _rank(documents: Sequence[Document], ids: frozenset[str]) -> int | None:
-    held = (document.id in ids or document.meta.get("parent_id") in ids for document in documents)
-    return next((rank for rank, right in enumerate(held, start=1) if right), None)

@@ -26,7 +26,6 @@ class Comparison:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Write the comparison as JSON knows it."""
         rows = []
         for one in self.differences:
             rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(one).items()}
@@ -35,7 +34,6 @@ class Comparison:
 
 
 def compare_results(before: Results, after: Results, gates: Mapping[str, float], *, seed: int = 0) -> Comparison:
-    """Compare two runs question by question."""
     _check_same_questions(before, after)
     notes = _notes(before, after)
     differences, breaches = [], []
@@ -64,10 +62,7 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float],
 
 def _check_same_questions(before: Results, after: Results) -> None:
     if before.kind != after.kind:
-        raise RefusedError(
-            f"One run is of {before.kind}, the other of {after.kind}. Compare two runs of the same `shiguan eval` "
-            "command."
-        )
+        raise RefusedError(f"One run is of {before.kind}, the other of {after.kind}. Compare two of the same command.")
     old, new = ({question.id: question for question in run.questions} for run in (before, after))
     if len(old) != len(before.questions) or len(new) != len(after.questions):
         raise RefusedError("A run has the same question twice. Measure again.")
@@ -96,7 +91,6 @@ def _notes(before: Results, after: Results) -> list[str]:
 
 
 def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[Difference]:
-    """Compare latency and calls where they are no metrics already."""
     later = {question.id: question for question in after.questions}
     pairs = [(question, later[question.id]) for question in before.questions]
     timed = [(a, b) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
@@ -115,22 +109,19 @@ def _difference(name: str, pairs: list[tuple[float, float]], seed: int) -> Diffe
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Tabulate a comparison, a row per metric."""
     columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", ">p", "verdict", "gate"]
     return Table(columns, [_row(one, comparison.gates.get(one.metric)) for one in comparison.differences])
 
 
 def conclusion(comparison: Comparison) -> list[str]:
     """Say how the gate stands: one line per breach, or one that says that it holds."""
-    if comparison.breaches:
-        return [f"Gate: {why}." for why in comparison.breaches]
-    if not comparison.gates:
-        return ["Gate: no metric is gated."]
-    return ["Gate: it holds, no gated metric got worse by more than its tolerance."]
+    held = (
+        "it holds, no gated metric got worse by more than its tolerance" if comparison.gates else "no metric is gated"
+    )
+    return [f"Gate: {why}." for why in comparison.breaches or [held]]
 
 
 def comparison_report(comparison: Comparison, before: Results, after: Results) -> Report:
-    """Say what run B does to run A."""
     a, b = dict(facts_of(before)), dict(facts_of(after))
     facts = [
         (name, f"A {a.get(name) or 'none'} · B {b.get(name) or 'none'}" if a.get(name) != b.get(name) else a[name])
@@ -149,7 +140,6 @@ def comparison_report(comparison: Comparison, before: Results, after: Results) -
 
 
 def write_comparison(comparison: Comparison, report: Report, before: Results, after: Results, folder: Path) -> None:
-    """Write `comparison.json`, `comparison.md` and `comparison.html`."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "comparison.json", {**comparison.to_json(), "a": before.run, "b": after.run})
     write_report(report, folder / "comparison")

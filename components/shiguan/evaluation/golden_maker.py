@@ -4,9 +4,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from haystack import Document
 from haystack.components.generators.chat.types import ChatGenerator
@@ -29,8 +28,6 @@ TYPES = (
     "fact", "person", "time", "place", "number", "reason", "manner", "definition", "comparison", "list", "quote",
     UNANSWERABLE,
 )  # fmt: skip
-"""The kinds of question that are asked for."""
-
 VERDICTS = ("accept", "reject")
 
 _SHORTEST, _LONGEST, _LONGEST_ANSWER = 4, 300, 300
@@ -38,25 +35,17 @@ _QUOTES = "“”\"'… "
 _EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 
 
-@dataclass(frozen=True)
-class MadeQuestions:
-    """The questions that a reply gave."""
+class MadeQuestions(NamedTuple):
+    """The questions that a reply gave, and what was wrong with the others."""
 
-    rows: list[dict[str, str]] = field(default_factory=list)
-    faults: Counter[str] = field(default_factory=Counter)
+    rows: list[dict[str, str]]
+    faults: Counter[str]
 
 
 def read_questions(reply: str, passage: str) -> MadeQuestions:
-    """
-    Read the questions of a reply and hold each against its passage.
-
-    An answerable question must have an answer that stands in the passage and not in the question. Its quote is the
-    passage's sentence; where the model quoted badly, the answer itself stands for it. One that nothing answers must
-    come without an answer.
-    """
-    made = MadeQuestions()
-    found = json_object(reply, "questions")
-    items = found.get("questions") if found else None
+    """Read the questions of a reply that hold against its passage, answer and quote as they stand there."""
+    made = MadeQuestions([], Counter())
+    items = (json_object(reply, "questions") or {}).get("questions")
     if not isinstance(items, list) or not items:
         made.faults["nonsense"] += 1
         return made
@@ -75,10 +64,8 @@ def read_questions(reply: str, passage: str) -> MadeQuestions:
 
 
 def read_judgements(reply: str, count: int) -> list[str | None]:
-    """Read the verdicts of a judge."""
     verdicts: list[str | None] = [None] * count
-    found = json_object(reply, "verdicts")
-    items = found.get("verdicts") if found else None
+    items = (json_object(reply, "verdicts") or {}).get("verdicts")
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict):
             continue
@@ -99,8 +86,7 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     return None if chance == 1 else (observed - chance) / (1 - chance)
 
 
-@dataclass(frozen=True)
-class JudgeAgreement:
+class JudgeAgreement(NamedTuple):
     """How far a judge and a person agree."""
 
     reviewed: int
@@ -112,7 +98,6 @@ class JudgeAgreement:
 
 
 def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
-    """Read a review file that a person has edited."""
     pairs: list[tuple[str, str]] = []
     different, left, silent = [], 0, 0
     for number, row in read_json_lines(review):
@@ -136,7 +121,6 @@ def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
 
 
 def person_verdict(row: dict[str, Any], place: str) -> str:
-    """Read what a person wrote into a line to review."""
     person = str(row.get("person") or "").strip().lower()
     if person and person not in VERDICTS:
         raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
@@ -185,11 +169,9 @@ _SAME = 0.6
 _SHORTEST_PASSAGE = 80
 
 Track = Callable[[list[Document]], Iterable[Document]]
-"""Goes through the passages and shows how far it is."""
 
 
-@dataclass(frozen=True)
-class MadeSet:
+class MadeSet(NamedTuple):
     """What came of a run."""
 
     accepted: list[dict[str, Any]]
@@ -202,8 +184,6 @@ class MadeSet:
 
 class GoldenMaker:
     """
-    Writes questions, passage by passage.
-
     Two calls per passage: one writes a question of each of a few types, one judges them. What the first wrote is held
     against the passage before the second sees it. What a passage gave is on the disk before the next one is read.
     """
@@ -216,7 +196,6 @@ class GoldenMaker:
         self.seed = seed
 
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
-        """Make questions until there are enough, or no passages are left."""
         chosen = self.choose(parents)
         made = collected(chosen, store.records, count)
         for parent in track(chosen):
@@ -228,14 +207,12 @@ class GoldenMaker:
         return made
 
     def choose(self, parents: Sequence[Document]) -> list[Document]:
-        """Put the passages into the order in which they are read."""
         long = [parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE]
         long.sort(key=lambda one: one.id)
         random.Random(self.seed).shuffle(long)  # noqa: S311
         return long
 
     def ask(self, parent: Document) -> dict[str, Any]:
-        """Make and judge the questions of one passage."""
         passage = parent.content or ""
         language = detect_language(passage)
         context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
@@ -263,7 +240,6 @@ class GoldenMaker:
         return {"rows": rows, "faults": {kind: n for kind, n in made.faults.items() if n}, "llm_calls": calls}
 
     def types_for(self, parent: Document) -> list[str]:
-        """Choose the kinds of question for a passage."""
         draw = random.Random(f"{self.seed} {parent.id}")  # noqa: S311
         types = draw.sample([kind for kind in TYPES if kind != UNANSWERABLE], self.per_passage)
         if draw.random() < _UNANSWERABLE_SHARE:
@@ -272,7 +248,6 @@ class GoldenMaker:
 
 
 def collected(chosen: Sequence[Document], records: dict[str, dict[str, Any]], count: int) -> MadeSet:
-    """Bring together what the passages gave."""
     made = MadeSet([], [], Counter(), 0, 0, {})
     seen: list[frozenset[tuple[str, ...]]] = []
     passages = calls = 0
@@ -296,12 +271,7 @@ def collected(chosen: Sequence[Document], records: dict[str, dict[str, Any]], co
 
 
 def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
-    """
-    Write the golden set, what was rejected, and the file that a person edits.
-
-    The review file keeps what a person has already written into it. The judge's verdict is not in it, so that it
-    does not lead the person.
-    """
+    """Write the set, what was rejected, and once the file that a person edits, without the verdicts that might lead."""
     write_json_lines(folder / GOLDEN_FILE, [{k: v for k, v in row.items() if k != "judge"} for row in made.accepted])
     write_json_lines(folder / REJECTED_FILE, made.rejected)
     review = folder / REVIEW_FILE

@@ -29,7 +29,6 @@ class Estimate:
     count: int
 
     def to_json(self) -> dict[str, Any]:
-        """Write the estimate as JSON knows it."""
         return {name: round(value, 6) for name, value in asdict(self).items()}
 
 

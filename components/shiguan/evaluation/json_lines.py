@@ -50,12 +50,10 @@ def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any
 
 
 def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write one object a line, whole or not at all."""
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
 
 
 def file_hash(path: Path) -> str:
-    """Give the SHA-256 of a file, so that a result says what it was measured on."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

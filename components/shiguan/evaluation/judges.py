@@ -49,7 +49,6 @@ class AnswerJudge:
     def judge(
         self, questions: list[Question], records: dict[str, dict[str, Any]], folder: Path
     ) -> dict[str, dict[str, float]]:
-        """Judge every answer that was given."""
         given = [one for one in questions if records[one.id]["status"] != "not_found"]
         judged: dict[str, dict[str, float]] = {}
         with RunStore(folder / self.name, {"model": self.model, "metrics": list(self.metrics)}) as store:
@@ -67,7 +66,6 @@ class AnswerJudge:
         return judged
 
     def notes(self) -> list[str]:
-        """Say what could not be judged."""
         told = f"Some judgements of `{self.model}` could not be read and are left out: {self._told()}."
         return [told] if self.faults else []
 
@@ -93,13 +91,10 @@ class AnswerJudge:
 
 
 class HaystackJudge(AnswerJudge):
-    """
-    Judges with `FaithfulnessEvaluator` (the share of an answer's statements that its context supports) and
-    `ContextRelevanceEvaluator` (whether the context has anything to the question), one call each per answer.
-    """
+    """Judges by `FaithfulnessEvaluator` and `ContextRelevanceEvaluator`, one call each per answer."""
 
     def __init__(self, model: str | None = None) -> None:
-        super().__init__("haystack", model, {HAYSTACK_METRICS[0]: self._faithful, HAYSTACK_METRICS[1]: self._relevant})
+        super().__init__("haystack", model, {name: partial(self._ask, name) for name in HAYSTACK_METRICS})
         generator = ConfiguredChatGenerator(
             self.model,
             timeout=120.0,
@@ -107,26 +102,16 @@ class HaystackJudge(AnswerJudge):
             generation_kwargs={"temperature": 0, "response_format": {"type": "json_object"}},
         )
         settings: dict[str, Any] = {"chat_generator": generator, "progress_bar": False, "raise_on_failure": False}
-        self._faithfulness = FaithfulnessEvaluator(**settings)
-        self._relevance = ContextRelevanceEvaluator(**settings)
+        kinds: tuple[Any, ...] = (FaithfulnessEvaluator, ContextRelevanceEvaluator)
+        self._evaluators = {name: kind(**settings) for name, kind in zip(HAYSTACK_METRICS, kinds, strict=True)}
 
-    def _faithful(self, question: Question, answer: str, passages: list[str]) -> float:
-        said = [spoken_answer(answer)]
-        return float(
-            self._faithfulness.run(questions=[question.text], contexts=[passages], predicted_answers=said)["score"]
-        )
-
-    def _relevant(self, question: Question, answer: str, passages: list[str]) -> float:  # noqa: ARG002
-        return float(self._relevance.run(questions=[question.text], contexts=[passages])["score"])
+    def _ask(self, name: str, question: Question, answer: str, passages: list[str]) -> float:
+        said = {"predicted_answers": [spoken_answer(answer)]} if name == HAYSTACK_METRICS[0] else {}
+        return float(self._evaluators[name].run(questions=[question.text], contexts=[passages], **said)["score"])
 
 
 class RagasJudge(AnswerJudge):
-    """
-    Judges with Ragas.
-
-    Faithfulness and answer relevancy are judged for every answer, context precision and recall where the golden set
-    has a right answer.
-    """
+    """Judges with Ragas; context precision and recall only where the golden set has a right answer."""
 
     def __init__(self, model: str | None = None) -> None:
         os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
@@ -137,7 +122,19 @@ class RagasJudge(AnswerJudge):
                 "Ragas is not installed, and `--judge ragas` needs it. Install it with: pip install 'shiguan[ragas]'"
             ) from error
         super().__init__("ragas", model, {name: partial(self._ask, name) for name in RAGAS_METRICS})
-        made = zip(RAGAS_METRICS, _metrics(self.model), strict=True)
+        from openai import AsyncOpenAI
+        from ragas.llms import llm_factory
+        from ragas.metrics import collections
+
+        address, key = os.environ.get("OPENAI_BASE_URL") or None, os.environ.get("OPENAI_API_KEY") or _KEY_FREE
+        llm = llm_factory(self.model, client=AsyncOpenAI(api_key=key, base_url=address))
+        metrics = (
+            collections.Faithfulness(llm=llm),
+            collections.AnswerRelevancy(llm=llm, embeddings=_embeddings()),
+            collections.ContextPrecision(llm=llm),
+            collections.ContextRecall(llm=llm),
+        )
+        made = zip(RAGAS_METRICS, metrics, strict=True)
         self._evaluators = {name: RagasEvaluator(ragas_metrics=[metric]) for name, metric in made}
 
     def _ask(self, name: str, question: Question, answer: str, passages: list[str]) -> float | None:
@@ -148,23 +145,6 @@ class RagasJudge(AnswerJudge):
             query=question.text, response=answer, documents=passages, reference=reference
         )
         return float(next(iter(found["result"].values())).value)
-
-
-def _metrics(model: str) -> tuple[Any, ...]:
-    from openai import AsyncOpenAI
-    from ragas.llms import llm_factory
-    from ragas.metrics import collections
-
-    client = AsyncOpenAI(
-        api_key=os.environ.get("OPENAI_API_KEY") or _KEY_FREE, base_url=os.environ.get("OPENAI_BASE_URL") or None
-    )
-    llm = llm_factory(model, client=client)
-    return (
-        collections.Faithfulness(llm=llm),
-        collections.AnswerRelevancy(llm=llm, embeddings=_embeddings()),
-        collections.ContextPrecision(llm=llm),
-        collections.ContextRecall(llm=llm),
-    )
 
 
 def _embeddings() -> Any:

@@ -17,34 +17,27 @@ from shiguan.evaluation.attribution import Attribution, ExpectedPassages, loss_o
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
-from shiguan.evaluation.results import Results, RunStore, write_results
+from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
 from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
 from shiguan.evaluation.scoring import Prices, score_records
 from shiguan.evaluation.traced_mode import TracedMode, TracedRun
 from shiguan.models.token_counter import TokenCounter
-from shiguan.resources import utc_time
+from shiguan.resources import utc_time, write_json
 
 DEFAULT_ROOT = Path(".data") / "eval"
-"""Where runs are kept that name no folder."""
-
 DEPTH = max(RECALL_DEPTHS)  # how deep the ranking is looked at; deeper than a mode reads
 _WARNINGS_SHOWN = 10
 
 Kind = Literal["retrieval", "answers", "golden"]
-"""What is measured: what is found, what is answered, or both."""
-
 Ingest = Callable[[list[Path], str, Path], list[str]]
 """Puts files into the data folder of a deployment, and tells what went in with a reservation."""
 
 Track = Callable[[list[Question]], Iterable[Question]]
-"""Goes through the questions and shows how far it is."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """
-    What is measured and where it is kept.
-
     `files` go into a library of their own at `data_dir`, or beside the run's folder; without files the library of
     `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval` that is named after what is
     measured. `context` is whether the context is built and scored, where only retrieval is measured; `asked` are the
@@ -66,7 +59,6 @@ class Plan:
 
     @property
     def tenant(self) -> str:
-        """Whose library is asked."""
         return provenance.TENANT if self.files else self.tenant_id
 
     def configuration(self) -> dict[str, Any]:
@@ -114,13 +106,7 @@ class MeasuredMode:
         self._counter.warm_up()
 
     def ask(self, question: Question) -> dict[str, Any]:
-        """
-        Ask one question, once.
-
-        The record has what was found 20 deep, what of it was read and how many tokens that is, the answer with its
-        passages (see `answer_record`), where the first of the expected passages was lost, and what it took. What the
-        kind of measurement does not look at is left out.
-        """
+        """Ask one question, once, and record what its kind looks at: found, read, answered, where lost, its cost."""
         options = {**self.asked, **({"history": question.history} if question.history else {})}
         try:
             run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, **options)
@@ -161,7 +147,6 @@ class MeasuredMode:
         }
 
     def _loss(self, question: Question, run: TracedRun, record: dict[str, Any]) -> Attribution | None:
-        """Say where a question that went wrong lost the first of its passages."""
         if self.kind == "retrieval":
             right = {
                 question.document_of(one.record_id, one.pieces) for one in passages_of(run.first("passages") or [])
@@ -174,7 +159,8 @@ class MeasuredMode:
     def _places_of(self, question: Question) -> dict[str, str]:
         """Say which stored passage holds which gold one; one that holds two stands for both."""
         held: dict[str, str] = {}
-        for ids in question.gold_parents(self.library.parents()):
+        for gold in question.gold:
+            ids = [parent.id for parent in self.library.parents() if gold.stands_in(parent)]
             if not ids:
                 raise RefusedError(
                     f"The library has no passage with a quote of the question `{question.id}`. Correct the quote, or "
@@ -188,12 +174,7 @@ class MeasuredMode:
 def measure(
     plan: Plan, *, track: Track = iter, ingest: Ingest = provenance.ingest_corpus, judge: AnswerJudge | None = None
 ) -> tuple[Results, Path]:
-    """
-    Ask every question once and score what it gave; a run that was stopped goes on where it was.
-
-    The results stand in `results.json` of the folder that is named with them. A judge adds metrics that a language
-    model decides.
-    """
+    """Ask every question once, or go on where a run was stopped; score it, write `results.json`, name its folder."""
     configuration = plan.configuration()
     questions = plan.questions.questions
     name = f"{plan.kind}-{configuration['set']}-{configuration['mode']}-{fingerprint(configuration)[:8]}"
@@ -217,15 +198,18 @@ def measure(
                 result.metrics.update(judged.get(result.id, {}))
         if plan.questions.unjudged:
             notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
+        # What stages warned of is told once: a number without a ranker is another number.
+        warned = Counter(text for record in store.records.values() for text in record["warnings"])
+        notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
         run = {
             **configuration,
             **provenance.describe_circumstances(),
             "seed": plan.seed,
             "finished": utc_time(),
-            "notes": [*notes, *_warnings(store.records)],
+            "notes": notes,
         }
         results = Results(plan.kind, run, scored, sections)
-        write_results(results, output)
+        write_json(output / RESULTS_FILE, results.to_json())
     return results, output
 
 
@@ -240,9 +224,3 @@ def _measured_mode(plan: Plan, data_dir: Path | None) -> Iterator[MeasuredMode]:
     library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
     with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=outputs) as runner:
         yield MeasuredMode(plan, runner, library)
-
-
-def _warnings(records: dict[str, dict[str, Any]]) -> list[str]:
-    """Tell once what stages warned of: a number without a ranker is another number."""
-    counts = Counter(warning for record in records.values() for warning in record["warnings"])
-    return [f"{warning} ({count:,} questions)" for warning, count in counts.most_common(_WARNINGS_SHOWN)]

@@ -20,7 +20,6 @@ class Metric:
     judged: bool = False
 
     def format(self, value: float, *, signed: bool = False) -> str:
-        """Write a value as people read it."""
         sign = "+" if signed else ""
         if self.unit == "share":
             return f"{value:{sign}.3f}"
@@ -78,7 +77,6 @@ may stop a change is chosen before it is measured. Metrics that a language model
 
 
 def read_gates(texts: Sequence[str]) -> dict[str, float]:
-    """Read which metrics gate."""
     if not texts:
         return dict(GATES)
     if list(texts) == ["none"]:

@@ -27,11 +27,7 @@ _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
 
 
 def stamp(deployment: str, *modes: str | Path) -> dict[str, Any]:
-    """
-    Name everything of Shiguan that makes passages and answers; what has the same stamp need not be made again.
-
-    All of the package counts, whichever file it is: what reads a book and what a word is stand in many places.
-    """
+    """Name all of Shiguan that makes passages and answers, whichever file it is in; the same stamp gives the same."""
     definitions = {name: read_definition(deployment, name) for name in modes}
     prompts = prompt_hashes()
     return {
@@ -116,12 +112,10 @@ def code_hash() -> str:
 
 
 def prompt_hashes() -> dict[str, str]:
-    """Fingerprint every prompt file by its path below `prompts/`."""
     return _hashes(resource_folder("prompts"))
 
 
 def commit() -> str | None:
-    """Name the commit of the checkout that this code runs from."""
     root = _PACKAGE.parents[1]
     if not (root / ".git").exists():
         return None
@@ -131,7 +125,6 @@ def commit() -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine, for whoever reads a latency."""
     info = Path("/proc/cpuinfo")
     names = re.findall(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else []
     known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})

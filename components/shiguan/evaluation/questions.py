@@ -1,6 +1,6 @@
 """Questions with all that is known of their right answers, and the golden and judged sets that they are read from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,10 +77,6 @@ class Question:
             return None
         return record_id
 
-    def gold_parents(self, documents: Sequence["Document"]) -> list[list[str]]:
-        """Give for each gold passage the ids of the documents that hold it."""
-        return [[document.id for document in documents if passage.stands_in(document)] for passage in self.gold]
-
 
 @dataclass(frozen=True)
 class QuestionSet:
@@ -138,10 +134,7 @@ def _plain(text: str) -> str:
 
 
 def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
-    """Read a line of a golden set; one in which nothing could be right is refused."""
-    text, history = read_turns(row, place)
-    meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
-    answerable = row.get("answerable", not meta.get("unanswerable", False))
+    answerable = row.get("answerable", not _meta(row).get("unanswerable", False))
     if not isinstance(answerable, bool):
         raise RefusedError(f"{place}: `answerable` must be true or false, got {answerable!r}. Correct the line.")
     answers = _strings(row.get("answers"), "answers", place)
@@ -153,16 +146,19 @@ def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
         )
     if not answerable and (answers or gold):
         raise RefusedError(f"{place} says that nothing answers it and gives an answer. Take one of the two out.")
-    return Question(
-        id=name,
-        text=text,
-        answers=answers,
-        history=history,
-        answerable=answerable,
-        stratum=str(row.get("type") or meta.get("stratum") or ""),
-        language=str(row.get("language") or row.get("lang") or meta.get("lang") or UNKNOWN),
-        gold=gold,
-    )
+    return replace(_question(name, row, place), answers=answers, answerable=answerable, gold=gold)
+
+
+def _question(name: str, row: dict[str, Any], place: str) -> Question:
+    text, history = read_turns(row, place)
+    meta = _meta(row)
+    stratum = str(row.get("type") or meta.get("stratum") or "")
+    language = str(row.get("language") or row.get("lang") or meta.get("lang") or UNKNOWN)
+    return Question(name, text, history=history, stratum=stratum, language=language)
+
+
+def _meta(row: dict[str, Any]) -> dict[str, Any]:
+    return row["meta"] if isinstance(row.get("meta"), dict) else {}
 
 
 def _strings(value: Any, name: str, place: str) -> list[str]:
@@ -191,7 +187,6 @@ def _gold_passages(value: Any, place: str) -> list[GoldPassage]:
 
 
 _SHOWN = 3
-"""How many ids an error names."""
 
 
 def read_retrieval_set(
@@ -215,7 +210,10 @@ def read_retrieval_set(
     documents = {name: len(str(field_of(row, ("text",), place))) for place, name, row in rows}
     lines = {name: (place, row) for place, name, row in unique_rows(queries, "question")}
     # A broken question is refused whether it is asked or not.
-    questions = {name: _question(name, *line) for name, line in lines.items()}
+    questions = {
+        name: replace(_question(name, row, place), answers=[str(answer) for answer in row.get("answers") or []])
+        for name, (place, row) in lines.items()
+    }
     grades = _read_grades(qrels, documents.keys(), questions.keys())
     unjudged = [query_id for query_id in questions if query_id not in grades]
     if len(unjudged) == len(questions):
@@ -272,21 +270,7 @@ def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]
     return grades
 
 
-def _question(name: str, place: str, row: dict[str, Any]) -> Question:
-    text, history = read_turns(row, place)
-    meta = row["meta"] if isinstance(row.get("meta"), dict) else {}
-    return Question(
-        id=name,
-        text=text,
-        answers=[str(answer) for answer in row.get("answers") or []],
-        history=history,
-        stratum=str(meta.get("stratum") or ""),
-        language=str(meta.get("lang") or row.get("lang") or UNKNOWN),
-    )
-
-
 def read_spans(gold: Any, documents: dict[str, int], place: str) -> dict[str, list[tuple[int, int]]]:
-    """Read the places of an answer."""
     if not isinstance(gold, list) or not all(isinstance(span, dict) for span in gold):
         raise RefusedError(f'{place}: gold must be a list of {{"doc_id", "start", "end"}}. Correct it.')
     spans: dict[str, list[tuple[int, int]]] = {}

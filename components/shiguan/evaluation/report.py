@@ -14,8 +14,6 @@ from shiguan.evaluation.tables import Report, Section, Table, report_markdown
 from shiguan.text.terminal import printable
 
 SHOWN = 20
-"""How many of the worst questions, and of the notes, are listed."""
-
 _HEADLINE = (
     "correct", "recall@5", "ndcg@10", "context_recall",
     "citation_precision", "citation_recall", "correct_refusal", "false_refusal",
@@ -113,7 +111,6 @@ def _latencies(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def _figures(results: Results, estimates: dict[str, Estimate]) -> list[dict[str, str]]:
-    """Choose the few numbers that stand at the top."""
     shown = [
         {
             "label": metric(name).label,

@@ -3,11 +3,12 @@
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from filelock import FileLock, Timeout
+from pydantic import BaseModel, Field, ValidationError
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.intervals import Estimate, estimate_mean
@@ -19,15 +20,12 @@ _RECORDS = "questions.jsonl"
 
 class RunStore:
     """
-    The folder of one evaluation run.
-
     `run.json` says what the run is; `questions.jsonl` has a line for each question that is done. A record is on the
     disk before the next question begins, and a line that was cut off by a crash is dropped when the folder is opened
     again. A folder belongs to one configuration: numbers of two must never mix in one file.
     """
 
     def __init__(self, folder: Path, configuration: dict[str, Any]) -> None:
-        """Name the folder; nothing is touched yet."""
         self.folder = folder
         self.configuration = configuration
         self.records: dict[str, dict[str, Any]] = {}
@@ -120,17 +118,11 @@ FORMAT = "shiguan-evaluation/1"
 """Stands first in every results file; another version is refused rather than guessed at."""
 
 RESULTS_FILE = "results.json"
-"""Its name in a run's folder."""
 
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """
-    What one question gave.
-
-    A metric that does not apply to the question is left out. `details` are what a person wants to see when it went
-    wrong; the arithmetic reads none of them.
-    """
+    """What a question gave: metrics that apply, and in `details` what a person wants to see where it went wrong."""
 
     id: str
     metrics: dict[str, float]
@@ -139,6 +131,10 @@ class QuestionResult:
     timings_ms: dict[str, float] = field(default_factory=dict)
     llm_calls: int = 0
     details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        metrics = {name: round(value, 6) for name, value in self.metrics.items()}
+        return {name: value for name, value in asdict(self).items() if value} | {"metrics": metrics}
 
 
 @dataclass(frozen=True)
@@ -156,11 +152,9 @@ class Results:
 
     @property
     def metrics(self) -> list[str]:
-        """The names of all metrics, in the order in which they were computed."""
         return list(dict.fromkeys(name for question in self.questions for name in question.metrics))
 
     def values(self, metric: str) -> dict[str, float]:
-        """Give one metric of every question that has it."""
         return {question.id: question.metrics[metric] for question in self.questions if metric in question.metrics}
 
     def estimates(self, questions: list[QuestionResult] | None = None) -> dict[str, Estimate]:
@@ -171,7 +165,6 @@ class Results:
         return {name: estimate_mean(values, seed=seed) for name, values in found.items() if values}
 
     def strata(self) -> dict[str, list[QuestionResult]]:
-        """Group the questions."""
         groups: dict[str, list[QuestionResult]] = {}
         for kind in ("stratum", "language"):
             names = {getattr(question, kind) for question in self.questions}
@@ -182,7 +175,6 @@ class Results:
         return dict(sorted(groups.items(), key=lambda entry: (entry[0].split(":")[0] == "language", -len(entry[1]))))
 
     def to_json(self) -> dict[str, Any]:
-        """Write the run as JSON knows it."""
         return {
             "format": FORMAT,
             "kind": self.kind,
@@ -193,38 +185,31 @@ class Results:
                 for name, group in self.strata().items()
             },
             "sections": self.sections,
-            "questions": [_question_json(question) for question in self.questions],
+            "questions": [question.to_json() for question in self.questions],
         }
 
 
-def write_results(results: Results, folder: Path) -> None:
-    """Write `results.json` into a run's folder."""
-    write_json(folder / RESULTS_FILE, results.to_json())
+class _File(BaseModel):
+    format: Literal["shiguan-evaluation/1"]
+    kind: str
+    run: dict[str, Any]
+    questions: Annotated[list[QuestionResult], Field(min_length=1)]
+    sections: dict[str, Any] = {}
 
 
 def read_results(path: Path) -> Results:
-    """Read what `write_results` wrote."""
     file = path / RESULTS_FILE if path.is_dir() else path
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        found = _File.model_validate_json(file.read_bytes())
     except FileNotFoundError as error:
         raise RefusedError(f"{file} does not exist. Give the folder of a finished run, or its results.json.") from error
-    except (OSError, ValueError) as error:
-        raise RefusedError(f"{file} cannot be read as JSON: {error}. Give a results.json of `shiguan eval`.") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise RefusedError(f"{file} is no {FORMAT} file, its format is {found!r}. Measure again with this version.")
-    try:
-        questions = [QuestionResult(**row) for row in data["questions"]]
-        run, kind, sections = data["run"], data["kind"], data.get("sections", {})
-    except (KeyError, TypeError) as error:
-        raise RefusedError(f"{file} is incomplete: {error}. Measure again.") from error
-    if not questions:
-        raise RefusedError(f"{file} has no questions. Measure again on a set that has some.")
-    return Results(kind=kind, run=run, questions=questions, sections=sections)
-
-
-def _question_json(question: QuestionResult) -> dict[str, Any]:
-    metrics = {name: round(value, 6) for name, value in question.metrics.items()}
-    others = {name: getattr(question, name) for name in ("stratum", "language", "timings_ms", "llm_calls", "details")}
-    return {"id": question.id, "metrics": metrics, **{name: value for name, value in others.items() if value}}
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"])) or "it"
+        raise RefusedError(
+            f"{file} is no whole {FORMAT} file of `shiguan eval`: `{place}`: {fault['msg']}. Measure again with this "
+            "version."
+        ) from error
+    except OSError as error:
+        raise RefusedError(f"{file} cannot be read: {error}. Give a results.json of `shiguan eval`.") from error
+    return Results(found.kind, found.run, found.questions, found.sections)

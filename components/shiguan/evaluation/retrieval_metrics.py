@@ -23,8 +23,6 @@ from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEva
 from shiguan.evaluation.questions import Question
 
 RECALL_DEPTHS = (1, 5, 10, 20)
-"""How many passages recall looks at."""
-
 _FIELD = "meta.judged"
 _RECALL = DocumentRecallEvaluator(mode="multi_hit", document_comparison_field=_FIELD)
 _NDCG = DocumentNDCGEvaluator(document_comparison_field=_FIELD)
@@ -59,13 +57,11 @@ class Passage:
 
     @classmethod
     def from_json(cls, value: list[Any]) -> Self:
-        """Read what `to_json` wrote."""
         record_id, pieces, parent_id = value
         return cls(record_id, [(start, end) for start, end in pieces], parent_id)
 
 
 def passages_of(documents: Iterable[Document]) -> list[Passage]:
-    """Reduce documents to their places, in their order."""
     return [Passage.of(document) for document in documents]
 
 
@@ -82,7 +78,6 @@ def first_hits(question: Question, passages: Sequence[Passage]) -> list[str | No
 
 
 def recall(question: Question, passages: Sequence[Passage], k: int) -> float:
-    """Give the share of gold documents that are found among the first passages."""
     return _scored(_RECALL, _gold(question), first_hits(question, passages)[:k])
 
 
@@ -97,12 +92,10 @@ def ndcg(question: Question, passages: Sequence[Passage], k: int) -> float:
 
 
 def reciprocal_rank(question: Question, passages: Sequence[Passage], k: int) -> float:
-    """Give one over the rank of the first passage that finds a gold document."""
     return _scored(_MRR, _gold(question), first_hits(question, passages)[:k])
 
 
 def ranking_metrics(question: Question, passages: Sequence[Passage]) -> dict[str, float]:
-    """Score the passages that a search found."""
     values = {f"recall@{k}": recall(question, passages, k) for k in RECALL_DEPTHS}
     values["ndcg@10"] = ndcg(question, passages, 10)
     values["mrr@10"] = reciprocal_rank(question, passages, 10)
@@ -111,12 +104,7 @@ def ranking_metrics(question: Question, passages: Sequence[Passage]) -> dict[str
 
 
 def context_metrics(question: Question, passages: Sequence[Passage], tokens: int) -> dict[str, float]:
-    """
-    Score the context that the generator would read.
-
-    Haystack has `ContextRelevanceEvaluator`, which asks an LLM; where the places of the answers are known, none is
-    needed.
-    """
+    """Score the context that the generator would read by the places of the answers: no LLM is asked."""
     right = [question.document_of(passage.record_id, passage.pieces) for passage in passages]
     return {
         "context_recall": len(question.gold_documents & set(right)) / len(question.gold_documents),

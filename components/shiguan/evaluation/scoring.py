@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
+from pydantic import BaseModel, Field, TypeAdapter
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import score_answer
@@ -43,23 +44,21 @@ class Prices:
         return (read * price[0] + written * price[1]) / _PER
 
 
+class _Price(BaseModel):
+    input: Annotated[float, Field(ge=0, strict=True)]
+    output: Annotated[float, Field(ge=0, strict=True)]
+
+
 def read_prices(path: Path) -> Prices:
     """Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens."""
     try:
-        table = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise RefusedError(f"{path} cannot be read as YAML: {error}. Correct the path or the file.") from error
-    models: dict[str, tuple[float, float]] = {}
-    for model, price in table.items() if isinstance(table, dict) else ():
-        read, written = (price.get("input"), price.get("output")) if isinstance(price, dict) else (None, None)
-        if not _is_price(read) or not _is_price(written):
-            raise RefusedError(
-                f"{path} prices `{model}` as {price!r}; expected {{input: 0.4, output: 1.6}}, per million tokens."
-            )
-        models[str(model)] = (float(read or 0), float(written or 0))
-    if not models:
-        raise RefusedError(f"{path} has no prices. Expected `model: {{input: 0.4, output: 1.6}}`, per million tokens.")
-    return Prices(models)
+        table = TypeAdapter(dict[str, _Price]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise RefusedError(
+            f"{path} cannot be read as prices: {error}. Expected `model: {{input: 0.4, output: 1.6}}`, per million "
+            "tokens. Correct the path or the file."
+        ) from error
+    return Prices({model: (price.input, price.output) for model, price in table.items()})
 
 
 def score_records(
@@ -120,12 +119,7 @@ def _costs(record: dict[str, Any], prices: Prices | None) -> dict[str, float]:
     return costs if cost is None else {**costs, "cost": cost}
 
 
-def _is_price(value: Any) -> bool:
-    return type(value) in (int, float) and value >= 0
-
-
-@dataclass(frozen=True)
-class RiskPoint:
+class RiskPoint(NamedTuple):
     """What happens if every answer of at least some confidence is given, and no other."""
 
     confidence: float
@@ -133,9 +127,8 @@ class RiskPoint:
     risk: float
 
 
-@dataclass(frozen=True)
-class RiskCurve:
-    """The whole curve."""
+class RiskCurve(NamedTuple):
+    """The whole curve, the mean of its risk, and the number of questions, refused ones included."""
 
     points: list[RiskPoint]
     area: float
@@ -143,7 +136,6 @@ class RiskCurve:
 
 
 def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> RiskCurve:
-    """Draw the curve."""
     total = len(answers) + refused
     points: list[RiskPoint] = []
     given = wrong = 0
@@ -174,14 +166,13 @@ def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict
     curve = risk_curve(answers, refused=refused)
     if not curve.points:
         return {}
-    rows = [[f"{row['coverage']:.2f}", f"{row['risk']:.3f}", f"{row['confidence']:.3f}"] for row in curve_table(curve)]
-    return {
-        "Risk over coverage": {
-            "text": "What share of the answers would be wrong if only the surest were given. The confidence is the "
-            "mode's own probability that the passages answer. Mean "
-            f"risk {curve.area:.3f}.",
-            "curve": [[point.coverage, point.risk] for point in curve.points],
-            "columns": [">coverage", ">risk", ">confidence at least"],
-            "rows": rows,
-        }
+    section = {
+        "text": "What share of the answers would be wrong if only the surest were given. The confidence is the mode's "
+        f"own probability that the passages answer. Mean risk {curve.area:.3f}.",
+        "curve": [[point.coverage, point.risk] for point in curve.points],
+        "columns": [">coverage", ">risk", ">confidence at least"],
+        "rows": [
+            [f"{row['coverage']:.2f}", f"{row['risk']:.3f}", f"{row['confidence']:.3f}"] for row in curve_table(curve)
+        ],
     }
+    return {"Risk over coverage": section}

@@ -26,7 +26,6 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
     def to_terminal(self) -> TerminalTable:
-        """Draw the table for a terminal."""
         table = TerminalTable(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
         for name, numbers in self.headings():
             table.add_column(Text(name), justify="right" if numbers else "left")
@@ -50,16 +49,13 @@ class Table:
 
     def pairs(self) -> list[list[tuple[str, str]]]:
         """Give each row's cells as values and what stands beside them."""
-        return [[_pair(cell) for cell in row] for row in self.rows]
+        both = [[cell if isinstance(cell, tuple | list) else (cell, "") for cell in row] for row in self.rows]
+        return [[(str(value), str(beside or "")) for value, beside in row] for row in both]
 
 
 @dataclass(frozen=True)
 class Section:
-    """
-    A part of a report: a text, a drawing that only a page has, a table; `whole` ones are for reports alone.
-
-    A drawing names a macro of `drawings.jinja` and what it takes.
-    """
+    """A part of a report; a drawing names a macro of `drawings.jinja`, and `whole` ones are for reports alone."""
 
     heading: str
     text: str = ""
@@ -82,7 +78,6 @@ class Report:
 
 
 def print_report(report: Report) -> None:
-    """Print a report on a terminal, or as plain text where output is redirected."""
     console = console_for_people(width=_PIPE_WIDTH)
     console.print(Text.assemble((report.title, "bold"), (f"\n{report.subtitle}" if report.subtitle else "", "dim")))
     for section in report.sections:
@@ -100,7 +95,6 @@ def print_report(report: Report) -> None:
 
 
 def report_markdown(report: Report) -> str:
-    """Write a report for a merge request."""
     parts = [f"# {one_line(report.title)}", one_line(report.subtitle)]
     parts.append("\n".join(f"- **{one_line(line)}**" for line in report.lines))
     for section in report.sections:
@@ -122,7 +116,3 @@ def one_line(value: Any) -> str:
     for character in "\\`*_[]|":
         text = text.replace(character, f"\\{character}")
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _pair(cell: Any) -> tuple[str, str]:
-    return (str(cell[0]), str(cell[1] or "")) if isinstance(cell, tuple | list) else (str(cell), "")

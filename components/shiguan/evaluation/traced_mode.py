@@ -12,11 +12,7 @@ _OUTPUTS = ("documents", "passages", "context", "answers")
 
 
 class TracedMode:
-    """
-    Asks a mode and sees what passes between its stages, whatever the file calls them.
-
-    A stage is known by what it is: a fetcher by its class, a fusion by the two retrievers that it holds or joins.
-    """
+    """Asks a mode and sees what passes between its stages, which are known by what they are and not by their names."""
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
@@ -70,7 +66,6 @@ class TracedRun:
 
     @property
     def answer(self) -> GeneratedAnswer | None:
-        """The answer; None for a run without one."""
         answers = self.told["outputs"].get("answers") or []
         return answers[0] if answers else None
 
@@ -79,12 +74,7 @@ class TracedRun:
         return self.told["first"].get(name)
 
     def found(self, depth: int) -> list[Document]:
-        """
-        Give the passages of the first turn, `depth` of them, which is more than the mode reads.
-
-        The stage that ranks them runs once more on what it was given; nothing before it is searched again. Only where
-        the file's `top_k` is not that stage's own, the whole question is asked a second time.
-        """
+        """Give `depth` passages of the first turn: its last stage runs again, or else the whole question."""
         mode = self.mode
         if not mode.last:
             deeper = {**self.options, "top_k": depth}
@@ -103,11 +93,7 @@ class TracedRun:
         return documents[:depth]
 
     def trace(self) -> StageTrace:
-        """
-        Say what every stage had; in a mode that loops, in the last attempt.
-
-        A fusion with its retrievers inside tells only what came of them, so they are run again by themselves.
-        """
+        """Say what every stage had, in the last attempt; retrievers inside a fusion are run again by themselves."""
         mode, outputs = self.mode, self.told["outputs"]
 
         def of(name: str | None) -> list[Document] | None:

@@ -1,8 +1,8 @@
 """Counts what a question spends, and lets its stages know whether they may still call a model."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from threading import RLock
 from typing import Any
@@ -11,7 +11,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError
 from shiguan.llm.budget import Budget, BudgetPlan, Rung
-from shiguan.llm.run_watch import LlmTally, current_stage
+from shiguan.llm.run_watch import LlmTally, current_stage, holding
 
 FULL = "full"
 """The rung of an answer for which nothing was given up."""
@@ -40,7 +40,6 @@ class BudgetMeter:
         self._lock = RLock()
 
     def spent(self) -> dict[str, float]:
-        """Tell what was spent so far, by unit."""
         tally = self.tally
         used = {"calls": tally.requests, "tokens": tally.tokens, "cost": tally.cost}
         return {**used, "seconds": clock() - self._started}
@@ -97,7 +96,6 @@ class BudgetMeter:
         return {"limits": self.limits.limits, "spent": spent, "rung": self._name}
 
     def warnings(self) -> list[str]:
-        """Say what a short budget cost the answer."""
         found = []
         if self.place >= 0:
             limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.limits.limits.items())
@@ -121,21 +119,14 @@ class BudgetMeter:
 _meter: ContextVar[BudgetMeter | None] = ContextVar("shiguan_budget", default=None)
 
 
-def current_meter() -> BudgetMeter | None:
-    """Give the meter of the question that this code works for; None where it has no budget."""
-    return _meter.get()
+current_meter = _meter.get
+"""Gives the meter of the question that this code works for; None where it has no budget."""
 
 
-@contextmanager
-def metered(plan: BudgetPlan, asked: Budget, tally: LlmTally) -> Iterator[BudgetMeter | None]:
+def metered(plan: BudgetPlan, asked: Budget, tally: LlmTally) -> AbstractContextManager[BudgetMeter | None]:
     """Hold everything inside the block to the stricter of two budgets; to none where neither sets a limit."""
     limits = plan.within(asked)
-    meter = BudgetMeter(limits, plan.ladder, tally) if limits.limits else None
-    token = _meter.set(meter)
-    try:
-        yield meter
-    finally:
-        _meter.reset(token)
+    return holding(_meter, BudgetMeter(limits, plan.ladder, tally) if limits.limits else None)
 
 
 def budget_allows(calls: int = 1) -> bool:

@@ -30,7 +30,6 @@ class LlmReply:
 
     @property
     def text(self) -> str:
-        """The first text; empty if there is none."""
         return self.texts[0] if self.texts else ""
 
 
@@ -46,7 +45,6 @@ def is_available(chat_generator: ChatGenerator | None) -> bool:
 
 
 def warm_up_generator(chat_generator: Any) -> None:
-    """Warm up a nested component, where there is one that can be."""
     warm_up = getattr(chat_generator, "warm_up", None)
     if callable(warm_up):
         warm_up()
@@ -61,13 +59,16 @@ async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine for a caller who cannot await it: in a thread, since an event loop may be at work in this one."""
+    """Run a coroutine for a caller who cannot await it: in a thread where an event loop is at work in this one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(copy_context().run, asyncio.run, work).result()
 
 
 async def run_generator_async(chat_generator: Any, messages: Any, settings: dict[str, Any]) -> list[ChatMessage]:
-    """Run a generator without blocking the event loop."""
     replies: list[ChatMessage] = (await run_nested_async(chat_generator, messages=messages, **settings))["replies"]
     return replies
 

@@ -6,11 +6,13 @@ from threading import Lock
 from typing import Any, get_args
 
 from haystack import component
-from haystack.dataclasses import ChatMessage, StreamingCallbackT
+from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
+from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 
 from shiguan.errors import AnswerError
 from shiguan.llm.budget_meter import estimate_tokens
+from shiguan.llm.calls import run_to_end
 from shiguan.llm.endpoint import OpenAIEndpoint
 from shiguan.llm.failover import Failover
 from shiguan.llm.model_roles import Role, read_model_roles
@@ -140,15 +142,14 @@ class ConfiguredChatGenerator(Serializable):
         :returns: `replies`, as many as were asked for; none for an empty prompt.
         :raises AnswerError: If the endpoint fails for good, or there is none.
         """
-        turn = self._turn(messages, generation_kwargs, analysis, attempt)
-        kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
-        if kept is not None and (known := kept.replies()):
-            return {"replies": _marked(known, messages)}
-        for call in turn:
-            with call:
-                how = (streaming_callback, generation_kwargs, tools, call)
-                call.replied(call.endpoint.reply(messages, *how))
-        return {"replies": _marked(_keep(kept, turn), messages)}
+        callback = select_streaming_callback(None, streaming_callback, requires_async=False)
+
+        async def forward(chunk: StreamingChunk) -> None:
+            if callback is not None:
+                callback(chunk)
+
+        how: dict[str, Any] = {"tools": tools, "analysis": analysis, "attempt": attempt}
+        return run_to_end(self.run_async(messages, forward if callback else None, generation_kwargs, **how))
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(
@@ -169,8 +170,11 @@ class ConfiguredChatGenerator(Serializable):
         for call in turn:
             with call:
                 how = (streaming_callback, generation_kwargs, tools, call)
-                call.replied(await call.endpoint.reply_async(messages, *how))
-        return {"replies": _marked(await asyncio.to_thread(_keep, kept, turn), messages)}
+                call.replied(await call.endpoint.reply(messages, *how))
+        replies = turn.replies or []
+        if kept is not None and not turn.stood_in:
+            await asyncio.to_thread(kept.keep, replies)
+        return {"replies": _marked(replies, messages)}
 
     def _turn(
         self,
@@ -212,13 +216,6 @@ class ConfiguredChatGenerator(Serializable):
 
     def _groups(self, role: Role) -> list[list[OpenAIEndpoint]]:
         return [[self._endpoints[name] for name in group] for group in self._roles.groups(role, self._endpoints)]
-
-
-def _keep(kept: KeptCall | None, turn: Failover) -> list[ChatMessage]:
-    replies = turn.replies or []
-    if kept is not None and not turn.stood_in:
-        kept.keep(replies)
-    return replies
 
 
 def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:

@@ -15,11 +15,11 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 from haystack.utils import Secret
-from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from shiguan.errors import BudgetError, ConfigurationError, EndpointError, TimeLimitError
-from shiguan.llm.circuits import circuit_of
 from shiguan.llm.endpoint_errors import asked_to_wait, describe_failure, is_worth_retrying, reason_of
+from shiguan.llm.failover import circuit_of
 from shiguan.llm.model_roles import NamedModel
 from shiguan.llm.run_watch import current_watch
 
@@ -57,7 +57,7 @@ class OpenAIEndpoint:
         stage: str,
     ) -> None:
         self.named = named
-        self.model = named.model_name
+        self.model, self._key, self._address = named.model_name, named.key, named.address
         self.circuit = circuit_of(named)
         self.timeout = named.timeout or _patience(timeout)
         self.max_retries = max_retries
@@ -66,9 +66,8 @@ class OpenAIEndpoint:
         self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
         self.loop_clients = WeakKeyDictionary()
         self._lock = Lock()
-        self._client = self._new_client()
 
-    def reply(
+    async def reply(
         self,
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None,
@@ -76,36 +75,7 @@ class OpenAIEndpoint:
         tools: ToolsType | None,
         call: "ModelCall",
     ) -> list[ChatMessage]:
-        """Answer a prompt; no replies for an empty one, an `EndpointError` if the endpoint fails for good."""
-        callback = select_streaming_callback(None, streaming_callback, requires_async=False)
-        streams, settings = self._streaming(callback, generation_kwargs, tools)
-        stream = _Stream()
-
-        def forward(chunk: StreamingChunk) -> None:
-            if callback is not None:
-                with stream:
-                    callback(stream.mended(chunk))
-
-        def attempt() -> list[ChatMessage]:
-            with self._attempt(call, stream, generation_kwargs):
-                result = self._client.run(messages, forward if streams else None, settings, tools=tools)
-                return _mended_replies(_finished(result["replies"]))
-
-        retrying = Retrying(**self._policy(stream, call))
-        try:
-            return retrying(attempt)
-        except Exception as error:
-            raise self._failure(error, stream, retrying.statistics["attempt_number"]) from None
-
-    async def reply_async(
-        self,
-        messages: list[ChatMessage] | str,
-        streaming_callback: StreamingCallbackT | None,
-        generation_kwargs: dict[str, Any] | None,
-        tools: ToolsType | None,
-        call: "ModelCall",
-    ) -> list[ChatMessage]:
-        """Answer as `reply` does; a `TimeLimitError` if the model gives no sign of life within the run's limit."""
+        """Answer a prompt, an empty one with nothing; an `EndpointError` or `TimeLimitError` if no model does."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
         streams, settings = self._streaming(callback, generation_kwargs, tools)
@@ -123,7 +93,7 @@ class OpenAIEndpoint:
         async def attempt() -> list[ChatMessage]:
             with self._attempt(call, stream, generation_kwargs):
                 result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
-                return _mended_replies(_finished(result["replies"]))
+                return _mended_replies(result["replies"])
 
         retrying = AsyncRetrying(sleep=asyncio.sleep, **self._policy(stream, call))
         try:
@@ -157,12 +127,10 @@ class OpenAIEndpoint:
         return True, {"stream_options": {"include_usage": True}, **given}
 
     def longest_reply(self, generation_kwargs: dict[str, Any] | None = None) -> int:
-        """Say how many tokens a reply may have."""
         settings = {**self.generation_kwargs, **(generation_kwargs or {})}
         return int(settings.get("max_completion_tokens") or settings.get("max_tokens") or MAX_TOKENS)
 
     def holds(self, prompt_tokens: int, generation_kwargs: dict[str, Any] | None) -> bool:
-        """Tell whether a prompt and the longest reply to it are within the model's window."""
         window = self.named.window
         return window is None or prompt_tokens + self.longest_reply(generation_kwargs) <= window
 
@@ -211,9 +179,9 @@ class OpenAIEndpoint:
         from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
 
         return OpenAIChatGenerator(
-            api_key=Secret.from_token(self.named.key),
+            api_key=Secret.from_token(self._key),
             model=self.model,
-            api_base_url=self.named.address,
+            api_base_url=self._address,
             generation_kwargs=self.generation_kwargs,
             timeout=self.timeout,
             # The client's own retries wait half a second and are invisible; ours are logged.
@@ -279,12 +247,6 @@ def _patience(timeout: float) -> float:
     return seconds
 
 
-def _finished(replies: list[ChatMessage]) -> list[ChatMessage]:
-    if any(reply.meta.get("finish_reason") is None for reply in replies):
-        raise ConnectionError("the answer broke off before its end")
-    return replies
-
-
 def _with_limit(generation_kwargs: dict[str, Any] | None, most: int | None) -> dict[str, Any]:
     # Without a limit some models write until their context is full; null leaves it out, for models that refuse it.
     given = generation_kwargs or {}
@@ -293,15 +255,14 @@ def _with_limit(generation_kwargs: dict[str, Any] | None, most: int | None) -> d
 
 
 def _mended_replies(replies: list[ChatMessage]) -> list[ChatMessage]:
-    """Make what a model sent fit to be stored and sent on: whole characters, and numbers that are numbers."""
-    return [
-        replace(reply, _content=[_mended_part(part) for part in reply._content], _meta=_mended_meta(reply.meta))
-        for reply in replies
-    ]
+    """Make what a model sent fit to be kept and sent on: whole, in whole characters, with numbers that are numbers."""
+    if any(reply.meta.get("finish_reason") is None for reply in replies):
+        raise ConnectionError("the answer broke off before its end")
 
+    def mended(part: Any) -> Any:
+        return TextContent(_mended_text(part.text)) if isinstance(part, TextContent) else part
 
-def _mended_part(part: Any) -> Any:
-    return TextContent(_mended_text(part.text)) if isinstance(part, TextContent) else part
+    return [replace(one, _content=[*map(mended, one._content)], _meta=_mended_meta(one.meta)) for one in replies]
 
 
 def _mended_text(text: str) -> str:

@@ -1,7 +1,8 @@
 """Calls the models that may answer a prompt, one after the other, until one has: with circuits, budget and counting."""
 
+import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
 from haystack import logging
@@ -9,6 +10,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError, BudgetError
 from shiguan.llm.budget_meter import current_meter, estimate_tokens
+from shiguan.llm.model_roles import NamedModel
 from shiguan.llm.run_watch import counting_replies, current_tally
 
 if TYPE_CHECKING:
@@ -16,17 +18,81 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+FAILURES = 3
+REST = 30.0
+"""Seconds that a model with an open circuit is left alone, before one call tries it again."""
+
+clock = time.monotonic
+
+
+class Circuit:
+    """
+    Closed while a model works; open once it has failed three times in a row.
+
+    30 seconds later one call tries it again, alone: it closes the circuit, or opens it for as long again.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.begun = 0
+        self._failures = 0
+        self._opened: float | None = None
+        self._trying = False
+        self._lock = Lock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call should go elsewhere, as things stand."""
+        return self._opened is not None and (self._trying or clock() - self._opened < REST)
+
+    @property
+    def opened(self) -> float:
+        """When it was opened; 0 for a closed one."""
+        return self._opened or 0.0
+
+    def enter(self, *, whatever: bool = False) -> bool:
+        """Let a call in unless the circuit is open; `whatever` lets it in all the same. Whoever is in must `leave`."""
+        with self._lock:
+            if self.is_open and not whatever:
+                return False
+            self._trying = self._opened is not None
+            self.calls += 1
+            self.begun += 1
+            return True
+
+    def leave(self) -> None:
+        with self._lock:
+            self.calls -= 1
+            self._trying = False
+
+    def worked(self) -> None:
+        """Note a request that was answered; a refusal on its merits is an answer."""
+        with self._lock:
+            self._failures, self._opened = 0, None
+
+    def failed(self) -> None:
+        with self._lock:
+            self._failures += 1
+            if self._trying or self._failures >= FAILURES:
+                self._opened = clock()
+
+
+_circuits: dict[tuple[str | None, str, str | None], Circuit] = {}
+_lock = Lock()
+
+
+def circuit_of(model: NamedModel) -> Circuit:
+    """Give the circuit of a model: one, however many generators and files name it."""
+    with _lock:
+        return _circuits.setdefault((model.address, model.model_name, model.key_variable), Circuit())
+
+
 _RESTING = "resting"
-"""Why a model was passed over whose circuit is open."""
 
 
 class Failover:
     """
     The calls of one prompt: the next one is made only where the one before it failed before its first token.
-
-        for call in Failover(groups, ...):
-            with call:
-                call.replied(call.endpoint.reply(...))
 
     What is wrong with the prompt itself, and what began to answer, goes to no other model. A model whose circuit is
     open is passed over; where all are, the one that has rested longest is asked, so that no question fails for a rest.
@@ -71,7 +137,6 @@ class Failover:
 
     @property
     def has_another(self) -> bool:
-        """Whether somebody else could be asked now."""
         return any(not endpoint.circuit.is_open for endpoint in self._waiting)
 
 
@@ -96,9 +161,7 @@ class ModelCall:
         self._turn.passed = []
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         self._counting.__exit__(None, None, None)
         self.endpoint.circuit.leave()
         if (meter := current_meter()) is not None:
@@ -133,7 +196,6 @@ class ModelCall:
         self.attempts += 1
 
     def may_retry(self) -> bool:
-        """Tell whether a failed attempt may be followed by another one of the same model."""
         if (meter := current_meter()) is not None:
             meter.end(self)
             if not meter.allows(*self._size):

@@ -24,12 +24,10 @@ def clean_history(
     max_characters: int = _LONGEST_TURN,
 ) -> tuple[list[ChatMessage], list[str]]:
     """
-    Keep the turns of the person and of the assistant.
+    Keep the turns of the person and of the assistant, made harmless, and say what was left out.
 
-    A conversation comes from outside. System and tool messages in it are not ours and could carry instructions, so
-    they are dropped, as are unknown roles, turns without text and things that are no turn. What is kept is made
-    harmless with `neutral_text`. The oldest turns are left out beyond `max_turns`, and a long turn keeps its beginning
-    and its end: neither is a mistake of the caller's, so neither is reported.
+    System and tool messages come from outside and could carry instructions. The oldest turns are left out beyond
+    `max_turns`, and a long turn keeps its beginning and its end: no mistakes of the caller, and not reported.
     """
     if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable | None):
         kind = type(history).__name__

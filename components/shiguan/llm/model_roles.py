@@ -67,7 +67,6 @@ class NamedModel(BaseModel, extra="forbid", frozen=True):
 
     @property
     def model_name(self) -> str:
-        """What its endpoint calls it."""
         return self.model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
 
     @property
@@ -92,7 +91,6 @@ class RoleRule(BaseModel, extra="forbid", frozen=True):
     attempt: Annotated[int, Field(ge=1)] | None = None
 
     def fits(self, analysis: dict[str, Any], attempt: int) -> bool:
-        """Tell whether a question meets all that the rule asks for."""
         return (
             (self.complexity is None or (analysis.get("complexity") or 0) >= self.complexity)
             and (self.types is None or analysis.get("type") in self.types)
@@ -142,11 +140,9 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
 
     @property
     def usable(self) -> list[str]:
-        """The names of the models that can be called as the environment is now."""
         return [model.name for model in self.models if model.is_usable]
 
     def groups(self, role: Role, usable: Collection[str]) -> list[list[str]]:
-        """Name the usable models of a role in their order, equals side by side; those of `answer` if it has none."""
         groups = [[name for name in _equals(entry) if name in usable] for entry in self.roles.get(role, [])]
         found = [group for group in groups if group]
         return found or (self.groups("answer", usable) if role != "answer" else [])

@@ -46,7 +46,6 @@ def prompt_hash(source: str) -> str:
 
 
 def messages_sha256(messages: Sequence[ChatMessage]) -> str:
-    """Hash a rendered prompt, so that it can be told later whether another one is the same."""
     sent = json.dumps([[message.role.value, message.text] for message in messages])
     return hashlib.sha256(sent.encode()).hexdigest()
 
@@ -82,11 +81,7 @@ def made_of(message: ChatMessage) -> dict[str, Any]:
 
 
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
-    """
-    Render a prompt from `prompts/` for a stage that asks a model on the side.
-
-    Text from outside goes through `neutral_text` before it comes here.
-    """
+    """Render a prompt of `prompts/` for a stage; text from outside goes through `neutral_text` before it comes here."""
     builder, digest, needed = _prepared(name)
     if needed != set(variables):
         wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))

@@ -1,15 +1,21 @@
 """The prompts that ship with Shiguan, their layers, profiles and examples, and the not-found sentences."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import yaml
 from jinja2 import Environment, meta, nodes
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shiguan.errors import ConfigurationError
 from shiguan.resources import resource_folder
+
+
+def _check_known(name: str, known: Sequence[str], what: str) -> None:
+    if name not in known:
+        raise ConfigurationError(f"There is no {what}. Known: {', '.join(known)}. Name one of these.")
 
 
 def list_prompts() -> list[str]:
@@ -18,13 +24,7 @@ def list_prompts() -> list[str]:
 
 
 def load_prompt(name: str) -> str:
-    """Read one prompt's Jinja source by its file's stem; a `ConfigurationError` lists the known ones."""
-    known = list_prompts()
-    if name not in known:
-        raise ConfigurationError(
-            f"There is no prompt `{name}`. Known prompts: {', '.join(known)}. "
-            "Name one of these, or give the text itself as an inline `template`."
-        )
+    _check_known(name, list_prompts(), f"prompt `{name}`")
     return (resource_folder("prompts") / f"{name}.jinja").read_text(encoding="utf-8")
 
 
@@ -37,12 +37,7 @@ def list_layers(kind: str | None = None) -> list[str]:
 
 
 def load_layer(name: str) -> str:
-    """Read one layer's Jinja source by its path, such as `persona/shiguan`; an error lists the known ones."""
-    known = list_layers()
-    if name not in known:
-        raise ConfigurationError(
-            f"There is no prompt layer `{name}`. Known layers: {', '.join(known)}. Name one of these."
-        )
+    _check_known(name, list_layers(), f"prompt layer `{name}`")
     return _layer(name)
 
 
@@ -55,14 +50,15 @@ def _variables(text: str) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(Environment(autoescape=True).parse(text)))
 
 
+def check_layer(kind: str, name: str) -> None:
+    _check_known(name, list_layers(kind), f"{kind} `{name}`")
+
+
 def load_prompt_data(folder: str, name: str) -> str:
     """Read the YAML that prompts are filled with from `profiles` or `examples`; an error lists the known files."""
-    known = sorted(path.stem for path in (resource_folder("prompts") / folder).glob("*.yml"))
-    if name not in known:
-        raise ConfigurationError(
-            f"There is no `{name}` in prompts/{folder}. Known: {', '.join(known)}. Name one of these."
-        )
-    return (resource_folder("prompts") / folder / f"{name}.yml").read_text(encoding="utf-8")
+    path = resource_folder("prompts") / folder
+    _check_known(name, sorted(file.stem for file in path.glob("*.yml")), f"`{name}` in prompts/{folder}")
+    return (path / f"{name}.yml").read_text(encoding="utf-8")
 
 
 @cache
@@ -73,20 +69,13 @@ def _not_found_sentences() -> dict[str, dict[str, str]]:
 
 
 def not_found_sentence(mode: str, language: str) -> str:
-    """
-    Give the one sentence with which a mode says that the sources do not hold the answer.
-
-    The prompt asks the LLM for exactly this sentence, the answerability gate says it, and the citation extractor
-    recognises it, so it lives in one place: `prompts/not_found.yml`.
-    """
+    """Give the sentence of `prompts/not_found.yml` with which a mode says that the sources do not hold the answer."""
     modes = _not_found_sentences()
-    if mode not in modes:
-        raise ConfigurationError(f"There is no not-found sentence for mode `{mode}`. Known modes: {', '.join(modes)}.")
+    _check_known(mode, list(modes), f"not-found sentence for mode `{mode}`")
     return modes[mode].get(language, modes[mode]["en"])
 
 
 def modes_with_sentence() -> tuple[str, ...]:
-    """Name the modes that have a not-found sentence."""
     return tuple(_not_found_sentences())
 
 
@@ -94,8 +83,6 @@ KINDS = ("persona", "rules", "task", "scope", "working")
 """The kinds of layer of which one is chosen by name: `{% include persona %}` in a template."""
 
 _PREFIX, _SUFFIX = "layers/", ".jinja"
-_PROFILE_KEYS = ("persona", "rules", "sections")
-_EXAMPLE_KEYS = {"sources", "question", "answer"}
 
 
 @dataclass(frozen=True)
@@ -140,40 +127,30 @@ def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
     return LayerUse(tuple(dict.fromkeys(fixed)), chosen, frozenset(variables))
 
 
-def check_layer(kind: str, name: str) -> None:
-    """Make sure that a layer exists; a `ConfigurationError` lists the known ones."""
-    known = list_layers(kind)
-    if name not in known:
-        raise ConfigurationError(f"There is no {kind} `{name}`. Known: {', '.join(known)}. Name one of these.")
+class _Profile(BaseModel, extra="forbid"):
+    persona: Any = None
+    rules: dict[str, list[str]] | None = None
+    sections: dict[str, list[str]] | None = None
+
+
+class _Example(BaseModel, extra="forbid"):
+    sources: list[str]
+    question: str
+    answer: str
 
 
 def read_profile(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
     """Read a profile by its file's stem or as given: `persona`, a name or None; `rules` and `sections` by language."""
-    data = _read("profiles", given) or {}
-    if not isinstance(data, Mapping) or set(data) - set(_PROFILE_KEYS):
-        raise ConfigurationError(
-            f"Profile {_shown(given)} is not valid: it takes {', '.join(f'`{key}`' for key in _PROFILE_KEYS)}. "
-            "Correct its keys."
-        )
-    for key in ("rules", "sections"):
-        by_language = data.get(key) or {}
-        if not isinstance(by_language, Mapping) or not all(_are_texts(texts) for texts in by_language.values()):
-            raise ConfigurationError(
-                f"Profile {_shown(given)} is not valid: `{key}` must have a list of texts for each language, such as "
-                f"`{key}: {{en: [...], zh: [...]}}`. Correct it."
-            )
-    return {"persona": data.get("persona"), "rules": data.get("rules") or {}, "sections": data.get("sections") or {}}
+    wanted = "It takes `persona`, `rules`, `sections`; the last two are lists of texts for each language"
+    found: _Profile = _read(TypeAdapter(_Profile), "profiles", given, f"{wanted}, such as `rules: {{en: [...]}}`")
+    return {"persona": found.persona, "rules": found.rules or {}, "sections": found.sections or {}}
 
 
 def read_examples(given: str | Mapping[str, Any] | None) -> dict[str, list[dict[str, Any]]]:
     """Read examples by their file's stem or as given: by language, lists of `sources`, `question` and `answer`."""
-    data = _read("examples", given) or {}
-    if isinstance(data, Mapping) and all(_are_examples(examples) for examples in data.values()):
-        return {str(language): list(examples) for language, examples in data.items()}
-    raise ConfigurationError(
-        f"Examples {_shown(given)} are not valid: each language needs a list of entries with `sources` (a list of "
-        "texts), `question` and `answer`. Correct them."
-    )
+    wanted = "Each language takes a list of entries with `sources` (a list of texts), `question` and `answer`"
+    found = _read(TypeAdapter(dict[str, list[_Example]]), "examples", given, wanted)
+    return {language: [example.model_dump() for example in examples] for language, examples in found.items()}
 
 
 def in_language(by_language: Mapping[str, Any], language: str) -> list[Any]:
@@ -181,24 +158,13 @@ def in_language(by_language: Mapping[str, Any], language: str) -> list[Any]:
     return list(by_language.get(language) or by_language.get("en") or [])
 
 
-def _read(folder: str, given: str | Mapping[str, Any] | None) -> Any:
-    return yaml.safe_load(load_prompt_data(folder, given)) if isinstance(given, str) else given
-
-
-def _shown(given: str | Mapping[str, Any] | None) -> str:
-    return f"`{given}`" if isinstance(given, str) else "given inline"
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
-
-
-def _are_examples(value: Any) -> bool:
-    return isinstance(value, Iterable) and all(
-        isinstance(example, Mapping)
-        and set(example) == _EXAMPLE_KEYS
-        and _are_texts(example["sources"])
-        and isinstance(example["question"], str)
-        and isinstance(example["answer"], str)
-        for example in value
-    )
+def _read(form: TypeAdapter[Any], folder: str, given: str | Mapping[str, Any] | None, wanted: str) -> Any:
+    try:
+        data = yaml.safe_load(load_prompt_data(folder, given)) if isinstance(given, str) else given
+        return form.validate_python(data or {})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name, place = f"`{given}`" if isinstance(given, str) else "what is given", ".".join(map(str, fault["loc"]))
+        raise ConfigurationError(
+            f"Of the {folder}, {name} is not valid: {fault['msg']} (`{place}`). {wanted}. Correct it."
+        ) from error

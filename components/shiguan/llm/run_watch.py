@@ -42,6 +42,7 @@ class _Stage:
         return now - self.started - waited
 
 
+@dataclass(eq=False)
 class RunWatch:
     """
     What is known of one run while it goes on.
@@ -51,23 +52,16 @@ class RunWatch:
     what can be saved is the work that has not begun.
     """
 
-    def __init__(
-        self,
-        *,
-        limits: TimeLimits | None = None,
-        limited: Collection[str] = (),
-        on_begin: Callable[[str], None] | None = None,
-        on_overrun: Callable[[], None] | None = None,
-        on_progress: Callable[[str, dict[str, Any]], None] | None = None,
-    ) -> None:
-        self.limits = limits or TimeLimits()
-        self.times: dict[str, float] = {}
-        self.visits: Counter[str] = Counter()
-        self.overran = ""
-        self._limited = frozenset(limited)
-        self._on_begin = on_begin
-        self._on_overrun = on_overrun
-        self.on_progress = on_progress
+    limits: TimeLimits = field(default_factory=TimeLimits)
+    limited: Collection[str] = ()
+    on_begin: Callable[[str], None] | None = None
+    on_overrun: Callable[[], None] | None = None
+    on_progress: Callable[[str, dict[str, Any]], None] | None = None
+    times: dict[str, float] = field(default_factory=dict, init=False)
+    visits: Counter[str] = field(default_factory=Counter, init=False)
+    overran: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
         self._running: dict[int, _Stage] = {}
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[object]] = set()
@@ -91,9 +85,9 @@ class RunWatch:
         key = id(stage)
         self._running[key] = stage
         token = _stage.set(stage)
-        if self._on_begin is not None:
-            self._on_begin(name)
-        if task is not None and name in self._limited and self.limits.retrieval is not None:
+        if self.on_begin is not None:
+            self.on_begin(name)
+        if task is not None and name in self.limited and self.limits.retrieval is not None:
             self._set_timer(key, self.limits.retrieval)
         try:
             yield
@@ -116,15 +110,11 @@ class RunWatch:
             self._set_timer(key, max(left, 0.01))
         elif not self.overran:
             self.overran = stage.name
-            if self._on_overrun is not None:
-                self._on_overrun()
+            if self.on_overrun is not None:
+                self.on_overrun()
 
     async def stop(self) -> None:
-        """
-        Cancel what is still at work and let nothing else begin; after a run that ended well there is nothing to do.
-
-        What runs in a thread cannot be cancelled: it comes to its end, and nobody waits for it.
-        """
+        """Cancel what is at work and let nothing else begin; what runs in a thread comes to its end unheard."""
         self._stopped = True
         mine = asyncio.current_task()
         tasks = {task for task in self._tasks if task is not mine}
@@ -142,13 +132,12 @@ _stage: ContextVar[_Stage | None] = ContextVar("shiguan_stage", default=None)
 _watch: ContextVar[RunWatch | None] = ContextVar("shiguan_run_watch", default=None)
 
 
-def current_watch() -> RunWatch | None:
-    """Give the watch of the run that this code is part of; None outside a watched run."""
-    return _watch.get()
+current_watch = _watch.get
+"""Gives the watch of the run that this code is part of; None outside a watched run."""
 
 
 @contextmanager
-def _holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
+def holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
     token = variable.set(value)
     try:
         yield value
@@ -158,7 +147,7 @@ def _holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
 
 def watched(watch: RunWatch) -> AbstractContextManager[RunWatch]:
     """Put everything inside the block, and the tasks and threads that it starts, under a watch."""
-    return _holding(_watch, watch)
+    return holding(_watch, watch)
 
 
 @contextmanager
@@ -194,7 +183,6 @@ def _this_task() -> asyncio.Task[object] | None:
 
 
 def current_stage() -> str:
-    """Name the stage at work; empty outside a watched run."""
     stage = _stage.get()
     return stage.name if stage else ""
 
@@ -216,7 +204,6 @@ class LlmTally:
 
     @property
     def tokens(self) -> int:
-        """Tokens read and written."""
         total = self.usage.get("prompt_tokens", 0) + self.usage.get("completion_tokens", 0)
         return max(total, self.usage.get("total_tokens", 0))
 
@@ -285,23 +272,20 @@ class ReplyCounter:
             tally.made.append({"stage": current_stage(), **call, "tokens": tokens, "cost": cost, "ms": ms})
 
 
-def current_tally() -> LlmTally | None:
-    """Give the tally of the run that this code is part of; None where nobody counts."""
-    return _tally.get()
-
-
 _tally: ContextVar[LlmTally | None] = ContextVar("shiguan_llm_tally", default=None)
+current_tally = _tally.get
+"""Gives the tally of the run that this code is part of; None where nobody counts."""
 _place: ContextVar[ReplyCounter | None] = ContextVar("shiguan_replies_come_out", default=None)
 
 
 def tallied_llm_calls() -> AbstractContextManager[LlmTally]:
     """Count the calls that are made inside the block, in whatever thread or task it starts; runs do not mix."""
-    return _holding(_tally, LlmTally())
+    return holding(_tally, LlmTally())
 
 
 def counting_replies() -> AbstractContextManager[ReplyCounter]:
     """Mark a place where replies come out."""
-    return _holding(_place, ReplyCounter(_place.get()))
+    return holding(_place, ReplyCounter(_place.get()))
 
 
 _PROMPTS = frozenset({"messages", "prompt"})
@@ -330,13 +314,7 @@ class _OutputSpan(Span):
 
 
 class StageTimer(Tracer):
-    """
-    Tells the watch of each run when a component begins and ends.
-
-    Hands every span on to the tracer that was there before (OpenTelemetry, Datadog, or none), so that timing an answer
-    takes nothing away from whoever watches the service. Runs that overlap in one process do not mix: each has its own
-    context.
-    """
+    """Tells the watch of each run when a component begins and ends; every span goes on to the tracer that was there."""
 
     def __init__(self, inner: Tracer) -> None:
         self.inner = inner
@@ -345,7 +323,6 @@ class StageTimer(Tracer):
     def trace(
         self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
     ) -> Iterator[Span]:
-        """Time a component's run and trace it with the inner tracer."""
         watch = current_watch()
         name = (tags or {}).get("haystack.component.name") if operation_name == "haystack.component.run" else None
         if watch is None or not name:
@@ -362,7 +339,6 @@ class StageTimer(Tracer):
             yield _OutputSpan(span, came_out) if writes else span
 
     def current_span(self) -> Span | None:
-        """Give the inner tracer's current span."""
         return self.inner.current_span() or NullSpan()
 
 

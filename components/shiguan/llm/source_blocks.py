@@ -118,12 +118,7 @@ def source_block(document: Document, text: str | None = None) -> SourceBlock:
 
 
 def render_block(block: SourceBlock) -> str:
-    """
-    Write one source with its header.
-
-    Whatever in the passage looks like a delimiter, a citation mark or a role is made harmless, character by
-    character, so that offsets in the rendered passage are offsets in the original.
-    """
+    """Write one source with its header and its text made harmless; offsets in it stay those of the passage."""
     attributes = "".join(
         f' {name}="{neutral_attribute(value)}"' for name in _ATTRIBUTES if (value := getattr(block, name))
     )

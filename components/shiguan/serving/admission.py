@@ -16,10 +16,8 @@ class Admission:
     """
     Counts requests, turns away at once what would only wait, and ends all of them when the server shuts down.
 
-    At most `max_in_flight` are in the server; of these `max_running` run and the others wait in the order in which they
-    came, so the queue is bounded by the difference. A tenant may have `max_per_tenant` of them.
-
-    All of it happens on the event loop, so plain numbers are enough.
+    Of at most `max_in_flight` in the server `max_running` run, and the others wait in their order; a tenant may have
+    `max_per_tenant`. All of it happens on the event loop, so plain numbers are enough.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
@@ -32,7 +30,6 @@ class Admission:
         self._turns = asyncio.Semaphore(settings.max_running)
 
     def stop(self) -> None:
-        """Cut off everything that runs, and let nothing new in: the server shuts down."""
         self.stopping = True
         for end in list(self._ends):
             end("shutdown")
@@ -48,7 +45,6 @@ class Admission:
 
     @contextlib.contextmanager
     def admitted(self, tenant_id: str, *, limited: bool = True) -> Iterator[None]:
-        """Be in the server."""
         if self.stopping:
             metrics.REJECTED.labels("shutting_down").inc()
             raise ApiError("shutting_down", headers={"Retry-After": "5", "Connection": "close"})
@@ -66,28 +62,19 @@ class Admission:
             )
         self.in_flight += 1
         self._of_tenant[tenant_id] += 1
-        metrics.IN_FLIGHT.set(self.in_flight)
         try:
-            yield
+            with metrics.IN_FLIGHT.track_inprogress():
+                yield
         finally:
             self.in_flight -= 1
             self._of_tenant[tenant_id] -= 1
             if not self._of_tenant[tenant_id]:
                 del self._of_tenant[tenant_id]
-            metrics.IN_FLIGHT.set(self.in_flight)
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn to run, and run."""
-        if not self._turns.locked():
-            async with self._turns:
-                yield
-            return
-        metrics.WAITING.inc()
-        try:
+        with metrics.WAITING.track_inprogress():
             await self._turns.acquire()
-        finally:
-            metrics.WAITING.dec()
         try:
             yield
         finally:

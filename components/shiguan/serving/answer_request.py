@@ -9,8 +9,6 @@ from shiguan.engine.turn import MAX_QUESTION, checked_question
 from shiguan.errors import RefusedError
 
 MAX_BATCH = 50
-"""The most questions of one batch."""
-
 _MOST_TURNS = 100
 
 

@@ -5,18 +5,19 @@ import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Annotated
 from urllib.parse import urlsplit
 
+from fastapi import Depends
 from haystack import logging
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
+from shiguan.serving import metrics
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.key_use import KeyUse
 from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment
-from shiguan.serving.metrics import record_failure
 from shiguan.serving.settings import ServingSettings
 
 DEFAULT_TENANT = "default"
@@ -35,29 +36,28 @@ class Principal:
     key_id: str
     use: KeyUse | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def may_write(self) -> bool:
-        """Whether uploads and deletions are allowed."""
-        return self.role == "write"
 
-
-def current_principal(request: Request) -> Principal:
-    """Give a route its principal: `principal: Annotated[Principal, Depends(current_principal)]`."""
-    principal = getattr(request.state, "principal", None)
-    if not isinstance(principal, Principal):
+def current_principal() -> Principal:
+    """Give the principal of the request that is being served."""
+    principal = principal_of_request.get()
+    if principal is None:
         raise ApiError("unauthenticated")
     return principal
 
 
-def writing_principal(request: Request) -> Principal:
-    """Give a route its principal where that may write."""
-    principal = current_principal(request)
+def writing_principal() -> Principal:
+    principal = current_principal()
     _check_may_write(principal)
     return principal
 
 
+Reader = Annotated[Principal, Depends(current_principal)]
+Writer = Annotated[Principal, Depends(writing_principal)]
+"""What a route takes to know whose request it serves, and that this one may write."""
+
+
 def _check_may_write(principal: Principal) -> None:
-    if not principal.may_write:
+    if principal.role != "write":
         raise ApiError(
             "forbidden",
             message=f"The key's role is `{principal.role}`; uploading and deleting need `write`.",
@@ -66,7 +66,6 @@ def _check_may_write(principal: Principal) -> None:
 
 
 def check_tenant(principal: Principal, tenant_id: str | None) -> None:
-    """Refuse a body that names another tenant than the key's."""
     if tenant_id is not None and tenant_id != principal.tenant_id:
         raise ApiError("tenant_mismatch")
 
@@ -94,7 +93,6 @@ def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
 
 
 def check_open_host(host: str, *, keyless: bool) -> None:
-    """Refuse to serve other machines without keys."""
     if keyless and not is_loopback(host):
         raise ConfigurationError(
             f"No API keys are configured, and on `{host}` everybody who reaches this machine could read and change the "
@@ -103,7 +101,6 @@ def check_open_host(host: str, *, keyless: bool) -> None:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Tell whether an address is this machine's own."""
     if not host:
         return False
     if host.lower().rstrip(".") == "localhost":
@@ -156,13 +153,11 @@ class KeyRing:
         return self._records is None and not self._broken
 
     def check(self) -> None:
-        """Raise where the file cannot be read."""
         self._refresh()
         if self._broken:
             raise ApiError("not_ready", message="The server's API keys cannot be read.")
 
     def principal(self, key: str) -> Principal | None:
-        """Find whose a key is."""
         self.check()
         record = (self._records or {}).get(hash_of(key)[:12])
         if record is None or not record.fits(key):
@@ -205,7 +200,6 @@ _PAGE_FILES = "/ui/"
 
 
 def is_open(path: str) -> bool:
-    """Tell whether a path needs no key: `OPEN_PATHS`, and the files of the page."""
     return path in OPEN_PATHS or path.startswith(_PAGE_FILES)
 
 
@@ -231,14 +225,13 @@ class Authentication:
         self.origins = tuple(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         if scope["type"] != "http" or is_open(scope["path"]):
             await self.app(scope, receive, send)
             return
         try:
             principal = self._principal(scope)
         except ApiError as error:
-            record_failure(error.kind)
+            metrics.FAILURES.labels(error.kind).inc()
             await error_response(error, scope.get("state", {}).get("request_id"))(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = principal

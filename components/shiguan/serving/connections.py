@@ -31,7 +31,6 @@ class Connection(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency - 1:
             idle = [other for other in self.connections if isinstance(other, Connection) and other._timer is not None]
             if idle:
@@ -40,7 +39,6 @@ class Connection(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, unless it is too much for a head."""
         # h11 measures only a head that is not complete yet, and reads may be larger than its limit.
         heads = self.conn.their_state is h11.IDLE
         if heads and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
@@ -55,19 +53,16 @@ class Connection(H11Protocol):
             self._timer = None
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request."""
         super().on_response_complete()
         if not self._at_work():
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Close a connection on which no request came."""
         self.connections.discard(self)
         self.transport.abort()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -20,14 +20,11 @@ from shiguan.conversations import (
 )
 from shiguan.errors import RefusedError
 from shiguan.llm.reply_cache import TenantCache
-from shiguan.serving.authentication import Principal, current_principal, writing_principal
+from shiguan.serving.authentication import Reader, Writer
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 
 router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
-
-Reader = Annotated[Principal, Depends(current_principal)]
-Writer = Annotated[Principal, Depends(writing_principal)]
 
 
 class Title(BaseModel):
@@ -38,13 +35,6 @@ class Title(BaseModel):
     title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, pattern=r"\S")]
 
 
-def _none() -> ApiError:
-    # The same for an id that was never used, one that can be none and one of another tenant's.
-    return ApiError(
-        "not_found", message="There is no such conversation.", next_step="GET /api/v1/conversations lists them."
-    )
-
-
 async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
     conversations = current_engine().conversations
     try:
@@ -52,7 +42,9 @@ async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
     except RefusedError:
         found = None
     if not found:
-        raise _none()
+        # The same for an id that was never used, one that can be none and one of another tenant's.
+        listing = "GET /api/v1/conversations lists them."
+        raise ApiError("not_found", message="There is no such conversation.", next_step=listing)
     return found
 
 

@@ -1,25 +1,24 @@
-"""/api/v1/documents: a tenant's sources put in, listed and taken out."""
+"""/api/v1/documents and /api/v1/library: a tenant's sources put in, listed and taken out; what is stored, to read."""
 
 import asyncio
 import unicodedata
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
-from shiguan.engine.library import SUFFIXES
-from shiguan.serving.authentication import Principal, check_tenant, current_principal, writing_principal
+from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
+from shiguan.engine.turn import MAX_QUESTION
+from shiguan.serving.authentication import Principal, Reader, Writer, check_tenant
+from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.key_use import audit
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
-
-Reader = Annotated[Principal, Depends(current_principal)]
-Writer = Annotated[Principal, Depends(writing_principal)]
 
 _FORM = {
     "requestBody": {
@@ -56,21 +55,21 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
     """
     jobs = _jobs(request)
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-        raise _wrong_file("send the file as multipart/form-data")
+        raise _refused("send the file as multipart/form-data")
     try:
         async with request.form(max_files=1, max_fields=4, max_part_size=64 * 1024) as form:
             tenant = form.get("tenant_id")
             check_tenant(principal, tenant if isinstance(tenant, str) else None)
             file = form.get("file")
             if not isinstance(file, UploadFile):
-                raise _wrong_file("there is no part `file` with a file in it")
+                raise _refused("there is no part `file` with a file in it")
             name = source_name(file.filename)
             record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
             await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
     except ApiError:
         raise
     except (MultiPartException, HTTPException) as error:  # which of the two depends on where Starlette runs
-        raise _wrong_file("the multipart body cannot be read, or has more than one file") from error
+        raise _refused("the multipart body cannot be read, or has more than one file") from error
     return JSONResponse(
         jobs.shown(record), status_code=202, headers={"Location": f"/api/v1/documents/jobs/{record.id}"}
     )
@@ -81,14 +80,14 @@ async def job(request: Request, job_id: str, principal: Reader) -> dict[str, Any
     """Tell how far an upload is, and what became of it."""
     found = await asyncio.to_thread(_jobs(request).find, principal.tenant_id, job_id)
     if found is None:
-        raise ApiError("not_found", message="There is no such job.", next_step="Check the id that the upload gave.")
+        raise _none("job", "Check the id that the upload gave.")
     return found
 
 
 @router.get("")
 async def documents(request: Request, principal: Reader) -> dict[str, Any]:
     """List the tenant's sources."""
-    sources = await asyncio.to_thread(_jobs(request).library.sources, tenant_id=principal.tenant_id)
+    sources = await asyncio.to_thread(_library(request).sources, tenant_id=principal.tenant_id)
     return {"sources": sources}
 
 
@@ -104,11 +103,11 @@ async def delete(request: Request, source: str, principal: Writer) -> dict[str, 
     await _audit(request, principal, "delete", source=source)
     deleted, cancelled = await asyncio.to_thread(remove)
     if not deleted and not cancelled:
-        raise ApiError("not_found", message="There is no such source.", next_step="GET /api/v1/documents lists them.")
+        raise _none("source")
     return {"source": source, "deleted": deleted, "cancelled_jobs": cancelled}
 
 
-def _wrong_file(problem: str) -> ApiError:
+def _refused(problem: str) -> ApiError:
     return ApiError(
         "invalid_request", message=f"The upload was refused: {problem}.", fields=[{"field": "file", "problem": problem}]
     )
@@ -118,12 +117,7 @@ _LONGEST = 200
 
 
 def source_name(given: str | None) -> str:
-    """
-    Make a name out of what a client sent, or refuse it.
-
-    Folders before the name are dropped, as are characters that do not show or turn the direction of writing: what a
-    person reads in a list is what is there. The name is never used as a path.
-    """
+    """Make a name that is what it shows out of what a client sent, or refuse it; it is never used as a path."""
     text = unicodedata.normalize("NFC", (given or "").encode("utf-8", "replace").decode("utf-8"))
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
     name = text.replace("\\", "/").rsplit("/", 1)[-1].strip().lstrip(".").strip()
@@ -136,7 +130,81 @@ def source_name(given: str | None) -> str:
     return name
 
 
-def _refused(problem: str) -> ApiError:
-    return ApiError(
-        "invalid_request", message=f"The upload was refused: {problem}.", fields=[{"field": "file", "problem": problem}]
+library_router = APIRouter(prefix="/api/v1/library", tags=["library"])
+
+Source = Annotated[str, Query(max_length=500, description="A source's file name, record id or `source_id`.")]
+Names = Annotated[list[str] | None, Query(max_length=50, description="Look only here; may be repeated.")]
+
+_MOST_PASSAGES = 200
+
+
+def _library(request: Request) -> Library:
+    return _jobs(request).library
+
+
+def _none(what: str, named: str = "GET /api/v1/documents lists the sources.") -> ApiError:
+    return ApiError("not_found", message=f"There is no such {what}.", next_step=named)
+
+
+@library_router.get("/passages/{passage_id}", summary="Read a passage where it stands")
+async def passage(
+    request: Request,
+    passage_id: str,
+    reader: Reader,
+    neighbours: Annotated[int, Query(ge=0, le=MOST_NEIGHBOURS, description="Passages before it and after it.")] = 0,
+) -> dict[str, Any]:
+    """
+    Give the `passage` that a citation's `parent_id` names, whole, with those `before` and `after` it in its source.
+
+    Offsets, those of `blocks` and of citations, count code points of `text`.
+    """
+    tenant = reader.tenant_id
+    found = await asyncio.to_thread(_library(request).passage, passage_id, tenant_id=tenant, neighbours=neighbours)
+    if found is None:
+        raise _none("passage")
+    return found
+
+
+@library_router.get("/contents", summary="Read the contents of a source")
+async def contents(request: Request, source: Source, reader: Reader) -> dict[str, Any]:
+    """List the works in a source, each with its sections in order and the positions of their passages."""
+    works = await asyncio.to_thread(_library(request).contents, source, tenant_id=reader.tenant_id)
+    if not works:
+        raise _none("source")
+    return {"source": source, "works": works}
+
+
+@library_router.get("/passages", summary="Read a stretch of a work")
+async def passages(
+    request: Request,
+    source_id: Annotated[str, Query(max_length=500, description="A work, as /contents names it.")],
+    reader: Reader,
+    first: Annotated[int, Query(ge=0, le=2**31, description="Position of the first passage.")] = 0,
+    last: Annotated[int | None, Query(ge=0, le=2**31, description="Position of the last one.")] = None,
+) -> dict[str, Any]:
+    """Give up to 200 passages from `first` to `last`, in order; `next` is where the rest begins, null at the end."""
+    end = min(first + _MOST_PASSAGES - 1, 2**31 if last is None else last)
+    found = await asyncio.to_thread(
+        _library(request).passages, source_id, tenant_id=reader.tenant_id, first=first, last=end
     )
+    more = len(found) == _MOST_PASSAGES and end != last
+    return {"source_id": source_id, "passages": found, "next": end + 1 if more else None}
+
+
+@library_router.get("/search", summary="Find passages")
+async def search(
+    query: Annotated[str, Query(min_length=1, max_length=MAX_QUESTION, description="Words or a question.")],
+    reader: Reader,
+    source: Names = None,
+    section: Names = None,
+    top_k: Annotated[int, Query(ge=1, le=50, description="How many passages at most.")] = 10,
+) -> dict[str, Any]:
+    """Find the passages that an answer in the mode `simple` would be written from; no model is asked."""
+    engine = current_engine()
+    runner = engine.runner("simple" if "simple" in engine.modes else engine.modes[0])
+    options = {"top_k": top_k, "sources": source, "sections": section}
+    found, warnings = await asyncio.to_thread(runner.search, query, tenant_id=reader.tenant_id, **options)
+    return {
+        "passages": [{**shown_passage(document), "score": document.score} for document in found],
+        "warnings": warnings,
+    }

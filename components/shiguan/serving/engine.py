@@ -10,7 +10,7 @@ from haystack import AsyncPipeline, Document
 from pydantic import ValidationError
 
 from shiguan.claims.claim_stream import ClaimStream
-from shiguan.engine.answer_stream import GENERATION_COMPLETE, AnswerEvent
+from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.loading import list_modes
 from shiguan.engine.runner import Runner
@@ -18,7 +18,7 @@ from shiguan.errors import ConfigurationError
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving import metrics
 from shiguan.serving.answer_request import AnswerRequest
-from shiguan.serving.authentication import check_tenant, principal_of_request
+from shiguan.serving.authentication import check_tenant, current_principal, principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.receipt_routes import ReceiptFolder
 from shiguan.serving.settings import ServingSettings
@@ -32,14 +32,9 @@ _LEAST = 0.05
 
 class Engine:
     """
-    Answers for one deployment.
-
     All modes are loaded when it is made and warmed up by `warm_up`, before the first question. Whoever awaits an answer
     and is cancelled, or closes a stream, ends the work behind it. The tenant is an argument of every call and is never
     read from a request's body.
-
-    :param settings: The settings of the server.
-    :param modes: The modes to load; None for those of the deployment.
     """
 
     def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
@@ -58,11 +53,9 @@ class Engine:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The modes that can be asked."""
         return tuple(self._runners)
 
     def runner(self, mode: str) -> Runner:
-        """Give the runner of a mode."""
         if mode not in self._runners:
             problem = f"There is no mode `{mode[:40]}`. Known: {', '.join(self.modes)}."
             raise ApiError("invalid_request", message=problem, fields=[{"field": "mode", "problem": problem}])
@@ -81,7 +74,6 @@ class Engine:
             claims.finished(last=True)
 
     async def ask(self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None) -> dict[str, Any]:
-        """Answer a question."""
         runner = self.runner(request.mode)
         options = {"limits": self._limits(deadline), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
@@ -91,12 +83,11 @@ class Engine:
     async def stream(
         self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None
     ) -> AsyncGenerator[AnswerEvent, None]:
-        """Answer a question and tell how the answer comes about."""
         runner = self.runner(request.mode)
         options = {"limits": self._limits(deadline), **request.options()}
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
             async for event in events:
-                if event.name == GENERATION_COMPLETE:
+                if event.name == "generation_complete":
                     first = event.data["metadata"].get("time_to_first_token_ms")
                     _count(event.data, first_token_seconds=None if first is None else first / 1000)
                     _for_caller(event.data, request)
@@ -110,7 +101,6 @@ class Engine:
         deadline: float | None = None,
         request_id: str | None = None,
     ) -> list[dict[str, Any]]:
-        """Answer several questions, some at a time."""
         free = asyncio.Semaphore(self.settings.batch_concurrency)
         _spend(requests=len(requests) - 1)  # the batch itself was the first
 
@@ -175,7 +165,6 @@ def use_engine(engine: Engine | None) -> None:
 
 
 def current_engine() -> Engine:
-    """Give the engine of the process."""
     if not _current:
         raise ConfigurationError(
             "The modes are asked through Shiguan's own server, which loads them and knows whose library it is: start "
@@ -185,12 +174,7 @@ def current_engine() -> Engine:
 
 
 class WrappedMode:
-    """
-    A mode at Hayhooks' own routes: `/simple/run`, `/draw/simple`, `/status/simple`.
-
-    `hayhooks/app.py` stands it before Hayhooks' own wrapper, once for each mode of the deployment. The pipeline is the
-    engine's, so that it is loaded once, and the tenant is that of the caller's key.
-    """
+    """A mode at Hayhooks' own routes, such as `/simple/run`: the engine's, for the tenant of the caller's key."""
 
     mode: ClassVar[str] = ""
     # A tool call of MCP or A2A has no API key, and so no tenant.
@@ -199,14 +183,11 @@ class WrappedMode:
     pipeline: AsyncPipeline
 
     def setup(self) -> None:
-        """Take the mode's pipeline from the engine."""
         self.pipeline = current_engine().runner(self.mode).pipeline
 
     async def run_api_async(self, **given: Any) -> dict[str, Any]:
         """Answer a question from the caller's documents."""
-        principal = principal_of_request.get()
-        if principal is None:
-            raise ApiError("unauthenticated")
+        principal = current_principal()
         try:
             request = AnswerRequest.model_validate({"mode": self.mode, **given})
             check_tenant(principal, request.tenant_id)

@@ -75,9 +75,9 @@ KINDS: dict[str, ErrorKind] = {
         500, "Something went wrong inside the server.", "Try again; if it stays, look for the request id in its log."
     ),
     "answer_failed": ErrorKind(500, "A stage of the pipeline failed; nothing was answered.", "Try again."),
+    "not_ready": ErrorKind(503, "The server is not ready.", "Try again when /ready answers 200."),
     "overloaded": ErrorKind(503, "The server has as many requests as it takes.", "Try again after `Retry-After`."),
     "shutting_down": ErrorKind(503, "The server is shutting down.", "Try again in some seconds."),
-    "not_ready": ErrorKind(503, "The server is not ready.", "Try again when /ready answers 200."),
     "store_unavailable": ErrorKind(
         503, "The document store cannot do this now.", "Try again; /ready tells whether the stores are up."
     ),
@@ -89,28 +89,12 @@ KINDS: dict[str, ErrorKind] = {
 }
 """Every `error.type` that the server gives. The names are part of the interface and do not change."""
 
-_BY_STATUS = {
-    400: "bad_request",
-    401: "unauthenticated",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    413: "payload_too_large",
-    422: "invalid_request",
-    429: "too_many_requests",
-    503: "not_ready",
-    504: "timeout",
-}
+# Of several with one status the first.
+_BY_STATUS = {kind.status: name for name, kind in reversed(KINDS.items())}
 
 
 class ApiError(HTTPException):
-    """
-    An error that the server answers with, raised by a route or anything it calls.
-
-    It is an `HTTPException`, so that Hayhooks' own run routes let it through.
-
-        raise ApiError("not_found", message="There is no job `x`.", next_step="Check the id.")
-    """
+    """An error that the server answers with; an `HTTPException`, so that Hayhooks' own run routes let it through."""
 
     def __init__(
         self,
@@ -144,13 +128,21 @@ class ApiError(HTTPException):
         return {"error": error}
 
 
-def as_api_error(error: BaseException) -> ApiError:
-    """
-    Translate whatever was raised into what a caller may be told.
+# What is raised, what is told, and how where its stage is known. The message of an endpoint's error names the endpoint
+# and what it said, which is for whoever runs the server.
+_TOLD: tuple[tuple[type[Exception], str, str], ...] = (
+    (TimeoutError, "timeout", ""),
+    (StoreFullError, "storage_full", ""),
+    (StoreError, "store_unavailable", ""),
+    (EndpointError, "upstream_unavailable", "The stage `{}` got no usable answer from its language model."),
+    (AnswerError, "answer_failed", "The stage `{}` failed; nothing was answered."),
+)
 
-    Only messages that are written for callers pass; of everything else the kind and the stage.
-    """
-    stage = getattr(error, "stage", None) or _stage_in(str(error))
+
+def as_api_error(error: BaseException) -> ApiError:
+    """Translate what was raised into what a caller may be told: a message written for callers, else kind and stage."""
+    named = _STAGE.search(str(error))
+    stage = getattr(error, "stage", None) or (named[1] if named else None)
     if isinstance(error, ApiError):
         return error
     if isinstance(error, StarletteHTTPException):
@@ -159,19 +151,9 @@ def as_api_error(error: BaseException) -> ApiError:
         return ApiError("refused", message=str(error), stage=stage)
     if isinstance(error, SourceError):
         return ApiError("refused", message=f"{error.source}: {error.cause}.", next_step=f"{error.next_step}.")
-    if isinstance(error, TimeoutError):
-        return ApiError("timeout", stage=stage)
-    if isinstance(error, StoreFullError):
-        return ApiError("storage_full", stage=stage)
-    if isinstance(error, StoreError):
-        return ApiError("store_unavailable", stage=stage)
-    if isinstance(error, EndpointError):
-        # Its message names the endpoint and what it said, which is for whoever runs the server.
-        told = f"The stage `{stage}` got no usable answer from its language model." if stage else None
-        return ApiError("upstream_unavailable", message=told, stage=stage)
-    if isinstance(error, AnswerError):
-        told = f"The stage `{stage}` failed; nothing was answered." if stage else None
-        return ApiError("answer_failed", message=told, stage=stage)
+    for kind, told, message in _TOLD:
+        if isinstance(error, kind):
+            return ApiError(told, message=message.format(stage) if message and stage else None, stage=stage)
     if isinstance(error, ConfigurationError):
         return ApiError("internal", message="The server is not set up correctly.", stage=stage)
     if isinstance(error, OSError) and error.errno in _FULL:
@@ -182,14 +164,13 @@ def as_api_error(error: BaseException) -> ApiError:
 def counted(error: BaseException, request_id: str | None) -> ApiError:
     """Translate an error for a caller who is about to be told of it, count it, and log what should not happen."""
     told = as_api_error(error)
-    metrics.record_failure(told.kind)
+    metrics.FAILURES.labels(told.kind).inc()
     if told.status_code >= 500 and not isinstance(error, ApiError):
         log_failure(error, request_id)
     return told
 
 
 def error_response(error: BaseException, request_id: str | None) -> JSONResponse:
-    """Make the reply to whatever was raised."""
     told = as_api_error(error)
     headers = dict(told.headers or {})
     if told.kind == "unauthenticated":
@@ -200,11 +181,7 @@ def error_response(error: BaseException, request_id: str | None) -> JSONResponse
 
 
 def log_failure(error: BaseException, request_id: str | None) -> None:
-    """
-    Write to the log that something failed that should not: where, and of what type.
-
-    The message may hold words of a question or a document, so it is said at the level of debugging only.
-    """
+    """Log where something failed and as what; its message, which may quote a question, is for debugging only."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     logger.error(
         "Request {request_id} failed: {kind}{summary} at {place}",
@@ -216,16 +193,10 @@ def log_failure(error: BaseException, request_id: str | None) -> None:
     logger.debug("Request {request_id}: {error}", request_id=request_id, error=str(error))
 
 
-def _stage_in(message: str) -> str | None:
-    found = _STAGE.search(message)
-    return found[1] if found else None
-
-
 _MOST_FIELDS = 20
 
 
 def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
-    """Put a failed validation into words."""
     problems = list(error.errors())
     if any(problem["type"] == "json_invalid" for problem in problems):
         return ApiError("bad_request", message="The body is not valid JSON.")
@@ -244,8 +215,6 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
 
 
 def install_error_replies(app: FastAPI) -> None:
-    """Let an application answer every error of its routes in the one shape."""
-
     async def reply(request: Request, error: Exception) -> JSONResponse:
         told = as_api_error(error)
         request_id = getattr(request.state, "request_id", None)

@@ -40,7 +40,6 @@ class RequestIdentity:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -88,7 +87,6 @@ def _route(scope: Scope) -> str:
 
 
 def _check_head(scope: Scope) -> None:
-    """Refuse an address and headers that no honest request has."""
     address = len(scope["path"]) + len(scope.get("query_string", b""))
     size = address + sum(len(name) + len(value) for name, value in scope["headers"])
     if address > MOST_HEAD_BYTES // 2 or size > MOST_HEAD_BYTES:

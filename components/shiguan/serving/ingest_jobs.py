@@ -40,17 +40,12 @@ class _IngestStoppedError(ShiguanError):
 
 class IngestJobs:
     """
-    The queue of uploads of one server.
+    The queue of uploads of one server: of each tenant one at a time, of two tenants side by side.
 
-    An upload is on disk before it is acknowledged, and leaves the queue only when it is in the library, or cannot ever
-    be. So a process that dies in between is followed by one that begins again, which changes nothing that is already
-    in. While a store is down or a disk is full, uploads wait; where a stage fails, they are tried again after growing
-    pauses, and at last given up; where a file is no good, it has failed.
-
-    Tenants take turns, and two of them are served at a time, so that one with a hundred books, or with one that takes
-    an hour, holds nobody up.
-
-    Several processes may share the folder: one of them works, the others take over should it end.
+    An upload is on disk when it is acknowledged and leaves the queue only when it is in the library or cannot ever be:
+    whoever follows a process that died begins it again, which changes nothing that is in already. While a store is down
+    or a disk full they wait; where a stage fails, they are tried again after growing pauses and at last given up. Of
+    several processes that share the folder one works, and the others take over should it end.
     """
 
     def __init__(self, library: Library, path: Path, *, max_pending: int = 100) -> None:
@@ -68,7 +63,6 @@ class IngestJobs:
         self._served: set[str] = set()
 
     def start(self) -> None:
-        """Begin to work, first on what an earlier process left."""
         self.folder.prepare()
         # A daemon: a library that hangs must not keep the server from ending. What it had not finished stays queued.
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
@@ -76,7 +70,6 @@ class IngestJobs:
 
     @property
     def alive(self) -> bool:
-        """Whether uploads are being worked on, or would be."""
         return self._thread is not None and self._thread.is_alive()
 
     def stop(self) -> None:
@@ -87,7 +80,6 @@ class IngestJobs:
             self._thread.join(_STOP_SECONDS)
 
     def submit(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
-        """Take an upload on."""
         waiting = sum(record.tenant_id == tenant_id for record in self.folder.waiting())
         if waiting >= self.max_pending:
             raise ApiError(
@@ -112,28 +104,17 @@ class IngestJobs:
         return sum(self._finish(replace(record, state="cancelled")) for record in named)
 
     def find(self, tenant_id: str, job_id: str) -> dict[str, Any] | None:
-        """Tell how far an upload is."""
         record = self.folder.find(job_id)
         if record is None or record.tenant_id != tenant_id:
             return None
         return self.shown(record)
 
     def shown(self, record: JobRecord) -> dict[str, Any]:
-        """Tell of an upload what its owner may see."""
         stage, done, total = self._progress.get(record.id, (None, 0, 0))
-        return {
-            "id": record.id,
-            "source": record.source,
-            "state": record.state,
-            "bytes": record.size,
-            "submitted": record.submitted,
-            "started": record.started,
-            "finished": record.finished,
-            "attempts": record.attempts,
-            "progress": {"stage": stage, "done": done, "total": total},
-            "result": record.result,
-            "error": record.error,
-        }
+        shown = {"id": record.id, "source": record.source, "state": record.state, "bytes": record.size}
+        shown |= {name: getattr(record, name) for name in ("submitted", "started", "finished", "attempts")}
+        progress = {"stage": stage, "done": done, "total": total}
+        return {**shown, "progress": progress, "result": record.result, "error": record.error}
 
     def _work(self) -> None:
         while not self._stopping.is_set():

@@ -50,8 +50,6 @@ _RECORD = TypeAdapter(JobRecord)
 
 class JobFolder:
     """
-    The folder of uploads.
-
     `pending/` has each upload twice: its bytes and, written after them, its record. An upload counts as taken on from
     its record on; bytes without a record are leftovers of a crash. `finished/` keeps the records of the last ones.
     """
@@ -93,7 +91,6 @@ class JobFolder:
         return record
 
     def save(self, record: JobRecord) -> None:
-        """Write down the state of an upload that is not in yet."""
         write_json(self.pending / f"{record.id}.json", asdict(record), mode=0o600)
 
     def finish(self, record: JobRecord) -> bool:
@@ -107,19 +104,15 @@ class JobFolder:
         return True
 
     def forget(self, job_id: str) -> None:
-        """Drop the record of an upload whose bytes are gone."""
         (self.pending / f"{job_id}.json").unlink(missing_ok=True)
 
     def is_pending(self, job_id: str) -> bool:
-        """Tell whether an upload is still to go in."""
         return (self.pending / f"{job_id}.json").exists()
 
     def content(self, job_id: str) -> bytes:
-        """Read an upload."""
         return (self.pending / f"{job_id}.bin").read_bytes()
 
     def find(self, job_id: str) -> JobRecord | None:
-        """Find an upload."""
         if not _ID.fullmatch(job_id):
             return None
         with contextlib.suppress(ValueError):

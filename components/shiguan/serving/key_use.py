@@ -36,7 +36,6 @@ class KeyUse:
         self._last: dict[str, float] = {}
 
     def take(self, key_id: str) -> None:
-        """Let a key ask once."""
         now = time.monotonic()
         self._last[key_id] = time.time()
         left = self._of(key_id, now)
@@ -53,7 +52,6 @@ class KeyUse:
         self.spend(key_id, requests=1)
 
     def spend(self, key_id: str, *, requests: int = 0, tokens: int = 0) -> None:
-        """Count what a key has used."""
         if any(self._limits):
             now = time.monotonic()
             asked, written = self._of(key_id, now)
@@ -85,7 +83,6 @@ def used_path(keys_path: Path) -> Path:
 
 
 def last_used(path: Path) -> dict[str, str]:
-    """Read when keys were last used."""
     try:
         told = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -94,12 +91,7 @@ def last_used(path: Path) -> dict[str, str]:
 
 
 def audit(folder: Path, action: str, **told: Any) -> None:
-    """
-    Add a line of JSON to the trail of who asked to change what, `audit.jsonl`; the oldest of ten files goes.
-
-    What cannot be written down is said in the log and done all the same: a full disk must not keep anybody from
-    deleting.
-    """
+    """Add a line to the trail of changes; what cannot be written down is logged, and done all the same."""
     path = folder / "audit.jsonl"
     line = (json.dumps({"time": utc_time(), "action": action, **told}) + "\n").encode()
     try:

@@ -32,8 +32,6 @@ _LOCK_SECONDS = 10
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
     """
-    What is kept of a key.
-
     A key is 256 random bits, which nobody can guess or try out, so one round of SHA-256 is enough to keep it: the slow
     hashes for passwords protect what people choose.
     """
@@ -51,12 +49,10 @@ class KeyRecord:
     expires: str | None = None
 
     def fits(self, key: str) -> bool:
-        """Compare in constant time."""
         return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None and not self.expired
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over."""
         return self.expires is not None and self.expires <= utc_time()
 
 
@@ -67,8 +63,6 @@ class _Content(BaseModel):
 
 class KeyFile:
     """
-    The file of keys of one server.
-
     Every change replaces the file whole under a lock, so that neither a crash nor two people at once can spoil it; only
     its owner can read it.
     """
@@ -77,7 +71,6 @@ class KeyFile:
         self.path = path
 
     def read(self) -> list[KeyRecord]:
-        """Read the keys."""
         try:
             records = _Content.model_validate_json(self.path.read_bytes(), strict=True).keys
         except FileNotFoundError:
@@ -90,7 +83,6 @@ class KeyFile:
         return [_checked(record) for record in records]
 
     def add(self, tenant: str, role: str, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
-        """Make a key, for some days or for good."""
         key, record = new_key(tenant, role, name, days=days)
         with self._locked():
             self._write([*self.read(), record])
@@ -128,7 +120,6 @@ class KeyFile:
 
 
 def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
-    """Make a key without keeping it."""
     key = _PREFIX + secrets.token_urlsafe(32)
     digest = hash_of(key)
     record = KeyRecord(
@@ -145,7 +136,6 @@ def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) 
 
 
 def keys_of_environment(text: str) -> list[KeyRecord]:
-    """Read SHIGUAN_API_KEYS."""
     records = []
     for number, entry in enumerate((part for part in text.split(",") if part.strip()), start=1):
         parts = entry.strip().split(":")
@@ -162,12 +152,10 @@ def keys_of_environment(text: str) -> list[KeyRecord]:
 
 
 def hash_of(key: str) -> str:
-    """Hash a key."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def checked_tenant(tenant: str) -> str:
-    """Check a tenant's name."""
     tenant = tenant.strip()
     if not 0 < len(tenant) <= _LONGEST_NAME or not tenant.isprintable() or set(tenant) & set(",:*"):
         raise RefusedError(
@@ -204,5 +192,4 @@ def _checked(record: KeyRecord) -> KeyRecord:
 
 
 def shown(record: KeyRecord) -> dict[str, Any]:
-    """Tell of a key what people may see."""
     return {name: value for name, value in asdict(record).items() if name != "hash"}

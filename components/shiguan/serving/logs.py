@@ -12,7 +12,6 @@ from typing import Any
 from shiguan.text.terminal import printable
 
 current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
-"""The id of the request that this code runs for."""
 
 
 class _TextLines(logging.Formatter):
@@ -27,7 +26,6 @@ class JsonLines(logging.Formatter):
     """One JSON object a record; of an exception its type and place, never its message, which may quote a question."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record down."""
         message, error = record.getMessage(), record.exc_info[1] if record.exc_info else None
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

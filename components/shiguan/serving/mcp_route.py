@@ -14,21 +14,16 @@ from starlette.routing import Route
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.serving.answer_request import AnswerRequest
-from shiguan.serving.authentication import principal_of_request
+from shiguan.serving.authentication import current_principal
 from shiguan.serving.engine import Engine
-from shiguan.serving.error_replies import ApiError, counted, invalid_fields
+from shiguan.serving.error_replies import counted, invalid_fields
 from shiguan.serving.logs import current_request_id
 from shiguan.serving.mcp_tools import LibraryTools, first_mode
 
 
 @asynccontextmanager
 async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
-    """
-    Give the route while its tools can be called.
-
-    A call is one request with one reply and no session: it is let in, counted, limited and cut off as any other, and
-    whose library it may see is said by the key that it came with.
-    """
+    """Give the route while its tools can be called: a call is one request, let in, counted and cut off as any other."""
 
     async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
         try:
@@ -48,7 +43,7 @@ async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
     def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
         return searching().search(query, tenant_id=tenant_id, top_k=top_k)
 
-    tools = LibraryTools(library, engine.modes, ask, search, _tenant, _words_of)
+    tools = LibraryTools(library, engine.modes, ask, search, lambda: current_principal().tenant_id, _words_of)
     server = tools.server()
     # Who may ask, from where and how much, is decided before a request comes here.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -57,13 +52,6 @@ async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
         yield Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"])
     if searching.cache_info().currsize:
         searching().close()
-
-
-def _tenant() -> str:
-    principal = principal_of_request.get()
-    if principal is None:
-        raise ApiError("unauthenticated")
-    return principal.tenant_id
 
 
 def _words_of(error: Exception) -> str:

@@ -36,7 +36,6 @@ Neighbours = Annotated[
 
 
 def words_of(error: Exception) -> str:
-    """Say what went wrong to a caller who may know of the library and nothing of its insides."""
     if isinstance(error, ShiguanError):
         return str(error)
     logger.error("A tool of MCP failed: {kind}", kind=type(error).__name__)
@@ -46,14 +45,8 @@ def words_of(error: Exception) -> str:
 @dataclass(frozen=True)
 class LibraryTools:
     """
-    What the tools work on.
-
-    :param library: The sources.
-    :param modes: What `ask` may be asked to do.
-    :param ask: Answers: question, mode, conversation, tenant.
-    :param search: Finds passages, with warnings: question, how many, tenant.
-    :param tenant: Whose library it is, of the call that is being served.
-    :param words_of: Says what went wrong.
+    `ask` takes question, mode, conversation and tenant, `search` question, number of passages and tenant; `tenant` says
+    whose library it is, of the call that is being served.
     """
 
     library: Library
@@ -132,5 +125,4 @@ class LibraryTools:
 
 
 def first_mode(modes: Sequence[str]) -> str:
-    """Choose the mode that is taken where none is named."""
     return "simple" if "simple" in modes else modes[0]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 REGISTRY = CollectorRegistry()
 """The server's own registry: nothing that a library registers is given out by accident."""
@@ -13,59 +13,53 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _OTHER = "other"
 
-REQUESTS = Counter(
-    "shiguan_requests", "Requests by route and status.", ["route", "method", "status"], registry=REGISTRY
+
+def _counter(name: str, text: str, *labels: str) -> Counter:
+    return Counter(f"shiguan_{name}", text, labels, registry=REGISTRY)
+
+
+def _histogram(name: str, text: str, *labels: str) -> Histogram:
+    return Histogram(f"shiguan_{name}", text, labels, buckets=_SECONDS, registry=REGISTRY)
+
+
+def _gauge(name: str, text: str) -> Gauge:
+    return Gauge(f"shiguan_{name}", text, registry=REGISTRY)
+
+
+REQUESTS = _counter("requests", "Requests by route and status.", "route", "method", "status")
+REQUEST_SECONDS = _histogram("request_seconds", "Time of a request.", "route")
+IN_FLIGHT = _gauge("in_flight_requests", "Requests in the server, waiting ones included.")
+WAITING = _gauge("waiting_requests", "Requests that wait for their turn.")
+REJECTED = _counter("rejected_requests", "Requests turned away, by reason.", "reason")
+CANCELLED = _counter("cancelled_requests", "Requests ended early, by reason.", "reason")
+ANSWERS = _counter("answers", "Answers by mode and status.", "mode", "status")
+ANSWER_SECONDS = _histogram("answer_seconds", "Time of an answer, by mode.", "mode")
+STAGE_SECONDS = _histogram("stage_seconds", "Time of a stage of a mode.", "mode", "stage")
+FIRST_TOKEN_SECONDS = _histogram(
+    "first_token_seconds", "Time to the first token of an answer that is streamed.", "mode"
 )
-REQUEST_SECONDS = Histogram(
-    "shiguan_request_seconds", "Time of a request.", ["route"], buckets=_SECONDS, registry=REGISTRY
-)
-IN_FLIGHT = Gauge("shiguan_in_flight_requests", "Requests in the server, waiting ones included.", registry=REGISTRY)
-WAITING = Gauge("shiguan_waiting_requests", "Requests that wait for their turn.", registry=REGISTRY)
-REJECTED = Counter("shiguan_rejected_requests", "Requests turned away, by reason.", ["reason"], registry=REGISTRY)
-CANCELLED = Counter("shiguan_cancelled_requests", "Requests ended early, by reason.", ["reason"], registry=REGISTRY)
-ANSWERS = Counter("shiguan_answers", "Answers by mode and status.", ["mode", "status"], registry=REGISTRY)
-ANSWER_SECONDS = Histogram(
-    "shiguan_answer_seconds", "Time of an answer, by mode.", ["mode"], buckets=_SECONDS, registry=REGISTRY
-)
-STAGE_SECONDS = Histogram(
-    "shiguan_stage_seconds", "Time of a stage of a mode.", ["mode", "stage"], buckets=_SECONDS, registry=REGISTRY
-)
-FIRST_TOKEN_SECONDS = Histogram(
-    "shiguan_first_token_seconds",
-    "Time to the first token of an answer that is streamed.",
-    ["mode"],
-    buckets=_SECONDS,
-    registry=REGISTRY,
-)
-TOKENS = Counter("shiguan_tokens", "Tokens that the LLM read and wrote.", ["mode", "kind"], registry=REGISTRY)
-PROMPT_CHARACTERS = Counter(
-    "shiguan_prompt_characters", "Characters of prompts, and of these the ones with which the prompt before began.",
-    ["mode", "kind"], registry=REGISTRY,
+TOKENS = _counter("tokens", "Tokens that the LLM read and wrote.", "mode", "kind")
+PROMPT_CHARACTERS = _counter(
+    "prompt_characters", "Characters of prompts, and of these the ones with which the prompt before began.",
+    "mode", "kind",
 )  # fmt: skip
-LLM_CALLS = Counter("shiguan_llm_calls", "Calls of the LLM.", ["mode"], registry=REGISTRY)
-SWITCHES = Counter(
-    "shiguan_model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"],
-    registry=REGISTRY,
-)  # fmt: skip
-CACHED = Counter(
-    "shiguan_cache_hits", "Calls, vectors and whole answers taken from the cache.", ["mode", "kind"], registry=REGISTRY
+LLM_CALLS = _counter("llm_calls", "Calls of the LLM.", "mode")
+SWITCHES = _counter(
+    "model_switches", "Calls that went to another model, by the one passed over and why.", "model", "reason"
 )
-FALLBACKS = Counter("shiguan_fallbacks", "Answers that came with a warning.", ["mode"], registry=REGISTRY)
-VERDICTS = Counter("shiguan_verdicts", "Sentences of answers by verdict.", ["mode", "verdict"], registry=REGISTRY)
-FAILURES = Counter("shiguan_failures", "Errors that callers were told of, by type.", ["type"], registry=REGISTRY)
-JOBS = Counter("shiguan_ingest_jobs", "Uploads by how their ingest ended.", ["state"], registry=REGISTRY)
-JOBS_WAITING = Gauge("shiguan_ingest_jobs_waiting", "Uploads that wait to be ingested.", registry=REGISTRY)
+CACHED = _counter("cache_hits", "Calls, vectors and whole answers taken from the cache.", "mode", "kind")
+FALLBACKS = _counter("fallbacks", "Answers that came with a warning.", "mode")
+VERDICTS = _counter("verdicts", "Sentences of answers by verdict.", "mode", "verdict")
+FAILURES = _counter("failures", "Errors that callers were told of, by type.", "type")
+JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", "state")
+JOBS_WAITING = _gauge("ingest_jobs_waiting", "Uploads that wait to be ingested.")
 
 _VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
 _STATUSES = frozenset({"answered", "quoted", "recalled", "not_found", "refused", "partial"})
 
 
 def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:
-    """
-    Count a finished answer: its stages' times, tokens, calls, warnings and verdicts.
-
-    Called once by whatever produced the answer, streamed or not.
-    """
+    """Count a finished answer, streamed or not: its stages' times, tokens, calls, warnings and verdicts."""
     mode = answer["mode"]  # the name of a file that the server loaded
     metadata = answer.get("metadata", {})
     # An answer that was withheld reads like one that was not found: what was done with it says which.
@@ -94,16 +88,6 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         FALLBACKS.labels(mode).inc()
     for claim in metadata.get("claims", []):
         VERDICTS.labels(mode, _one_of(claim.get("verdict"), _VERDICTS)).inc()
-
-
-def record_failure(kind: str) -> None:
-    """Count an error that a caller was told of."""
-    FAILURES.labels(kind).inc()
-
-
-def exposition() -> bytes:
-    """Write all numbers down."""
-    return generate_latest(REGISTRY)
 
 
 def _one_of(value: Any, known: frozenset[str]) -> str:

@@ -11,18 +11,17 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
-from shiguan.engine.answer_stream import GENERATION_COMPLETE, TOKEN, AnswerEvent
+from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.options import AskOptions
 from shiguan.engine.turn import MAX_QUESTION
 from shiguan.serving.answer_request import AnswerRequest, Turn
+from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.rag_routes import DONE, Asker, EventStreamResponse, deadline_of, request_id_of, sse
+from shiguan.serving.rag_routes import DONE, EventStreamResponse, deadline_of, request_id_of, sse
 from shiguan.text.terminal import one_line
 
 MODEL_PREFIX = "shiguan-"
-"""A model's name is this and the mode's."""
-
 _SPEAKERS = ("user", "assistant")
 # What an answer tied to passages cannot give, with the values that ask for nothing.
 _REFUSED: dict[str, tuple[Any, ...]] = {
@@ -69,7 +68,6 @@ class ChatRequest(AskOptions):
     stream_options: StreamOptions | None = None
 
     def unsupported(self) -> str:
-        """Find a parameter that cannot be honoured."""
         given = self.model_extra or {}
         return next(
             (
@@ -91,12 +89,7 @@ class ChatRequest(AskOptions):
         return said
 
     def as_request(self) -> AnswerRequest:
-        """
-        Read the question and the turns before it from the messages.
-
-        System messages come from the caller's program and not from whoever runs this server, so they are no
-        instructions; like tools' messages they are left aside.
-        """
+        """Read question and turns; system and tool messages are the caller's program's, and are left aside."""
         *before, last = self.messages
         question = _text(last.content).strip()
         if last.role != "user" or not question:
@@ -117,7 +110,6 @@ class ChatRequest(AskOptions):
 
 
 def model_object(mode: str) -> dict[str, Any]:
-    """Describe a mode as a model."""
     return {"id": MODEL_PREFIX + mode, "object": "model", "created": 0, "owned_by": "shiguan"}
 
 
@@ -160,7 +152,6 @@ def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str |
 
 
 def usage_of(answer: dict[str, Any]) -> dict[str, Any]:
-    """Give the tokens that an answer took, over all calls of language models."""
     used = answer["metadata"].get("usage") or {}
     prompt, completion = int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0)
     total = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
@@ -177,7 +168,6 @@ class Completion:
         self.created = int(time.time())
 
     def whole(self, answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
-        """Write a completion in one piece."""
         message = {"role": "assistant", "content": answer["answer"] + footnotes(answer), "refusal": None}
         return {
             **self._head("chat.completion"),
@@ -187,13 +177,8 @@ class Completion:
         }
 
     def chunk(self, delta: dict[str, Any], *, finish: str | None = None, **more: Any) -> dict[str, Any]:
-        """Write a piece of a completion."""
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
         return {**self._head("chat.completion.chunk"), "choices": [choice], **more}
-
-    def usage_chunk(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Write the piece that has the usage and no text."""
-        return {**self._head("chat.completion.chunk"), "choices": [], "usage": usage_of(answer)}
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
@@ -217,13 +202,13 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 
 
 @router.get("/models", summary="List the modes as models")
-async def models(_: Asker) -> JSONResponse:
+async def models(_: Reader) -> JSONResponse:
     """List one model for each mode, such as `shiguan-simple`."""
     return JSONResponse({"object": "list", "data": [model_object(mode) for mode in current_engine().modes]})
 
 
 @router.get("/models/{model}", summary="Describe a mode as a model")
-async def model(model: str, request: Request, _: Asker) -> JSONResponse:
+async def model(model: str, request: Request, _: Reader) -> JSONResponse:
     """Describe one model."""
     if model not in _models():
         return _refusal(_unknown_model(model), request)
@@ -231,7 +216,7 @@ async def model(model: str, request: Request, _: Asker) -> JSONResponse:
 
 
 @router.post("/chat/completions", summary="Answer the last message of a conversation")
-async def chat_completions(request: Request, asker: Asker) -> Response:
+async def chat_completions(request: Request, asker: Reader) -> Response:
     """
     Answer the last message; the ones before it are the conversation.
 
@@ -243,7 +228,7 @@ async def chat_completions(request: Request, asker: Asker) -> Response:
     try:
         body = await _body(request)
         body.conversation_id = body.conversation_id or request.headers.get("x-conversation-id")
-        question = _question(body)
+        question = body.as_request()
         engine, deadline = current_engine(), deadline_of(request)
         completion = Completion(body.model)
         if body.stream:
@@ -257,12 +242,10 @@ async def chat_completions(request: Request, asker: Asker) -> Response:
 
 async def _body(request: Request) -> ChatRequest:
     try:
-        body = ChatRequest.model_validate(await request.json())
-    except ValidationError as error:
-        wrong = invalid_fields(error)
-        raise ApiError("bad_request", message=wrong.message, fields=wrong.fields) from error
+        content = await request.json()
     except (ValueError, RecursionError) as error:
         raise ApiError("bad_request", message="The body is not valid JSON.") from error
+    body = ChatRequest.model_validate(content)
     if body.model not in _models():
         raise _unknown_model(body.model)
     unsupported = body.unsupported()
@@ -274,14 +257,6 @@ async def _body(request: Request) -> ChatRequest:
             fields=[{"field": unsupported, "problem": "not supported"}],
         )
     return body
-
-
-def _question(body: ChatRequest) -> AnswerRequest:
-    try:
-        return body.as_request()
-    except ValidationError as error:
-        wrong = invalid_fields(error)
-        raise ApiError("bad_request", message=wrong.message, fields=wrong.fields) from error
 
 
 def _models() -> list[str]:
@@ -303,16 +278,16 @@ async def _chunks(
     yield sse(completion.chunk({"role": "assistant", "content": ""}))
     async with aclosing(events):
         async for event in events:
-            if event.name == TOKEN:
+            if event.name == "token":
                 yield sse(completion.chunk({"content": event.data["text"]}))
-            elif event.name == GENERATION_COMPLETE:
+            elif event.name == "generation_complete":
                 notes = footnotes(event.data)
                 if notes:
                     yield sse(completion.chunk({"content": notes}))
                 more = extension(event.data, body.ignored(), request_id)
                 yield sse(completion.chunk({}, finish="stop", shiguan=more))
                 if body.stream_options is not None and body.stream_options.include_usage:
-                    yield sse(completion.usage_chunk(event.data))
+                    yield sse({**completion.chunk({}), "choices": [], "usage": usage_of(event.data)})
             elif event.error is not None:
                 yield sse(_told(event.error, request_id)[0], event="error")
     yield DONE
@@ -325,6 +300,9 @@ def _refusal(error: Exception, request: Request) -> JSONResponse:
 
 def _told(error: Exception, request_id: str | None) -> tuple[dict[str, Any], ApiError]:
     """Give an error the fields of both worlds: a client of either finds what it looks for."""
+    if isinstance(error, ValidationError):
+        wrong = invalid_fields(error)
+        error = ApiError("bad_request", message=wrong.message, fields=wrong.fields)
     told = counted(error, request_id)
     body = told.body(request_id)
     param = told.fields[0]["field"].partition(".")[0] if told.fields else None

@@ -42,7 +42,6 @@ def _file(name: str) -> tuple[bytes, str, str] | None:
 @router.api_route("/docs", methods=["GET", "HEAD"])
 @router.api_route("/ui/{name}", methods=["GET", "HEAD"])
 async def page(request: Request, name: str = "") -> Response:
-    """Give a file of the page. It needs no key and tells nothing of anybody."""
     found = _file(_PAGES.get(request.url.path, name))
     if found is None:
         raise ApiError("not_found")

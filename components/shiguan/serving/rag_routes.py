@@ -4,16 +4,16 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Any
 
 from anyio import CancelScope
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Send
 
 from shiguan.engine.answer_stream import EVENTS, AnswerEvent
 from shiguan.serving.answer_request import AnswerRequest, BatchRequest
-from shiguan.serving.authentication import Principal, check_tenant, current_principal
+from shiguan.serving.authentication import Reader, check_tenant
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import counted
 
@@ -24,7 +24,6 @@ DONE = b"data: [DONE]\n\n"
 
 
 def sse(data: Mapping[str, Any], *, event: str | None = None, id: int | None = None) -> bytes:  # noqa: A002
-    """Write one event."""
     lines = [] if id is None else [f"id: {id}"]
     lines += [] if event is None else [f"event: {event}"]
     lines.append(f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}")
@@ -32,12 +31,7 @@ def sse(data: Mapping[str, Any], *, event: str | None = None, id: int | None = N
 
 
 class EventStreamResponse(StreamingResponse):
-    """
-    A stream of events.
-
-    When the reply ends before its producer does (the reader hung up, the server cuts it off), the producer is closed at
-    once and not whenever the interpreter comes to it, since a language model may be writing for it.
-    """
+    """A stream of events whose producer is closed with it and at once, since a language model may be writing for it."""
 
     def __init__(self, parts: AsyncGenerator[bytes, None]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -45,19 +39,16 @@ class EventStreamResponse(StreamingResponse):
         super().__init__(self._parts, media_type="text/event-stream", headers=headers)
 
     async def stream_response(self, send: Send) -> None:
-        """Send the events."""
         async with aclosing(self._parts):
             await super().stream_response(send)
 
 
 router = APIRouter(tags=["rag"])
 
-Asker = Annotated[Principal, Depends(current_principal)]
-
 
 @router.post("/generate", summary="Another name of /api/v1/rag/query", response_class=JSONResponse)
 @router.post("/api/v1/rag/query", summary="Answer a question", response_class=JSONResponse)
-async def query(body: AnswerRequest, request: Request, asker: Asker) -> JSONResponse:
+async def query(body: AnswerRequest, request: Request, asker: Reader) -> JSONResponse:
     """
     Answer a question from the caller's documents.
 
@@ -82,7 +73,7 @@ _STREAM: dict[str, Any] = {
 
 @router.post("/generate/stream", summary="Another name of /api/v1/rag/query-stream", **_STREAM)
 @router.post("/api/v1/rag/query-stream", summary="Answer a question and tell how the answer comes about", **_STREAM)
-async def query_stream(body: AnswerRequest, request: Request, asker: Asker) -> EventStreamResponse:
+async def query_stream(body: AnswerRequest, request: Request, asker: Reader) -> EventStreamResponse:
     """
     Answer a question as server-sent events, numbered from 1.
 
@@ -96,7 +87,7 @@ async def query_stream(body: AnswerRequest, request: Request, asker: Asker) -> E
 
 
 @router.post("/api/v1/rag/batch", summary="Answer several questions", response_class=JSONResponse)
-async def batch(body: BatchRequest, request: Request, asker: Asker) -> JSONResponse:
+async def batch(body: BatchRequest, request: Request, asker: Reader) -> JSONResponse:
     """
     Answer up to 50 questions, some of them side by side.
 
@@ -112,7 +103,6 @@ async def batch(body: BatchRequest, request: Request, asker: Asker) -> JSONRespo
 
 
 def request_id_of(request: Request) -> str | None:
-    """Give the id that the log knows a request by."""
     request_id: str | None = getattr(request.state, "request_id", None)
     return request_id
 

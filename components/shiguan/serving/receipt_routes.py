@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
@@ -15,7 +15,7 @@ from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.replay import Replay
 from shiguan.errors import RefusedError
 from shiguan.resources import check_free_space, write_json
-from shiguan.serving.authentication import Principal, current_principal
+from shiguan.serving.authentication import Principal, Reader
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.settings import ServingSettings
 
@@ -24,11 +24,7 @@ _HOUR = 3600
 
 
 class ReceiptFolder:
-    """
-    The receipts that a server keeps: a file each, below a folder for each tenant that does not spell its name.
-
-    A file is whole or not there, however the process ends, and none takes the last room that the library needs.
-    """
+    """The receipts that a server keeps: a file each, whole or not there, in a folder that does not spell the tenant."""
 
     def __init__(self, settings: ServingSettings) -> None:
         self._path = settings.folder / "receipts"
@@ -75,7 +71,6 @@ async def kept_receipt(request: Request, receipt_id: str, asker: Principal) -> R
 
 router = APIRouter(prefix="/api/v1/receipts", tags=["receipts"])
 feedback_router = APIRouter(prefix="/api/v1/feedback", tags=["feedback"])
-Reader = Annotated[Principal, Depends(current_principal)]
 
 
 @router.get("/{receipt_id}")

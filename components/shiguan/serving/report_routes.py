@@ -4,18 +4,16 @@ import asyncio
 import html
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from lxml.html import HTMLParser, document_fromstring
 
 from shiguan.resources import utc_time
-from shiguan.serving.authentication import Principal, current_principal
+from shiguan.serving.authentication import Reader
 from shiguan.serving.error_replies import ApiError
 
 router = APIRouter(prefix="/api/v1/reports", tags=["library"])
-
-Reader = Annotated[Principal, Depends(current_principal)]
 
 _MOST_REPORTS = 200
 _LARGEST_REPORT = 8 * 2**20

@@ -21,11 +21,9 @@ _ODD = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\d{19}|\d[eE]|\x00|\bNaN\
 
 class RequestBody:
     """
-    An ASGI `receive` that counts bytes and notices when the caller is gone.
+    An ASGI `receive` that counts what arrives, whatever `Content-Length` says, and notices when the caller is gone.
 
-    A body may come without `Content-Length`; what counts is what arrives. An upload is read ahead of the application by
-    its first message only, so that it never piles up here; any other body is read whole and looked at. When the body is
-    complete, the server has nothing more to tell than that the caller is gone: `watch` waits for that.
+    Of an upload only the first message is read ahead of the application, so that it never piles up here.
     """
 
     def __init__(self, receive: Receive, *, limit: int) -> None:
@@ -52,7 +50,6 @@ class RequestBody:
         return not self._gone.is_set()
 
     async def __call__(self) -> Message:
-        """Give the application the next message."""
         if self._first is not None:
             message, self._first = self._first, None
         elif self._complete.is_set():
@@ -65,7 +62,6 @@ class RequestBody:
         return message
 
     async def watch(self, gone: Callable[[], None]) -> None:
-        """Wait until the caller hangs up."""
         await self._complete.wait()
         while not self._gone.is_set():
             await self._next()
@@ -84,7 +80,6 @@ class RequestBody:
 
 
 def check_length(scope: Scope, limit: int) -> None:
-    """Refuse a body that says itself that it is too large, before any of it is read."""
     length = Headers(scope=scope).get("content-length")
     if length is None:
         return
@@ -95,7 +90,6 @@ def check_length(scope: Scope, limit: int) -> None:
 
 
 def too_large(limit: int) -> ApiError:
-    """Say that a body is too large."""
     return ApiError(
         "payload_too_large",
         message=f"The body has more than {limit:,} bytes.",

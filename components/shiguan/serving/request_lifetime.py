@@ -31,7 +31,6 @@ class ResponseWatch:
     def __init__(self, send: Send) -> None:
         self.started = False
         self.complete = False
-        self.status = 0
         self._send = send
         self._events = False
         self._told = False
@@ -40,12 +39,10 @@ class ResponseWatch:
         self._closed = False
 
     async def __call__(self, message: Message) -> None:
-        """Send the next part, unless the reply was ended."""
         if self._closed:
             return
         if message["type"] == "http.response.start":
             self.started = True
-            self.status = message["status"]
             kind = Headers(raw=message.get("headers", [])).get("content-type", "")
             self._events = kind.startswith("text/event-stream")
         elif message["type"] == "http.response.body":
@@ -60,7 +57,7 @@ class ResponseWatch:
             return
         self._closed = True
         if not self.started:
-            self.started, self.status = True, error.status_code
+            self.started = True
             await error_response(error, request_id)(scope, _nothing, self._send)
         elif self._events:
             body = b"" if self._tail == b"\n" or self._tail.endswith(b"\n\n") else b"\n\n"
@@ -113,7 +110,6 @@ class RequestLifetime:
         self.admission = admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -131,7 +127,7 @@ class RequestLifetime:
                 check_length(scope, limit)
                 await self._run(scope, body, reply, seconds)
         except ApiError as error:
-            metrics.record_failure(error.kind)
+            metrics.FAILURES.labels(error.kind).inc()
             await error_response(error, scope["state"].get("request_id"))(scope, receive, send)
 
     async def _run(self, scope: Scope, body: RequestBody, reply: ResponseWatch, seconds: float) -> None:
@@ -185,7 +181,7 @@ class RequestLifetime:
             reply.close()
             return
         error = ApiError("timeout" if reason == "timeout" else "shutting_down")
-        metrics.record_failure(error.kind)
+        metrics.FAILURES.labels(error.kind).inc()
         await reply.end(error, scope["state"].get("request_id"), scope)
 
     async def _conclude(self, work: asyncio.Task[None], reply: ResponseWatch, scope: Scope) -> None:

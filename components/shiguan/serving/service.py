@@ -16,7 +16,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from haystack import logging
 from starlette.routing import BaseRoute
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
@@ -24,11 +24,11 @@ from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafeP
 from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.conversation_routes import router as conversation_router
+from shiguan.serving.document_routes import library_router
 from shiguan.serving.document_routes import router as document_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
-from shiguan.serving.library_routes import router as library_router
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.openapi import describe
 from shiguan.serving.page_routes import router as page_router
@@ -44,7 +44,6 @@ from shiguan.tenants import TENANT_FIELD
 
 
 def include_routes(app: FastAPI, router: APIRouter) -> None:
-    """Add the routes of a router one by one."""
     app.router.routes.extend(router.routes)
 
 
@@ -107,8 +106,6 @@ def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
 logger = logging.getLogger(__name__)
 
 Deploy = Callable[[FastAPI], None]
-"""Deploys the modes into an application."""
-
 _NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
 """Asks a store whether it answers, and for nothing else."""
 
@@ -130,11 +127,6 @@ _ROUTERS = (
 
 class Service:
     """
-    Makes a bare application the server of one deployment.
-
-        service = Service(ServingSettings.from_environment())
-        service.install(app, deploy=deploy_the_modes)
-
     `install` adds routes and what stands before them. The models are loaded when the application starts, in its
     lifespan, so that the port answers only when questions can be answered.
     """
@@ -164,11 +156,11 @@ class Service:
         self.readiness = Readiness()
 
     def install(self, app: FastAPI, *, deploy: Deploy) -> None:
-        """Make an application the server."""
         for router in _ROUTERS:
             include_routes(app, router)
         describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
+        app.add_middleware(PlainStartupFailure)
         app.state.settings = self.settings
         app.state.keys = self.keys
         app.state.readiness = self.readiness
@@ -203,7 +195,10 @@ class Service:
         open_until_the_end = contextlib.AsyncExitStack()
         try:
             await asyncio.to_thread(engine.warm_up)
-            await self._add_mcp(app, engine, library, open_until_the_end)
+            if find_spec("mcp") is not None:  # the extra of that name
+                from shiguan.serving.mcp_route import mcp_route  # noqa: PLC0415
+
+                app.router.routes.append(await open_until_the_end.enter_async_context(mcp_route(engine, library)))
             before = list(app.router.routes)
             # On this thread, since it changes the routes; the modes are loaded already, so that it is quick.
             deploy(app)
@@ -227,13 +222,6 @@ class Service:
             await asyncio.to_thread(jobs.stop)
             use_engine(None)
             engine.close()
-
-    async def _add_mcp(self, app: FastAPI, engine: Engine, library: Library, stack: contextlib.AsyncExitStack) -> None:
-        if find_spec("mcp") is None:
-            return  # the extra `mcp` is not installed
-        from shiguan.serving.mcp_route import mcp_route  # noqa: PLC0415
-
-        app.router.routes.append(await stack.enter_async_context(mcp_route(engine, library)))
 
     async def _save_use(self) -> None:
         while True:
@@ -272,38 +260,15 @@ class Service:
 
 
 class PlainStartupFailure:
-    """
-    ASGI application: another one, which reports a failed start with a sentence instead of a stack.
+    """ASGI middleware: a start that failed is reported with a sentence instead of a stack."""
 
-    Attributes are those of the application behind, so that `state` and `routes` can be looked at.
-    """
-
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
-    def __getattr__(self, name: str) -> Any:
-        """Give what the application has."""
-        return getattr(self.app, name)
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve; only the report of a failed start is changed."""
-        if scope["type"] != "lifespan":
-            await self.app(scope, receive, send)
-            return
-        failed: list[Message] = []
+        async def send_plainly(message: Message) -> None:
+            if message["type"] == "lifespan.startup.failed" and isinstance(error := sys.exception(), ShiguanError):
+                message["message"] = str(error)
+            await send(message)
 
-        async def hold_failure(message: Message) -> None:
-            if message["type"] == "lifespan.startup.failed":
-                failed.append(message)
-            else:
-                await send(message)
-
-        try:
-            await self.app(scope, receive, hold_failure)
-        except ShiguanError as error:
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
-            raise
-        except BaseException:
-            for message in failed:
-                await send(message)
-            raise
+        await self.app(scope, receive, send_plainly if scope["type"] == "lifespan" else send)

@@ -30,13 +30,8 @@ _Seconds = Annotated[float, Field(ge=0.05, le=86_400)]
 
 class ServingSettings(BaseModel):
     """
-    How the server is set up.
-
     Behaviour is in the pipelines' YAML; what stands here are places, limits and secrets. The variable of a field is its
     name after `SHIGUAN_`, and `.env.example` lists all of them with the same words.
-
-        settings = ServingSettings.from_environment()
-        settings.max_in_flight      # 200
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -95,10 +90,6 @@ class ServingSettings(BaseModel):
         1,
         description="Threads of one call of a torch model (extra `transformers`). More than one spins on busy cores.",
     )
-    mermaid_url: str = Field(
-        "", description="A Mermaid server that draws /draw as PNG; without one /draw is Mermaid text."
-    )
-
     log_format: Literal["text", "json"] = Field(
         "text", description="How log lines are written: text, or json without what errors and debugging quote."
     )
@@ -125,26 +116,15 @@ class ServingSettings(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """The data folder: as set, else the user's own."""
         return self.data_dir if self.data_dir is not None else user_data_path("shiguan")
 
     @property
     def keys_path(self) -> Path:
-        """The file of API keys: as set, else in the data folder."""
         return self.keys_file if self.keys_file is not None else self.folder / "keys.json"
 
     @property
     def spool_path(self) -> Path:
-        """Where uploads and the records of their jobs are kept."""
         return self.folder / "uploads"
-
-    @classmethod
-    def table(cls) -> list[tuple[str, str, str]]:
-        """List every setting for the documentation."""
-        return [
-            (_variable(name), _shown(field.default), field.description or "")
-            for name, field in cls.model_fields.items()
-        ]
 
 
 def _variable(name: str) -> str:
@@ -160,9 +140,3 @@ def _expected(field: FieldInfo) -> str:
     if field.annotation is float:
         return f"a number from {low:g} to {high:g}"
     return f"a whole number from {low:,} " + ("up" if high == _LARGEST else f"to {high:,}")
-
-
-def _shown(value: Any) -> str:
-    if value is None or value in ("", ()):
-        return ""
-    return f"{value:g}" if isinstance(value, float) else str(value)

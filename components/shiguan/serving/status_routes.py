@@ -1,23 +1,20 @@
 """/health, /ready, /metrics, /api/v1/rag/health and /draw: how the server is, and what it serves."""
 
 import asyncio
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.concurrency import run_in_threadpool
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from haystack import AsyncPipeline, logging
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from shiguan import __version__
-from shiguan.serving.authentication import Principal, current_principal
+from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import Engine
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.metrics import exposition
+from shiguan.serving.metrics import REGISTRY
 
 logger = logging.getLogger(__name__)
 
@@ -25,15 +22,13 @@ _CHECK_SECONDS = 3.0
 _FRESH_SECONDS = 1.0
 
 Check = Callable[[], Any]
-"""A plain function that raises when its part cannot work."""
 
 
 class Readiness:
     """
-    The parts that must work before questions can be answered, and a check for each.
+    The parts that must work before questions can be answered, and a check for each, with a time limit in a thread.
 
-    A check runs in a thread with a time limit. Its result counts for a second, so that many probes at once cost one
-    look. A part fails with a word that says which it is and nothing of why: that stands in the log.
+    A result counts for a second, so that many probes cost one look. Why a part failed stands in the log alone.
     """
 
     def __init__(self) -> None:
@@ -44,21 +39,16 @@ class Readiness:
         self._looking: asyncio.Task[None] | None = None
 
     def add(self, part: str, check: Check) -> None:
-        """Name a part."""
         self._checks[part] = check
 
-    async def parts(self) -> dict[str, str]:
-        """Look at every part."""
+    async def ready(self) -> tuple[bool, dict[str, str]]:
+        """Look at every part, and say whether all is well."""
         if time.monotonic() - self._looked > _FRESH_SECONDS:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look())
             # One probe that is given up must not take the look away from the others.
             await asyncio.shield(self._looking)
-        return dict(self._results)
-
-    async def ready(self) -> tuple[bool, dict[str, str]]:
-        """Decide."""
-        parts = await self.parts()
+        parts = dict(self._results)
         return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
 
     async def _look(self) -> None:
@@ -89,7 +79,6 @@ async def health() -> PlainTextResponse:
 
 @router.get("/ready", tags=["health"])
 async def ready(request: Request) -> Response:
-    """Say whether questions can be answered: 200, or 503 with the parts that cannot work."""
     readiness: Readiness = request.app.state.readiness
     good, parts = await readiness.ready()
     if good:
@@ -102,7 +91,7 @@ async def ready(request: Request) -> Response:
 
 
 @router.get("/api/v1/rag/health", tags=["health"])
-async def rag_health(request: Request, principal: Annotated[Principal, Depends(current_principal)]) -> dict[str, Any]:
+async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
     """Tell a caller what is served and how it is."""
     state = request.app.state
     good, parts = await state.readiness.ready()
@@ -126,10 +115,7 @@ async def rag_health(request: Request, principal: Annotated[Principal, Depends(c
 @router.get("/metrics", tags=["health"])
 async def metrics() -> Response:
     """Give the numbers to Prometheus; the authentication asks for a key of the role `metrics`."""
-    return Response(exposition(), media_type=CONTENT_TYPE_LATEST)
-
-
-_DRAW_SECONDS = 20
+    return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/draw/{mode}", tags=["config"], response_class=PlainTextResponse)
@@ -138,20 +124,16 @@ async def draw(mode: str, request: Request) -> Response:
     Draw a mode.
 
     Hayhooks' own route of this name sends the pipeline to a public server to have it drawn. This one gives the text of
-    a Mermaid diagram, and a PNG only where SHIGUAN_MERMAID_URL names a server to draw it.
+    a Mermaid diagram.
     """
     engine: Engine = request.app.state.engine
     if mode not in engine.modes:
         raise ApiError("not_found", message="There is no such mode.", next_step=f"Modes: {', '.join(engine.modes)}.")
     pipeline = engine.runner(mode).pipeline
-    url = request.app.state.settings.mermaid_url
-    if not url:
-        return PlainTextResponse(mermaid(pipeline), media_type="text/vnd.mermaid")
-    return Response(await run_in_threadpool(_picture, pipeline, url), media_type="image/png")
+    return PlainTextResponse(mermaid(pipeline), media_type="text/vnd.mermaid")
 
 
 def mermaid(pipeline: AsyncPipeline) -> str:
-    """Write a pipeline as a Mermaid flowchart."""
     names = {name: f"c{number}" for number, name in enumerate(pipeline.graph.nodes)}
     lines = ["flowchart TD"]
     for name, key in names.items():
@@ -160,17 +142,3 @@ def mermaid(pipeline: AsyncPipeline) -> str:
     for sender, receiver, data in pipeline.graph.edges(data=True):
         lines.append(f'  {names[sender]} -->|"{data["from_socket"].name}"| {names[receiver]}')
     return "\n".join(lines) + "\n"
-
-
-def _picture(pipeline: AsyncPipeline, url: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mode.png"
-        try:
-            pipeline.draw(path=path, server_url=url, timeout=_DRAW_SECONDS)
-        except Exception as error:  # Haystack raises what the drawing server's client raised.
-            raise ApiError(
-                "upstream_unavailable",
-                message="The Mermaid server did not draw it.",
-                next_step="Check SHIGUAN_MERMAID_URL.",
-            ) from error
-        return path.read_bytes()

@@ -54,7 +54,6 @@ class TextlessTracer(Tracer):
     def trace(
         self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
     ) -> Iterator[Span]:
-        """Trace with the inner tracer, which is told of a failure by its type alone."""
         failure: BaseException | None = None
         with suppress(_FailedError), self.inner.trace(operation_name, parent_span=parent_span) as span:
             sized = _SizedSpan(span)
@@ -69,7 +68,6 @@ class TextlessTracer(Tracer):
             raise failure
 
     def current_span(self) -> Span | None:
-        """Give the inner tracer's current span, as reticent as those that `trace` gives."""
         span = self.inner.current_span()
         return None if span is None else _SizedSpan(span)
 

@@ -112,7 +112,7 @@ def test_exactly_one_of_prompt_and_template(arguments):
 
 
 def test_unknown_prompt_lists_the_known_ones():
-    with pytest.raises(ConfigurationError, match=r"Known prompts: .*simple"):
+    with pytest.raises(ConfigurationError, match=r"Known: .*simple"):
         PromptFileBuilder(prompt="nothing")
 
 

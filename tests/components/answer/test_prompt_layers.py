@@ -299,10 +299,10 @@ def test_working_is_not_asked_for_elsewhere_and_comes_back_from_a_receipt():
         ({"scope": "../../not_found"}, "There is no scope"),
         ({"profile": "medicine"}, "There is no `medicine` in prompts/profiles. Known: history, legal"),
         ({"examples": "many"}, "There is no `many` in prompts/examples. Known: analysis, cited"),
-        ({"profile": {"rule": {}}}, "takes `persona`, `rules`, `sections`"),
-        ({"profile": {"rules": ["a"]}}, "`rules` must have a list of texts for each language"),
+        ({"profile": {"rule": {}}}, "It takes `persona`, `rules`, `sections`"),
+        ({"profile": {"rules": ["a"]}}, "the last two are lists of texts for each language"),
         ({"profile": {"persona": "pirate"}}, "There is no persona `pirate`"),
-        ({"examples": {"en": [{"question": "q"}]}}, "each language needs a list of entries"),
+        ({"examples": {"en": [{"question": "q"}]}}, "Each language takes a list of entries"),
     ],
 )
 def test_what_does_not_exist_or_has_another_shape_is_refused_at_once(options, message):

@@ -95,7 +95,7 @@ def test_what_is_loaded_is_said_at_once(tmp_path, capsys):
 
 def test_the_first_start_says_which_weights_it_prepares_and_later_ones_do_not(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("shiguan.commands.models._packaged_folder", lambda: tmp_path)
+    monkeypatch.setattr("shiguan.models.weights.weights_file", lambda: tmp_path / FILE)
     (tmp_path / FILE).touch()
     _say_loading(options(), ServingSettings(data_dir=tmp_path))
     (said,) = capsys.readouterr().out.splitlines()[1:]

@@ -12,7 +12,8 @@ from shiguan.evaluation.comparison import (
     write_comparison,
 )
 from shiguan.evaluation.report import run_report, write_report
-from shiguan.evaluation.results import QuestionResult, Results, read_results, write_results
+from shiguan.evaluation.results import RESULTS_FILE, QuestionResult, Results, read_results
+from shiguan.resources import write_json
 
 RUN = {
     "deployment": "embedded",
@@ -95,7 +96,7 @@ def test_what_differs_besides_the_change_is_noted():
 
 
 def test_results_survive_their_file(tmp_path):
-    write_results(results(95), tmp_path)
+    write_json(tmp_path / RESULTS_FILE, results(95).to_json())
     again = read_results(tmp_path)
     assert again == results(95)
     assert again.estimates()["recall@5"].value == 0.95
@@ -107,11 +108,14 @@ def test_results_survive_their_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "cannot be read as JSON"),
-        ("[]", "its format is 'list'"),
-        ('{"format": "shiguan-evaluation/0"}', "its format is 'shiguan-evaluation/0'"),
-        ('{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}}', "is incomplete"),
-        ('{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}, "questions": []}', "has no questions"),
+        ("{", "`it`: Invalid JSON"),
+        ("[]", "`it`: Input should be an object"),
+        ('{"format": "shiguan-evaluation/0"}', "`format`: Input should be 'shiguan-evaluation/1'"),
+        ('{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}}', "`questions`: Field required"),
+        (
+            '{"format": "shiguan-evaluation/1", "kind": "retrieval", "run": {}, "questions": []}',
+            "`questions`: List should have at least 1 item",
+        ),
     ],
 )
 def test_a_file_that_is_no_results_is_refused(tmp_path, text, message):

@@ -90,12 +90,6 @@ def test_a_gold_passage_is_found_by_its_words_or_its_place():
     assert not GoldPassage("756").stands_in(document)
 
 
-def test_gold_parents_are_named(tmp_path):
-    (one,) = read_golden_set(written(tmp_path, GOOD)).questions
-    documents = [Document(id="a", content="In 756"), Document(id="b", content="In 755")]
-    assert one.gold_parents(documents) == [["b"]]
-
-
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     path = build_book(tmp_path_factory.mktemp("book") / "an-lushan-rebellion.epub")

@@ -362,12 +362,11 @@ def test_the_limit_of_one_call_keeps_the_name_that_the_file_uses(endpoint):
 
 
 def test_half_characters_and_numbers_that_are_none_are_mended():
-    reply = ChatMessage.from_assistant(
-        "Horse \ud83d\udc0e and half \ud83d.", meta={"usage": {"total_tokens": float("nan"), "n": 3}}
-    )
+    meta = {"finish_reason": "stop", "usage": {"total_tokens": float("nan"), "n": 3}}
+    reply = ChatMessage.from_assistant("Horse \ud83d\udc0e and half \ud83d.", meta=meta)
     (mended,) = _mended_replies([reply])
     assert mended.text == "Horse 🐎 and half �."
-    assert mended.meta == {"usage": {"n": 3}}
+    assert mended.meta == {"finish_reason": "stop", "usage": {"n": 3}}
 
 
 def test_a_character_that_comes_in_two_pieces_is_put_together():

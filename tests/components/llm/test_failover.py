@@ -9,7 +9,7 @@ from tests.doubles.model_sections import named
 from tests.doubles.stand_in_llm import Fault
 
 from shiguan.errors import AnswerError, EndpointError
-from shiguan.llm import circuits
+from shiguan.llm import failover
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.run_watch import tallied_llm_calls
 
@@ -20,7 +20,7 @@ PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
 def now(monkeypatch):
     """A clock that stands still, and waits that take no time."""
     now = SimpleNamespace(seconds=100.0)
-    monkeypatch.setattr(circuits, "clock", lambda: now.seconds)
+    monkeypatch.setattr(failover, "clock", lambda: now.seconds)
     monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda _: None))
     return now
 

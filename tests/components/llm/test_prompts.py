@@ -13,7 +13,7 @@ def test_an_unknown_prompt_lists_the_known_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(prompts, "resource_folder", lambda name: tmp_path)
     assert list_prompts() == ["hyde", "simple"]
     assert load_prompt("hyde") == "text"
-    with pytest.raises(ConfigurationError, match=re.escape("no prompt `nope`. Known prompts: hyde, simple")):
+    with pytest.raises(ConfigurationError, match=re.escape("no prompt `nope`. Known: hyde, simple")):
         load_prompt("nope")
     with pytest.raises(ConfigurationError):
         load_prompt("../simple")

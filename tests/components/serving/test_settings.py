@@ -14,11 +14,13 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_every_setting_stands_in_the_example_file_with_its_words():
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
     plain = " ".join(re.sub(r"^# ?", "", example, flags=re.MULTILINE).split())
-    for variable, default, about in ServingSettings.table():
+    for name, field in ServingSettings.model_fields.items():
+        variable, default = f"SHIGUAN_{name.upper()}", field.default
         assert re.search(rf"^# {variable}=", example, re.MULTILINE), variable
-        assert about in plain, about
-        if default and default != "embedded":
-            assert f"# {variable}={default}" in example, variable
+        assert field.description in plain, variable
+        if default not in (None, "", (), "embedded"):
+            shown = f"{default:g}" if isinstance(default, float) else default
+            assert f"# {variable}={shown}" in example, variable
 
 
 def test_without_variables_the_documented_limits_hold():
