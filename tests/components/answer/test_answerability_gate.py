@@ -106,7 +106,7 @@ def test_places_of_a_cut_passage_are_places_in_the_stored_one():
 
 
 def test_what_matched_much_worse_than_the_best_is_left_out():
-    good, worse = passage(number=1), passage(number=2)
+    good, worse = passage(number=1), passage("Nobody knows the day. It was dark.", sentence="It was dark.", number=2)
     worse.meta["matches"][0]["score"] = 0.79
     (answer,) = run([good, worse])["answers"]
     assert [citation["number"] for citation in answer.meta["citations"]] == [1]
@@ -123,6 +123,30 @@ def test_a_pronoun_has_whom_it_means_and_a_note_what_it_hangs_on():
     noted = f"The registers of all prefectures counted 52 million. {note} " + "War came soon to the capital. " * 60
     (citation,) = run([passage(noted, sentence="Nobody knows which is right.]")])["answers"][0].meta["citations"]
     assert citation["quote"].startswith(f"The registers of all prefectures counted 52 million. {note}")
+
+
+def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():
+    bridge = "The stone bridge over the river was built by Li Chun of the Sui for the merchants of the northern town. "
+    told = (
+        bridge
+        + "Boats went below it and carts above it, and it stood every great flood that ever came down the river. " * 3
+    )
+    text = f"{told}Work on it ended in 605. Nobody has counted its stones. {'The river is wide. ' * 40}"
+    windows = {
+        query: run([passage(text, sentence=bridge.strip())], query, cosines=(0.95,))["answers"][0].meta["citations"][0]
+        for query in ("Who built the stone bridge?", "When was the stone bridge built?", "Tell of the stone bridge.")
+    }
+    who, when, whatever = (one["quote"] for one in windows.values())
+    assert who == told.strip()
+    assert when == f"{told}Work on it ended in 605."
+    assert len(when) < 800 < len(whatever) <= 900
+
+
+def test_the_same_words_from_two_editions_are_quoted_once():
+    other = passage("Elsewhere the rebels waited. They were ten thousand.", sentence="Elsewhere", number=3)
+    twice = [passage(number=1), passage(f"{FIRST}  So it is told.", number=2), other]
+    (answer,) = run(twice)["answers"]
+    assert [citation["number"] for citation in answer.meta["citations"]] == [1, 3]
 
 
 def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
