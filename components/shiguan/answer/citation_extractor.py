@@ -150,11 +150,13 @@ class CitationExtractor:
         warnings = []
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
-        parts = split_claims((reply.text or "").strip())
+        parts = split_claims((reply.text or "").strip(), query)
         if not parts.claims and not any(map(str.isalpha, reply.text or "")):
             raise no_answer_error(reply)
         if not parts.claims:
-            warnings.append("The model's reply held markup and no answer. Ask again, or take another model.")
+            warnings.append(
+                "The model's reply held no answer, only markup or the question. Ask again, or take another model."
+            )
             nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
             return self._not_found(nobody, numbered, query, language), warnings
         if parts.is_cut:

@@ -246,7 +246,7 @@ def _read(reply: str, part: _Part) -> str:
     if found is None and "{" in reply:
         return "the reply was not in the form asked for"
     text = found.get("answer") if found is not None else reply
-    line = " ".join(clean_reply(text if isinstance(text, str) else "").split())[:_LONGEST_ANSWER]
+    line = " ".join(clean_reply(text if isinstance(text, str) else "", part.query).split())[:_LONGEST_ANSWER]
     claims = split_claims(line).claims
     if is_not_found(line) or all(claim_kind(claim.text) == "silence" for claim in claims):
         return ""
