@@ -1,16 +1,15 @@
 """Searches the library: the first step of the mode `agent`, and a tool of its model."""
 
-from typing import Any, Self
+from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
-from haystack.core.serialization import component_to_dict
+from haystack import Document, component
 
 from shiguan.agent.tools import AgentTool
-from shiguan.llm.calls import warm_up_generator
+from shiguan.llm.calls import NestingComponent, warm_up_generator
 
 
 @component
-class LibrarySearch(AgentTool):
+class LibrarySearch(AgentTool, NestingComponent):
     """
     Finds passages of the library for a question, or for whatever else the model wants to know.
 
@@ -36,16 +35,6 @@ class LibrarySearch(AgentTool):
         """
         self.retriever = retriever
         self.parent_fetcher = parent_fetcher
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
-        parts = {name: component_to_dict(getattr(self, name), name) for name in ("retriever", "parent_fetcher")}
-        return default_to_dict(self, **parts)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component from its parameters."""
-        return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""

@@ -114,19 +114,7 @@ class CitationExtractor:
         confidence: float | None = None,
         missing: list[str] | None = None,
     ) -> dict[str, Any]:
-        """
-        Check the replies beside the event loop; a question that is cancelled meanwhile stops the check.
-
-        :param replies: What the generator said; each becomes an answer.
-        :param documents: The numbered passages that it read, in any order.
-        :param query: The question.
-        :param language: Its language; None to tell from the question.
-        :param verdicts: What `HallucinationGrader` found; None to check here.
-        :param confidence: The probability that the passages hold an answer.
-        :param missing: Parts of the question without an answer.
-        :returns: What `run` returns.
-        :raises AnswerError: If a reply has no text.
-        """
+        """Do as `run`, beside the event loop; a question that is cancelled meanwhile stops the check."""
         return await check_in_thread(
             lambda: self.run(
                 replies,

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import Any, get_args
 
-from haystack import Document, component, default_to_dict, logging
+from haystack import Document, component, logging
 from haystack.components.embedders.types import DocumentEmbedder
-from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import check_in_thread
@@ -14,14 +13,14 @@ from shiguan.grading.answer_grade import check_answer
 from shiguan.grading.answer_grader import AnswerGrader
 from shiguan.grading.attempts import LoopState
 from shiguan.grading.grading_round import GradingRound, OnUnsupported, settle, state_of
-from shiguan.llm.calls import LlmReply, warm_up_generator
+from shiguan.llm.calls import LlmReply, NestingComponent, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
 
 logger = logging.getLogger(__name__)
 
 
 @component
-class HallucinationGrader:
+class HallucinationGrader(NestingComponent):
     """
     Lets through only what the passages say.
 
@@ -91,18 +90,6 @@ class HallucinationGrader:
         self.on_unsupported = on_unsupported
         self.mode = mode
         self.raise_on_failure = raise_on_failure
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
-        parts = {"document_embedder": self.document_embedder, "answer_grader": self.answer_grader}
-        return default_to_dict(
-            self,
-            **{name: part and component_to_dict(part, name) for name, part in parts.items()},
-            max_attempts=self.max_attempts,
-            on_unsupported=self.on_unsupported,
-            mode=self.mode,
-            raise_on_failure=self.raise_on_failure,
-        )
 
     def warm_up(self) -> None:
         """Load the embedder and look for the judge; a second call does nothing."""

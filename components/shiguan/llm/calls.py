@@ -5,10 +5,12 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from inspect import signature
+from typing import Any, Self, TypeVar
 
-from haystack import logging
+from haystack import default_from_dict, default_to_dict, logging
 from haystack.components.generators.chat.types import ChatGenerator
+from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError, BudgetError
@@ -43,6 +45,22 @@ def is_available(chat_generator: ChatGenerator | None) -> bool:
         return False
     available = getattr(chat_generator, "available", None)
     return bool(available()) if callable(available) else True
+
+
+class NestingComponent:
+    """A component with others in it: Haystack does not write the parameters of one that has no `to_dict` of its own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the component's parameters, with those of the components in it."""
+        given = {name: getattr(self, name) for name in signature(type(self).__init__).parameters if name != "self"}
+        nested = {name for name, one in given.items() if hasattr(one, "run") or hasattr(one, "to_dict")}
+        parts = {name: component_to_dict(one, name) if name in nested else one for name, one in given.items()}
+        return default_to_dict(self, **parts)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make the component from its parameters."""
+        return default_from_dict(cls, data)
 
 
 def warm_up_generator(chat_generator: Any) -> None:

@@ -6,18 +6,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from haystack import Document, component, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.joiners import DocumentJoiner
-from haystack.core.serialization import component_to_dict
 from numpy.typing import NDArray
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn
 from shiguan.errors import StoreError
+from shiguan.llm.calls import NestingComponent
 from shiguan.tenants import require_filters, tenant_of
 from shiguan.text.terms import term_index, terms
 
-_PARTS = ("conversation_store", "text_embedder", "standardizer", "joiner")
 _K1, _B, _AVERAGE = 1.2, 0.75, 200.0
 _LONGEST_TURN, _LONGEST_LIST = 1_000, 50
 _REMEMBERED = 20_000
@@ -25,7 +24,7 @@ _REMEMBERED = 20_000
 
 
 @component
-class MemoryRetriever:
+class MemoryRetriever(NestingComponent):
     """
     Finds the fragments of a conversation that a question is about.
 
@@ -70,15 +69,6 @@ class MemoryRetriever:
         self.joiner = joiner
         self.last_turns = last_turns
         self.top_k = top_k
-
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
-
-        :returns: What `from_dict` takes.
-        """
-        parts = {name: component_to_dict(getattr(self, name), name) for name in _PARTS}
-        return default_to_dict(self, **parts, last_turns=self.last_turns, top_k=self.top_k)
 
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""

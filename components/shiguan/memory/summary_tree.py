@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from haystack import Document, component, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types.protocol import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import component_to_dict
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn
 from shiguan.errors import ModelMissingError
-from shiguan.llm.calls import ask_llm, is_available, warm_up_generator
+from shiguan.llm.calls import NestingComponent, ask_llm, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
@@ -30,7 +29,7 @@ _MARKS = re.compile(r"\s?\[\d[\d, ]*\]")
 
 
 @component
-class SummaryTree:
+class SummaryTree(NestingComponent):
     """
     Adds to a conversation the summaries that it lacks.
 
@@ -63,16 +62,6 @@ class SummaryTree:
         self.conversation_store = conversation_store
         self.document_embedder = document_embedder
         self.chat_generator = chat_generator
-
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
-
-        :returns: What `from_dict` takes.
-        """
-        names = ("conversation_store", "document_embedder", "chat_generator")
-        parts = {name: part and component_to_dict(part, name) for name in names for part in [getattr(self, name)]}
-        return default_to_dict(self, **parts)
 
     def warm_up(self) -> None:
         """Prepare the nested generator; a second call does nothing."""

@@ -2,15 +2,22 @@
 
 import asyncio
 import math
-from typing import Any, Self
+from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder, TextEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, run_nested_async, warm_up_generator
+from shiguan.llm.calls import (
+    LlmReply,
+    NestingComponent,
+    ask_llm,
+    ask_llm_async,
+    is_available,
+    run_nested_async,
+    warm_up_generator,
+)
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.languages import detect_language
@@ -23,7 +30,7 @@ _LONGEST_PASSAGE = 1200
 
 
 @component
-class HyDEEmbedder:
+class HyDEEmbedder(NestingComponent):
     """
     Embeds hypothetical passages together with the question (HyDE).
 
@@ -89,25 +96,6 @@ class HyDEEmbedder:
         self.generation_kwargs = generation_kwargs
         self.raise_on_failure = raise_on_failure
 
-    def to_dict(self) -> dict[str, Any]:
-        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
-        nested = ("text_embedder", "document_embedder", "chat_generator")
-        parts = {name: getattr(self, name) for name in nested}
-        return default_to_dict(
-            self,
-            **{name: part and component_to_dict(part, name) for name, part in parts.items()},
-            n_passages=self.n_passages,
-            style=self.style,
-            use_hyde=self.use_hyde,
-            generation_kwargs=self.generation_kwargs,
-            raise_on_failure=self.raise_on_failure,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component from its parameters."""
-        return default_from_dict(cls, data)
-
     def warm_up(self) -> None:
         """Prepare the question's embedder and the generator; a second call does nothing."""
         warm_up_generator(self.text_embedder)
@@ -129,7 +117,7 @@ class HyDEEmbedder:
         if generator is None:
             return _result(own, [], [], warnings)
         messages = self._prompt(text)
-        replies = [self._ask(generator, messages) for _ in range(self.n_passages)]
+        replies = [ask_llm(generator, messages, **self._how) for _ in range(self.n_passages)]
         passages, warnings = self._passages(replies)
         documents = [Document(content=passage) for passage in passages] if own[0] else []
         if documents:
@@ -146,7 +134,7 @@ class HyDEEmbedder:
         if generator is None:
             return _result(_of_question(await embedding), [], [], warnings)
         messages = self._prompt(text)
-        asking = asyncio.gather(*(self._ask_async(generator, messages) for _ in range(self.n_passages)))
+        asking = asyncio.gather(*(ask_llm_async(generator, messages, **self._how) for _ in range(self.n_passages)))
         result, replies = await asyncio.gather(embedding, asking)
         own = _of_question(result)
         passages, warnings = self._passages(replies)
@@ -168,15 +156,9 @@ class HyDEEmbedder:
         language = detect_language(text)
         return render_prompt("hyde_embedder", query=neutral_text(text), language=language, style=self.style)
 
-    def _ask(self, generator: ChatGenerator, messages: list[ChatMessage]) -> LlmReply:
-        return ask_llm(
-            generator, messages, generation_kwargs=self.generation_kwargs, raise_on_failure=self.raise_on_failure
-        )
-
-    async def _ask_async(self, generator: ChatGenerator, messages: list[ChatMessage]) -> LlmReply:
-        return await ask_llm_async(
-            generator, messages, generation_kwargs=self.generation_kwargs, raise_on_failure=self.raise_on_failure
-        )
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"generation_kwargs": self.generation_kwargs, "raise_on_failure": self.raise_on_failure}
 
     def _passages(self, replies: list[LlmReply]) -> tuple[list[str], list[str]]:
         passages = [passage for reply in replies if (passage := cleaned_passage(reply.text, _LONGEST_PASSAGE))]

@@ -6,14 +6,20 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, Literal
 
-from haystack import Document, component, default_to_dict, logging
+from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import component_to_dict
 
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import find_marks, neutral_answer, split_claims
 from shiguan.claims.reply_cleaning import clean_reply
-from shiguan.llm.calls import ask_llm_async, is_available, run_nested_async, run_to_end, warm_up_generator
+from shiguan.llm.calls import (
+    NestingComponent,
+    ask_llm_async,
+    is_available,
+    run_nested_async,
+    run_to_end,
+    warm_up_generator,
+)
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.prompts import not_found_sentence
@@ -65,7 +71,7 @@ class _Part:
 
 
 @component
-class SubQuestionAnswerer:
+class SubQuestionAnswerer(NestingComponent):
     """
     Answers the sub-questions of a plan, and hands the whole question the passages that the answers cite.
 
@@ -125,12 +131,6 @@ class SubQuestionAnswerer:
         self.ranker = ranker
         self.context_builder = context_builder
         self.top_k = top_k
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
-        parts = {name: getattr(self, name) for name in _PARTS}
-        written = {name: component_to_dict(part, name) for name, part in parts.items() if part is not None}
-        return default_to_dict(self, **written, top_k=self.top_k)
 
     def warm_up(self) -> None:
         """Prepare the parts; a second call does nothing."""

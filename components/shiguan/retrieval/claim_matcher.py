@@ -1,20 +1,18 @@
 """Lets the check of an answer compare a claim with passages in another language."""
 
-from typing import Any, Self
+from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.retrievers.types import EmbeddingRetriever
-from haystack.core.serialization import component_to_dict
 
 from shiguan.claims.nearness import ChildSearch
+from shiguan.llm.calls import NestingComponent
 from shiguan.tenants import require_filters
-
-_PARTS = ("embedding_retriever", "text_embedder")
 
 
 @component
-class ClaimMatcher:
+class ClaimMatcher(NestingComponent):
     """
     Lets the check of an answer find the sentences of a passage that are nearest in meaning to a claim.
 
@@ -52,25 +50,6 @@ class ClaimMatcher:
         self.embedding_retriever = embedding_retriever
         self.text_embedder = text_embedder
         self.near = near
-
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own.
-
-        :returns: What `from_dict` takes.
-        """
-        parts = {name: component_to_dict(getattr(self, name), name) for name in _PARTS}
-        return default_to_dict(self, **parts, near=self.near)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """
-        Make the component from its parameters.
-
-        :param data: What `to_dict` returned.
-        :returns: The component.
-        """
-        return default_from_dict(cls, data)
 
     @component.output_types(documents=list[Document], children=ChildSearch)
     def run(self, documents: list[Document], filters: dict[str, Any] | None = None) -> dict[str, Any]:

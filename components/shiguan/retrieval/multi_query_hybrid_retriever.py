@@ -3,18 +3,15 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document, component
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
-from haystack.core.serialization import component_to_dict
 
-from shiguan.llm.calls import run_nested_async
+from shiguan.llm.calls import NestingComponent, run_nested_async
 from shiguan.retrieval.score_standardizer import left_out, standardized
-
-_PARTS = ("bm25_retriever", "embedding_retriever", "text_embedder", "joiner", "query_joiner")
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class _Found:
 
 
 @component
-class MultiQueryHybridRetriever:
+class MultiQueryHybridRetriever(NestingComponent):
     """
     Finds what any wording of the question finds, and puts first what several of them agree on.
 
@@ -86,15 +83,6 @@ class MultiQueryHybridRetriever:
         self.text_embedder = text_embedder
         self.joiner = joiner
         self.query_joiner = query_joiner
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the component's parameters; by itself Haystack leaves out what has no `to_dict` of its own."""
-        return default_to_dict(self, **{name: component_to_dict(getattr(self, name), name) for name in _PARTS})
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component from its parameters."""
-        return default_from_dict(cls, data)
 
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""
