@@ -49,12 +49,7 @@ class QueryAnalyzer:
     ```
     """
 
-    def __init__(
-        self,
-        chat_generator: ChatGenerator | None = None,
-        *,
-        raise_on_failure: bool = False,
-    ) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None, *, raise_on_failure: bool = False) -> None:
         """
         Set who is asked.
 
