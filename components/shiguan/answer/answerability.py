@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean
 from typing import Final
 
 from haystack import Document
@@ -35,7 +34,6 @@ class Signals:
     :param cosine: The best cosine of the question and a child.
     :param coverage: The share of the question's words, weighed by rarity, that the passages have together.
     :param agreement: How near the passage with most of them is by its vectors: its best cosine over the best of all.
-    :param margin: How far the best cosine stands out from the mean of those found in its language.
     :param chinese: Whether the question is in Han characters, whose words and cosines have another scale.
     :param same_language: The share of the passages that are in the question's language.
     """
@@ -43,7 +41,6 @@ class Signals:
     cosine: float
     coverage: float
     agreement: float
-    margin: float
     chinese: float
     same_language: float
 
@@ -64,15 +61,13 @@ class Calibration:
 
 # Printed by `python -m bench.quality.calibration`: fitted on public paragraph sets and half of the questions on books.
 FITTED: Final = Calibration(
-    bias=-34.903,
-    weights=Signals(
-        cosine=44.568, coverage=1.671, agreement=1.847, margin=-5.376, chinese=-0.771, same_language=-6.541
-    ),
+    bias=-35.399,
+    weights=Signals(cosine=45.436, coverage=1.602, agreement=1.413, chinese=-0.622, same_language=-6.484),
 )
 # The same where no vector tells anything of the passages: weights are missing, or these are not embedded yet.
 FITTED_BY_WORDS: Final = Calibration(
-    bias=-2.998,
-    weights=Signals(cosine=0.0, coverage=5.031, agreement=0.0, margin=0.0, chinese=1.708, same_language=-1.851),
+    bias=-3.218,
+    weights=Signals(cosine=0.0, coverage=4.985, agreement=0.0, chinese=1.846, same_language=-1.603),
 )
 
 
@@ -94,9 +89,7 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     for child in nearest:
         parent = str(child.meta.get("parent_id") or child.id)
         cosines[parent] = max(cosines.get(parent, 0.0), child.score or 0.0)
-    best = max(nearest, key=lambda child: child.score or 0.0, default=None)
-    highest = (best.score or 0.0) if best else 0.0
-    like = [one.score or 0.0 for one in nearest if best and one.meta.get("language") == best.meta.get("language")]
+    highest = max(cosines.values(), default=0.0)
     read = documents[:_READ]
     words = [set(terms(passage_text(document))) for document in read]
     widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
@@ -104,7 +97,6 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         cosine=highest,
         coverage=covered(weights, set[str]().union(*words)),
         agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
-        margin=highest - fmean(like) if like else 0.0,
         chinese=float(has_han(question)),
         same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,
     )

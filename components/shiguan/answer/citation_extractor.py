@@ -114,19 +114,7 @@ class CitationExtractor:
         confidence: float | None = None,
         missing: list[str] | None = None,
     ) -> dict[str, Any]:
-        """
-        Check the replies beside the event loop; a question that is cancelled meanwhile stops the check.
-
-        :param replies: What the generator said; each becomes an answer.
-        :param documents: The numbered passages that it read, in any order.
-        :param query: The question.
-        :param language: Its language; None to tell from the question.
-        :param verdicts: What `HallucinationGrader` found; None to check here.
-        :param confidence: The probability that the passages hold an answer.
-        :param missing: Parts of the question without an answer.
-        :returns: What `run` returns.
-        :raises AnswerError: If a reply has no text.
-        """
+        """Do as `run`, beside the event loop; a question that is cancelled meanwhile stops the check."""
         return await check_in_thread(
             lambda: self.run(
                 replies,
@@ -150,11 +138,13 @@ class CitationExtractor:
         warnings = []
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
-        parts = split_claims((reply.text or "").strip())
+        parts = split_claims((reply.text or "").strip(), query)
         if not parts.claims and not any(map(str.isalpha, reply.text or "")):
             raise no_answer_error(reply)
         if not parts.claims:
-            warnings.append("The model's reply held markup and no answer. Ask again, or take another model.")
+            warnings.append(
+                "The model's reply held no answer, only markup or the question. Ask again, or take another model."
+            )
             nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
             return self._not_found(nobody, numbered, query, language), warnings
         if parts.is_cut:

@@ -13,17 +13,21 @@ from shiguan.claims.citations import cited_place
 from shiguan.llm.source_blocks import neutral_attribute, neutral_text
 from shiguan.resources import resource_folder
 from shiguan.text.han import fold_han, is_wide
+from shiguan.text.question_shapes import has_shape, question_shapes
 from shiguan.text.rarity import covered, question_weights
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import terms
+from shiguan.text.terms import shingles, similarity, terms
 
 Span = tuple[int, int]
 
 _MOST, _NEARLY = 3, 0.4
 """How many quotations there are at most, and how well one must have matched against the best, as a share."""
+# From this similarity of term shingles on, 0 to 1, a quotation says what one before it says.
+_SAME = 0.5
 
-# A window has at least two sentences and stops at four; short ones (dialogue, verse, rows of a table) go on to `_SHORT`
-# characters of Latin text, and none is taken that would make more than `_LONGEST`.
+# A window has at least two sentences and stops at four that have the kind of thing that is asked for; short ones
+# (dialogue, verse, rows of a table) go on to `_SHORT` characters of Latin text, and none is taken that would make more
+# than `_LONGEST`.
 _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 _LONGEST_RECALLED = 600
 # A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
@@ -78,7 +82,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
 
     A passage gives a second quotation where that matched better than the best place of the next passage. One that
     introduces whom or what the question asks about comes first, quoted where it does so. What matched much worse than
-    the best is left out.
+    the best is left out, and so is what another edition says in the same words.
     """
     weights = question_weights(question)
     introduces = _introduction(question)
@@ -92,9 +96,11 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
         for rank, (score, span) in enumerate(matches[at]):
             if score < _NEARLY * best:
                 break
-            quotation = _quotation(document, span, weights)
-            here = [one.window for one in found if one.document is document]
-            if (rank == 0 or score > following) and not any(_meet(quotation.window, other) for other in here):
+            taken = [one.window for one in found if one.document is document]
+            if (rank and score <= following) or any(_meet(span, other) for other in taken):
+                continue
+            quotation = _quotation(document, span, taken, question, weights)
+            if not any(_says_the_same(quotation, other) for other in found):
                 found.append(quotation)
                 if len(found) == _MOST:
                     return found
@@ -120,26 +126,36 @@ def _matches(
     return found
 
 
-def _quotation(document: Document, match: Span, weights: Mapping[str, float]) -> Quotation:
+def _quotation(
+    document: Document, match: Span, taken: Sequence[Span], question: str, weights: Mapping[str, float]
+) -> Quotation:
     """Choose the window of whole sentences that holds a match, what its first one points back to, and what follows."""
-    text = document.content or ""
+    text, shapes = document.content or "", question_shapes(question)
     sentences = sentence_spans(text)
     touched = [at for at, span in enumerate(sentences) if _meet(span, match)] or [0]
     first, last = touched[0], touched[-1]
     closest = max(touched, key=lambda at: covered(weights, terms(text[slice(*sentences[at])])))
     while True:
-        count, size = last - first + 1, _size(text[sentences[first][0] : sentences[last][1]])
+        window = text[sentences[first][0] : sentences[last][1]]
+        count, size = last - first + 1, _size(window)
         sides = [at for at in (last + 1, first - 1) if 0 <= at < len(sentences)]
-        within = first and _IN_BRACKETS.match(text[sentences[first][0] : sentences[last][1]])
+        within = first and _IN_BRACKETS.match(window)
         if within or (first and _POINTS_BACK.match(text[slice(*sentences[first])])):
             sides = [first - 1]
-        if not sides or size >= _LONGEST or (count >= _SENTENCES and size >= _SHORT and not within):
+        sides = [at for at in sides if not any(_meet(sentences[at], other) for other in taken)]
+        enough = count >= _SENTENCES and size >= _SHORT and not within
+        if not sides or size >= _LONGEST or (enough and shapes and all(has_shape(window, x, question) for x in shapes)):
             break
         if count >= _FEWEST and size + _size(text[slice(*sentences[sides[0]])]) > _LONGEST:
             break
         first, last = min(first, sides[0]), max(last, sides[0])
     words = tuple(_asked_words(text, sentences[closest], weights))
     return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[closest], words)
+
+
+def _says_the_same(one: Quotation, other: Quotation) -> bool:
+    mine, theirs = (shingles((each.document.content or "")[slice(*each.window)]) for each in (one, other))
+    return similarity(mine, theirs) >= _SAME
 
 
 def _meet(one: Span, other: Span) -> bool:

@@ -39,8 +39,9 @@ class ClaimStream:
     its passage is cited, and the owner of marks in answers that put them before the sentence.
     """
 
-    def __init__(self, documents: Sequence[Document]) -> None:
-        """Wait for an answer."""
+    def __init__(self, documents: Sequence[Document], question: str = "") -> None:
+        """Wait for an answer to a question."""
+        self._question = question
         self._numbered = numbered_passages(documents)
         self._checker = checker_of(self._numbered)
         self._text = ""
@@ -71,7 +72,7 @@ class ClaimStream:
         """Check the sentences that have been finished since the last call."""
         self._looked_at, self.pieces = len(self._text), []
         text = self._text.strip() if last else _OPEN_MARK.sub("", self._text)
-        parts = split_claims(text)
+        parts = split_claims(text, self._question)
         settled = parts.claims if last else parts.claims[:-1]
         if len(settled) <= len(self._checked) or (last and is_not_found(parts.text)):
             return []

@@ -112,7 +112,7 @@ def neutral_answer(text: str, known: Container[int]) -> str:
     return "".join([*parts, neutral_text(text[at:])]).strip()
 
 
-def split_claims(answer: str) -> ClaimedText:
+def split_claims(answer: str, question: str = "") -> ClaimedText:
     """
     Take an answer apart into its text, its claims and its marks, without what is no part of the answer.
 
@@ -120,7 +120,7 @@ def split_claims(answer: str) -> ClaimedText:
     follows.
     """
     answer = without_thoughts(answer)  # which may be longer than any answer
-    answer, is_cut = clean_reply(answer[:MOST_CHARACTERS]), len(answer) > MOST_CHARACTERS
+    answer, is_cut = clean_reply(answer[:MOST_CHARACTERS], question), len(answer) > MOST_CHARACTERS
     text, marks = _without_marks(answer, find_marks(answer))
     spans = [_without_bullet(text, span) for span in _cut_at_marks(text, sentence_spans(text), marks)]
     spans = [(start, end) for start, end in spans if _WORDS.search(text[start:end])]

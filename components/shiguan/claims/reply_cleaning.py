@@ -5,6 +5,8 @@ import re
 
 from shiguan.llm.json_replies import THOUGHT
 from shiguan.llm.source_blocks import TAG_NAMES
+from shiguan.text.rewritten_questions import folded, is_question
+from shiguan.text.sentences import sentence_spans
 from shiguan.text.terminal import printable
 
 _SPEAKER = "system|user|assistant|human|developer|tool|系统|系統|用户|用戶|助手"
@@ -56,12 +58,15 @@ _LEAD_IN = re.compile(
 # A list begins with 1; what begins with another number goes on with the rules of the prompt, or is a date
 # ("12. November 1918").
 _STRAY_NUMBER = re.compile(r"\A[ \t*_]*(?!1[.)、])\d{1,2}[.)、][ \t]+(?=\D)(?!\S+[ \t]\d{3,4}\b)")
+_ITEM = re.compile(rf"\A[ \t*_]*{_NUMBER}")
+# Whoever says a sentence of this many bytes again, some seven Han characters or twenty letters, goes round in circles.
+_LONG = 20
 _SPACES, _BLANK_LINES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)"), re.compile(r"\n(?:[ \t]*\n){2,}")
 
 
-def clean_reply(reply: str) -> str:
+def clean_reply(reply: str, question: str = "") -> str:
     """
-    Give the answer in a reply.
+    Give the answer in a reply, each sentence once and without the question over again.
 
     What has been read of a reply that is still being written is cleaned as the whole will be, but for a tag or a
     lead-in at its very end.
@@ -71,7 +76,7 @@ def clean_reply(reply: str) -> str:
         text = _without_markup(text)
     text = _QUESTION.sub("", text)
     text = _LEAD_IN.sub("", _ROLE.sub("", text))
-    text = _STRAY_NUMBER.sub("", text)
+    text = _STRAY_NUMBER.sub("", _without_repetitions(text, question if is_question(question) else ""))
     if text == reply:
         return reply
     return _BLANK_LINES.sub("\n\n", _SPACES.sub(" ", text)).strip()
@@ -87,6 +92,18 @@ def _without_markup(text: str) -> str:
             return text
     # Nobody writes by accident what becomes markup again and again.
     return text.replace("<", "‹")
+
+
+def _without_repetitions(text: str, question: str) -> str:
+    said, kept, at = {folded(question)}, [], 0
+    for start, end in sentence_spans(text):
+        sentence = folded(_ITEM.sub("", text[start:end]))
+        if len(sentence.encode()) < _LONG or sentence not in said:
+            kept.append(text[at:end])
+            said.add(sentence)
+        at = end
+    found = "".join([*kept, text[at:]])
+    return found if len(found) == len(text) else found.lstrip()
 
 
 def _linked(link: re.Match[str]) -> str:

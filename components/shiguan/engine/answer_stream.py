@@ -110,7 +110,7 @@ class AnswerStream:
         source, _, socket = self._plan.sources.partition(".")
         if stage == source:
             documents = outputs.get(socket) or []
-            self._claims = ClaimStream(documents)
+            self._claims = ClaimStream(documents, self._query)
             # An agent has found its passages when it has written.
             attempt = self._attempt + (source != self._plan.generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})

@@ -81,7 +81,7 @@ def check_answer(
     raise_on_failure: bool = False,
 ) -> tuple[CheckedAnswer, list[str]]:
     """Check a reply by words, and by meaning where there is an embedder."""
-    parts = split_claims((reply.text or "").strip())
+    parts = split_claims((reply.text or "").strip(), question)
     numbered = numbered_passages(documents)
     checker = checker_of(numbered)
     read = [] if is_not_found(parts.text) else checker.read(parts)

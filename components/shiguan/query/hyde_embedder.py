@@ -9,7 +9,14 @@ from haystack.components.embedders.types import DocumentEmbedder, TextEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, run_nested_async, warm_up_generator
+from shiguan.llm.calls import (
+    LlmReply,
+    ask_llm,
+    ask_llm_async,
+    is_available,
+    run_nested_async,
+    warm_up_generator,
+)
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.serialization import Serializable
@@ -110,7 +117,7 @@ class HyDEEmbedder(Serializable):
         if generator is None:
             return _result(own, [], [], warnings)
         messages = self._prompt(text)
-        replies = [self._ask(generator, messages) for _ in range(self.n_passages)]
+        replies = [ask_llm(generator, messages, **self._how) for _ in range(self.n_passages)]
         passages, warnings = self._passages(replies)
         documents = [Document(content=passage) for passage in passages] if own[0] else []
         if documents:
@@ -127,7 +134,7 @@ class HyDEEmbedder(Serializable):
         if generator is None:
             return _result(_of_question(await embedding), [], [], warnings)
         messages = self._prompt(text)
-        asking = asyncio.gather(*(self._ask_async(generator, messages) for _ in range(self.n_passages)))
+        asking = asyncio.gather(*(ask_llm_async(generator, messages, **self._how) for _ in range(self.n_passages)))
         result, replies = await asyncio.gather(embedding, asking)
         own = _of_question(result)
         passages, warnings = self._passages(replies)
@@ -149,15 +156,9 @@ class HyDEEmbedder(Serializable):
         language = detect_language(text)
         return render_prompt("hyde_embedder", query=neutral_text(text), language=language, style=self.style)
 
-    def _ask(self, generator: ChatGenerator, messages: list[ChatMessage]) -> LlmReply:
-        return ask_llm(
-            generator, messages, generation_kwargs=self.generation_kwargs, raise_on_failure=self.raise_on_failure
-        )
-
-    async def _ask_async(self, generator: ChatGenerator, messages: list[ChatMessage]) -> LlmReply:
-        return await ask_llm_async(
-            generator, messages, generation_kwargs=self.generation_kwargs, raise_on_failure=self.raise_on_failure
-        )
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"generation_kwargs": self.generation_kwargs, "raise_on_failure": self.raise_on_failure}
 
     def _passages(self, replies: list[LlmReply]) -> tuple[list[str], list[str]]:
         passages = [passage for reply in replies if (passage := cleaned_passage(reply.text, _LONGEST_PASSAGE))]

@@ -13,12 +13,7 @@ from shiguan.llm.history import clean_history
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.question_analysis import (
-    QuestionAnalysis,
-    analyse_question,
-    choose_method,
-    with_model_reply,
-)
+from shiguan.query.question_analysis import QuestionAnalysis, analyse_question, choose_method, with_model_reply
 from shiguan.text.follow_ups import needs_context
 
 # From this complexity on a hypothetical passage is worth its call.
@@ -54,12 +49,7 @@ class QueryAnalyzer:
     ```
     """
 
-    def __init__(
-        self,
-        chat_generator: ChatGenerator | None = None,
-        *,
-        raise_on_failure: bool = False,
-    ) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None, *, raise_on_failure: bool = False) -> None:
         """
         Set who is asked.
 
@@ -95,14 +85,9 @@ class QueryAnalyzer:
         :returns: `analysis`, a plain dict; `use_hyde`, `language`, `task` and `scope` once more on their own, for the
             components that need only these; `warnings`; `llm_calls`, 0 or 1.
         """
-        analysis, turns, warnings = self._by_rules(query, history)
-        if self.chat_generator is None or not query.strip():
-            return self._result(_as_said(analysis, task, language, scope), query, turns, warnings, 0)
-        if not is_available(self.chat_generator):
-            return self._result(_as_said(analysis, task, language, scope), query, turns, [*warnings, _NO_LLM], 0)
-        reply = ask_llm(self.chat_generator, self._prompt(query, analysis), raise_on_failure=self.raise_on_failure)
-        analysis, more = _merged(analysis, reply)
-        return self._result(_as_said(analysis, task, language, scope), query, turns, warnings + more, 1)
+        analysis, follow_up, warnings, request = self._open(query, history)
+        reply = ask_llm(*request, raise_on_failure=self.raise_on_failure) if request else None
+        return _result(analysis, reply, warnings, (task, language, scope), follow_up=follow_up)
 
     @component.output_types(
         analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str], llm_calls=int
@@ -116,51 +101,47 @@ class QueryAnalyzer:
         scope: str | None = None,
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop."""
-        analysis, turns, warnings = self._by_rules(query, history)
+        analysis, follow_up, warnings, request = self._open(query, history)
+        reply = await ask_llm_async(*request, raise_on_failure=self.raise_on_failure) if request else None
+        return _result(analysis, reply, warnings, (task, language, scope), follow_up=follow_up)
+
+    def _open(
+        self, query: str, history: list[Any] | None
+    ) -> tuple[QuestionAnalysis, bool, list[str], tuple[ChatGenerator, list[ChatMessage]] | None]:
+        analysis, (turns, warnings) = analyse_question(query), clean_history(history)
+        follow_up = needs_context(query, has_history=bool(turns))
         if self.chat_generator is None or not query.strip():
-            return self._result(_as_said(analysis, task, language, scope), query, turns, warnings, 0)
+            return analysis, follow_up, warnings, None
         if not is_available(self.chat_generator):
-            return self._result(_as_said(analysis, task, language, scope), query, turns, [*warnings, _NO_LLM], 0)
-        reply = await ask_llm_async(
-            self.chat_generator, self._prompt(query, analysis), raise_on_failure=self.raise_on_failure
-        )
-        analysis, more = _merged(analysis, reply)
-        return self._result(_as_said(analysis, task, language, scope), query, turns, warnings + more, 1)
+            return analysis, follow_up, [*warnings, _NO_LLM], None
+        messages = render_prompt("query_analyzer", query=neutral_text(query), language=analysis.language)
+        return analysis, follow_up, warnings, (self.chat_generator, messages)
 
-    @staticmethod
-    def _by_rules(query: str, history: list[Any] | None) -> tuple[QuestionAnalysis, list[ChatMessage], list[str]]:
-        turns, warnings = clean_history(history)
-        return analyse_question(query), turns, warnings
 
-    @staticmethod
-    def _prompt(query: str, analysis: QuestionAnalysis) -> list[ChatMessage]:
-        return render_prompt("query_analyzer", query=neutral_text(query), language=analysis.language)
-
-    def _result(
-        self, analysis: QuestionAnalysis, query: str, turns: list[ChatMessage], warnings: list[str], calls: int
-    ) -> dict[str, Any]:
-        use_hyde = analysis.imaginable and analysis.complexity >= _HYDE_FROM
-        if needs_context(query, has_history=bool(turns)):
-            method = "contextualize"
-        else:
-            method = choose_method(
-                analysis.type,
-                analysis.complexity,
-                task=analysis.task,
-                imaginable=analysis.imaginable,
-            )
-        fields = analysis.as_dict()
-        reasons = fields.pop("reasons")
-        fields.pop("imaginable")
-        return {
-            "analysis": {**fields, "use_hyde": use_hyde, "method": method, "reasons": reasons},
-            "use_hyde": use_hyde,
-            "language": analysis.language,
-            "task": analysis.task,
-            "scope": analysis.scope,
-            "warnings": warnings,
-            "llm_calls": calls,
-        }
+def _result(
+    analysis: QuestionAnalysis,
+    reply: LlmReply | None,
+    warnings: list[str],
+    said: tuple[str | None, str | None, str | None],
+    *,
+    follow_up: bool,
+) -> dict[str, Any]:
+    analysis, more = (analysis, []) if reply is None else _merged(analysis, reply)
+    analysis = _as_said(analysis, *said)
+    use_hyde = analysis.imaginable and analysis.complexity >= _HYDE_FROM
+    method = "contextualize" if follow_up else choose_method(analysis)
+    fields = analysis.as_dict()
+    fields.pop("imaginable")
+    reasons = fields.pop("reasons")
+    return {
+        "analysis": {**fields, "use_hyde": use_hyde, "method": method, "reasons": reasons},
+        "use_hyde": use_hyde,
+        "language": analysis.language,
+        "task": analysis.task,
+        "scope": analysis.scope,
+        "warnings": [*warnings, *more],
+        "llm_calls": 0 if reply is None else 1,
+    }
 
 
 def _as_said(analysis: QuestionAnalysis, task: str | None, language: str | None, scope: str | None) -> QuestionAnalysis:

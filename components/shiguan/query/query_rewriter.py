@@ -214,7 +214,8 @@ class QueryRewriter:
         if wanted == "auto":
             wanted = method_of(analysis) or "auto"
         if wanted in ("auto", "contextualize"):
-            wanted = "contextualize" if turns else "none" if wanted == "contextualize" else _method_by_rules(query)
+            by_rules = "none" if wanted == "contextualize" else choose_method(analyse_question(query))
+            wanted = "contextualize" if turns else by_rules
         into = tuple(others[:_MOST_LANGUAGES])
         return _Plan(query, wanted, turns, warnings, hyde, into, wordings or _QUERIES)
 
@@ -279,11 +280,6 @@ class QueryRewriter:
         warning = f"{reason}: the question was not rewritten, {said}."
         method = plan.method if question != plan.query else "none"
         return _done(plan, [], question=question, warnings=[*plan.warnings, warning], calls=calls, method=method)
-
-
-def _method_by_rules(query: str) -> str:
-    analysis = analyse_question(query)
-    return choose_method(analysis.type, analysis.complexity, task=analysis.task, imaginable=analysis.imaginable)
 
 
 def _stand_alone(reply: str, plan: _Plan) -> tuple[str, str]:

@@ -5,31 +5,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
-TYPES: tuple[QuestionType, ...] = (
-    "simple_fact",
-    "complex_reasoning",
-    "multi_hop",
-    "comparison",
-    "aggregation",
-    "open_ended",
-)
+TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
 TASKS = ("qa", "summarize", "compare", "code")
 SCOPES = ("local", "global")
 
-_BASE = {
-    "simple_fact": 2,
-    "aggregation": 4,
-    "multi_hop": 5,
-    "comparison": 6,
-    "complex_reasoning": 6,
-    "open_ended": 6,
-}
+_BASE = dict(zip(TYPES, (2, 6, 5, 6, 4, 6), strict=True))
 # Which answers are prose that a writer could imagine; names, numbers and lists are not.
 _PROSE = ("complex_reasoning", "comparison", "open_ended")
 _CHOICE_COMPLEXITY = 4
@@ -166,21 +152,19 @@ _DIRECT_UNTIL, _DECOMPOSE_FROM = 3, 7
 METHODS = ("none", "multi_query", "step_back", "decompose", "expand", "contextualize")
 
 
-def choose_method(
-    type_: str,
-    complexity: int,
-    *,
-    task: str = "qa",
-    imaginable: bool = True,
-) -> str:
+def choose_method(found: QuestionAnalysis) -> str:
     """Choose the method for a question that stands alone."""
-    if complexity <= _DIRECT_UNTIL or task == "code" or (task == "summarize" and not imaginable):
+    if (
+        found.complexity <= _DIRECT_UNTIL
+        or found.task == "code"
+        or (found.task, found.imaginable) == ("summarize", False)
+    ):
         return "none"
-    if type_ == "multi_hop" or complexity >= _DECOMPOSE_FROM:
+    if found.type == "multi_hop" or found.complexity >= _DECOMPOSE_FROM:
         return "decompose"
-    if type_ in ("comparison", "aggregation", "open_ended"):
+    if found.type in ("comparison", "aggregation", "open_ended"):
         return "multi_query"
-    return "step_back" if type_ == "complex_reasoning" else "expand"
+    return "step_back" if found.type == "complex_reasoning" else "expand"
 
 
 def method_of(analysis: Mapping[str, Any] | None) -> str | None:

@@ -12,7 +12,13 @@ from haystack.components.generators.chat.types import ChatGenerator
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import find_marks, neutral_answer, split_claims
 from shiguan.claims.reply_cleaning import clean_reply
-from shiguan.llm.calls import ask_llm_async, is_available, run_nested_async, run_to_end, warm_up_generator
+from shiguan.llm.calls import (
+    ask_llm_async,
+    is_available,
+    run_nested_async,
+    run_to_end,
+    warm_up_generator,
+)
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.prompts import not_found_sentence
@@ -240,7 +246,7 @@ def _read(reply: str, part: _Part) -> str:
     if found is None and "{" in reply:
         return "the reply was not in the form asked for"
     text = found.get("answer") if found is not None else reply
-    line = " ".join(clean_reply(text if isinstance(text, str) else "").split())[:_LONGEST_ANSWER]
+    line = " ".join(clean_reply(text if isinstance(text, str) else "", part.query).split())[:_LONGEST_ANSWER]
     claims = split_claims(line).claims
     if is_not_found(line) or all(claim_kind(claim.text) == "silence" for claim in claims):
         return ""

@@ -14,8 +14,6 @@ from shiguan.llm.calls import run_nested_async
 from shiguan.retrieval.score_standardizer import left_out, standardized
 from shiguan.serialization import Serializable
 
-_PARTS = ("bm25_retriever", "embedding_retriever", "text_embedder", "joiner", "query_joiner")
-
 
 @dataclass(frozen=True)
 class _Found:

@@ -194,12 +194,13 @@ def test_not_found_sentence_beside_an_answer_is_not_cited():
     assert [claim["text"] for claim in found.meta["claims"]] == ["He had 150,000 men [1]."]
 
 
-def test_a_reply_of_markup_alone_is_no_answer_and_says_so():
-    reply = ChatMessage.from_assistant("The source you requested: <source> </source>", meta={"model": "m"})
-    result = CitationExtractor().run([reply], [], "Who?", language="en")
+@pytest.mark.parametrize("text", ["The source you requested: <source> </source>", "Who held the town of Suiyang?"])
+def test_a_reply_of_markup_or_of_the_question_alone_is_no_answer_and_says_so(text):
+    reply = ChatMessage.from_assistant(text, meta={"model": "m"})
+    result = CitationExtractor().run([reply], [], "Who held the town of Suiyang?", language="en")
     (answer,) = result["answers"]
     assert (answer.meta["status"], answer.data) == ("not_found", "The sources do not answer this question.")
-    assert "held markup and no answer" in result["warnings"][0]
+    assert "held no answer" in result["warnings"][0]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "[1]", "[1] 【2】.", "。！"])

@@ -19,6 +19,8 @@ ANSWERS = [
     "No mark at all: An Lushan rose at Fanyang in 755. He took Luoyang in the twelfth month.",
     "  \n An Lushan rose at Fanyang in 755 [1, 2]。He took Luoyang",
     "<thinking>[1] says 755. So he rose then. It is [1].</thinking>\nAn Lushan rose at Fanyang in 755 [1]. He took it.",
+    "An Lushan rose at Fanyang in 755 [1]. He took Luoyang. An Lushan rose at Fanyang in 755 [1]. He took Luoyang in "
+    "the twelfth month [1].\n\nAn Lushan rose at Fanyang in 755 [1].",
     "<think>Who? An Lushan rose. </think>An Lushan rose at Fanyang in 755 [1]. <think>And? He took.</think> He took it.",
     "An Lushan rose at Fanyang in 755 [1]. He took Luoyang. <reasoning>He had three eyes. It never ends. No",
 ]

@@ -69,6 +69,35 @@ def test_what_belongs_to_the_answer_stays(answer):
     assert clean_reply(answer) == answer
 
 
+@pytest.mark.parametrize(
+    ("reply", "question", "answer"),
+    [
+        ("安禄山在哪里起兵？", "安禄山在哪里起兵？", ""),
+        ("**Who held the town of Suiyang?**", "Who held the town of Suiyang", ""),
+        ("Who held the town of Suiyang? Zhang Xun did [1].", "Who held the town of Suiyang?", "Zhang Xun did [1]."),
+        ("1. 安祿山在哪裡起兵？\n2. 他起兵于范阳[1]。", "安祿山在哪裡起兵？", "他起兵于范阳[1]。"),
+        ("He rose. He rose.", "He rose.", "He rose. He rose."),
+        (
+            "1. 围城者每日攻门不止也。[1]\n\n2. 张巡守之。\n\n3. 围城者每日攻门不止也。[1]\n\n4. 围城者每日攻门不止也。[1]",
+            "",
+            "1. 围城者每日攻门不止也。[1]\n\n2. 张巡守之。",
+        ),
+        (
+            "The rebels held the city of Luoyang [1]. He fled. The rebels held the city of Luoyang [1]. He fled.",
+            "",
+            "The rebels held the city of Luoyang [1]. He fled. He fled.",
+        ),
+        (
+            "The rebels held the city of Luoyang [1]. The rebels held the city of Luoyang [2].",
+            "",
+            "The rebels held the city of Luoyang [1]. The rebels held the city of Luoyang [2].",
+        ),
+    ],
+)
+def test_nothing_is_said_twice_and_the_question_is_no_answer(reply, question, answer):
+    assert clean_reply(reply, question) == answer
+
+
 @given(st.text() | st.text(alphabet="ab <>/[]|:：\n12. answer source system Question"))
 def test_any_reply_is_cleaned_once_for_all(reply):
     cleaned = clean_reply(reply)

@@ -128,6 +128,18 @@ async def test_tokens_are_the_checked_sentences_and_claims_come_between_them(run
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
+@pytest.mark.parametrize("mode", ["simple", "advanced"])
+async def test_a_model_that_goes_round_is_heard_once_and_the_question_over_again_is_no_answer(mode, runner, llm):
+    sentence = "Yang Yan proposed the two-tax reform in 780. [1]"
+    llm.default = f"{QUESTION}\n\n" + f"{sentence}\n\n" * 20
+    events = await told(runner(mode))
+    assert "".join(token["text"] for token in named(events, "token")).strip() == events[-1].data["answer"] == sentence
+    llm.default = QUESTION
+    done = (await told(runner(mode)))[-1].data
+    assert (done["status"], done["citations"]) == ("not_found", [])
+    assert QUESTION not in done["answer"]
+
+
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
 async def test_without_a_model_the_quotations_are_the_tokens(plain_runner, mode):
     events = await told(plain_runner(mode))

@@ -1,6 +1,7 @@
 import asyncio
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.query_analyzer import QueryAnalyzer
-from shiguan.query.question_analysis import choose_method
+from shiguan.query.question_analysis import analyse_question, choose_method
 
 GOLDEN = Path(__file__).parent / "golden"
 TYPES = {"simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"}
@@ -157,7 +158,8 @@ def test_sockets_repeat_what_the_analysis_says():
     ],
 )
 def test_the_method_follows_type_and_complexity(type_, complexity, method):
-    assert choose_method(type_, complexity) == method
+    found = replace(analyse_question("?"), type=type_, complexity=complexity, imaginable=True)
+    assert choose_method(found) == method
 
 
 def test_a_follow_up_is_to_be_contextualized_only_with_a_history():
