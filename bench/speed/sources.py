@@ -84,7 +84,7 @@ def measure(options: argparse.Namespace, data_dir: Path) -> dict[str, Any]:
 
 def lines(report: dict[str, Any]) -> list[str]:
     """Write what was measured, and whether it is within the bar."""
-    first = report["after_write"]["cpu_ms"]  # which other work on the machine does not change
+    first = report["after_write"]["wall_ms"]
     verdict = "pass" if first <= BAR_MS else "MISS"
     rows = [("after a write", report["after_write"]), ("again", report["again"])]
     names = ("GET, first since the start", "GET, again")
@@ -94,7 +94,7 @@ def lines(report: dict[str, Any]) -> list[str]:
         "| | CPU ms | wall ms |",
         "|---|---:|---:|",
         *(f"| {name} | {took['cpu_ms']:.0f} | {took['wall_ms']:.0f} |" for name, took in rows),
-        f"\n- {verdict}: {first:.0f} ms CPU, at most {BAR_MS}",
+        f"\n- {verdict}: {first:.0f} ms after a write, at most {BAR_MS}",
         f"\n{', '.join(found)}; {name_machine(report)}",
     ]
 

@@ -199,8 +199,8 @@ def test_listing_sources_reads_one_passage_of_each_book_however_many_it_has(quic
     assert [(entry["source"], entry["passages"], entry["records"], entry["complete"]) for entry in found] == [
         (f"{name}.epub", passages, 1, True) for name in "abcd"
     ]
-    # Children of four files, those without a vector, the parents' four files, and a passage of each.
-    assert asked == {"facet": 3, "scroll": 4, "given": 4 + 0 + 4 + 4}
+    # Children of four files, those without a vector, the parents' four files and one language, and a passage of each.
+    assert asked == {"facet": 4, "scroll": 4, "given": 4 + 0 + 4 + 1 + 4}
 
 
 def test_a_chapter_of_more_headings_than_a_filter_takes_is_refused_in_words_that_help(quick, tmp_path):

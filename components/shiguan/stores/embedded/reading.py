@@ -105,21 +105,25 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
     passages = count_values(edge, "file_id", resolve(edge, filters))
     if len(passages) * _FEW > sum(passages.values()):
         return _grouped([points.decode_meta(r.payload.get(points.META) or {}) for r in scroll(edge, filters, _OF_FILE)])
-    # Two languages may stand in one book, and most libraries have one: asking that first saves a count for each file.
+
+    def only(field: str, value: str) -> Filter | None:
+        own = {"field": f"meta.{field}", "operator": "==", "value": value}
+        return resolve(edge, {"operator": "AND", "conditions": [filters, own] if filters else [own]})
+
     languages = count_values(edge, "language", resolve(edge, filters))
+    files_in = dict.fromkeys(languages, passages)
+    if len(languages) > 1:  # which may stand in one book
+        files_in = {code: count_values(edge, "file_id", only("language", code)) for code in languages}
     files = []
     for file, count in passages.items():
-        own = {"field": "meta.file_id", "operator": "==", "value": file}
-        condition = resolve(edge, {"operator": "AND", "conditions": [filters, own] if filters else [own]})
+        condition = only("file_id", file)
         records, _ = edge.scroll(ScrollRequest(limit=1, filter=condition, with_payload=_OF_FILE))
         payload: dict[str, Any] = records[0].payload or {}
         meta = points.decode_meta(payload.get(points.META) or {})
         # In a file of records each is a source; else the file is the source.
-        several = meta["source_id"] != file
-        mixed = len(languages) > 1
-        own_languages = count_values(edge, "language", condition) if mixed else dict.fromkeys(languages, count)
-        sources = len(count_values(edge, "source_id", condition)) if several else 1
-        files.append(meta | {"passages": count, "records": sources, "languages": own_languages})
+        sources = 1 if meta["source_id"] == file else len(count_values(edge, "source_id", condition))
+        own = {code: within[file] for code, within in files_in.items() if file in within}
+        files.append(meta | {"passages": count, "records": sources, "languages": own})
     return files
 
 
