@@ -176,6 +176,7 @@ def test_two_thousand_sources_can_be_looked_through(site, opened):
     assert page.locator(".count").inner_text() == "Sources: 2,000"
     assert page.locator(".source").count() == 200
     page.fill("#filter", "book 1999")
+    page.wait_for_selector(".source .name a >> text=Book 1999")
     assert page.locator(".source .name a").all_inner_texts() == ["Book 1999"]
     page.fill("#filter", "")
     page.locator("button >> text=Show all 2,000").click()
