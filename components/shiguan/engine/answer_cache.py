@@ -12,7 +12,7 @@ from shiguan.engine.library import Library
 from shiguan.engine.options import AskOptions
 from shiguan.engine.receipts import Receipt
 from shiguan.llm.reply_cache import TenantCache
-from shiguan.tenants import TENANT_FIELD
+from shiguan.tenants import of_tenant
 
 _ENDPOINT = ("OPENAI_BASE_URL", "OPENAI_MODEL")
 _WORTH_KEEPING = ("answered", "partial")
@@ -74,6 +74,5 @@ class KeptAnswer:
 
 def library_version(library: Library, tenant_id: str) -> list[Any]:
     """Tell all of a library that answers depend on: its passages, whose ids are of their texts, and its vectors."""
-    of_tenant = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
-    stores = library.stores
-    return [sorted(stores["parents"].list_ids(of_tenant)), stores["children"].count_by_file(of_tenant)]
+    owned, stores = of_tenant(tenant_id), library.stores
+    return [sorted(stores["parents"].list_ids(owned)), stores["children"].count_by_file(owned)]

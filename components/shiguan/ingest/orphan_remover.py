@@ -6,7 +6,7 @@ from typing import Any, Self
 from haystack import component
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.tenants import TENANT_FIELD
+from shiguan.tenants import of_tenant, where
 
 
 @dataclass(frozen=True)
@@ -77,20 +77,12 @@ class OrphanRemover:
 
 
 def _delete(store: Any, tenant_id: str, ids: list[str]) -> None:
-    tenant = {"field": TENANT_FIELD, "operator": "==", "value": tenant_id}
     for start in range(0, len(ids), _BATCH):
-        by_id = {"field": "id", "operator": "in", "value": ids[start : start + _BATCH]}
-        store.delete_by_filter({"operator": "AND", "conditions": [tenant, by_id]})
+        store.delete_by_filter(of_tenant(tenant_id, where("id", "in", ids[start : start + _BATCH])))
 
 
 def _stored_ids(store: DocumentStore, tenant_id: str, file_ids: set[str]) -> list[str]:
-    filters = {
-        "operator": "AND",
-        "conditions": [
-            {"field": "meta.tenant_id", "operator": "==", "value": tenant_id},
-            {"field": "meta.file_id", "operator": "in", "value": sorted(file_ids)},
-        ],
-    }
+    filters = of_tenant(tenant_id, where("meta.file_id", "in", sorted(file_ids)))
     list_ids = getattr(store, "list_ids", None)
     if list_ids is not None:
         return list(list_ids(filters))

@@ -10,6 +10,7 @@ from shiguan.errors import ModelMissingError
 from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
+from shiguan.tenants import of_tenant, where
 
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256
@@ -94,11 +95,8 @@ class VectorWriter(Serializable):
             files.setdefault(tenant_id, []).append(file_id)
         done: dict[str, Any] = {"written": 0, "missing": 0, "warnings": []}
         for tenant_id, file_ids in files.items():
-            of_files = [
-                {"field": "meta.tenant_id", "operator": "==", "value": tenant_id},
-                {"field": "meta.file_id", "operator": "in", "value": file_ids},
-            ]
-            result = self.complete({"operator": "AND", "conditions": of_files}, progress=progress)
+            of_files = of_tenant(tenant_id, where("meta.file_id", "in", file_ids))
+            result = self.complete(of_files, progress=progress)
             done = {
                 "written": done["written"] + result["written"],
                 "missing": done["missing"] + result["missing"],
@@ -129,7 +127,7 @@ class VectorWriter(Serializable):
             ids = store.list_ids_without_vector(filters)
         written = 0
         for start in range(0, len(ids), _SLICE):
-            slice_ = {"field": "id", "operator": "in", "value": ids[start : start + _SLICE]}
+            slice_ = where("id", "in", ids[start : start + _SLICE])
             wanted = {"operator": "AND", "conditions": [filters, slice_]} if filters else slice_
             documents = store.filter_documents(wanted)
             # A batch costs as much as its longest member.

@@ -5,7 +5,7 @@ from typing import Any
 from haystack import component
 
 from shiguan.errors import RefusedError
-from shiguan.tenants import check_filters
+from shiguan.tenants import check_filters, of_tenant
 
 
 @component
@@ -40,8 +40,7 @@ class TenantFilter:
                 f"A question came without a tenant (`tenant_id` is {tenant_id!r}). Every request names whose documents "
                 "it may see; pass the tenant's id."
             )
-        conditions: list[dict[str, Any]] = [{"field": "meta.tenant_id", "operator": "==", "value": tenant_id}]
-        if filters:
-            check_filters(filters)
-            conditions.append(filters)
-        return {"filters": {"operator": "AND", "conditions": conditions}}
+        if not filters:
+            return {"filters": of_tenant(tenant_id)}
+        check_filters(filters)
+        return {"filters": of_tenant(tenant_id, filters)}

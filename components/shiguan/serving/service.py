@@ -40,7 +40,7 @@ from shiguan.serving.settings import ServingSettings
 from shiguan.serving.status_routes import Readiness
 from shiguan.serving.status_routes import router as status_router
 from shiguan.serving.traces import traces
-from shiguan.tenants import TENANT_FIELD
+from shiguan.tenants import of_tenant
 
 
 def include_routes(app: FastAPI, router: APIRouter) -> None:
@@ -106,7 +106,7 @@ def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
 logger = logging.getLogger(__name__)
 
 Deploy = Callable[[FastAPI], None]
-_NOBODY = {"field": TENANT_FIELD, "operator": "==", "value": "nobody"}
+_NOBODY = of_tenant("nobody")
 """Asks a store whether it answers, and for nothing else."""
 
 _SAVE_SECONDS = 60
