@@ -7,6 +7,7 @@ from pathlib import Path
 import cachelib.file
 import pytest
 from tests.doubles.small_library import ingest_small_library
+from tests.doubles.work import calls_with_threads
 
 from shiguan.engine.library import Library
 from shiguan.engine.receipts import Receipt
@@ -65,12 +66,7 @@ def test_the_same_question_is_answered_again_without_a_call(runner, llm):
 
 
 async def test_answers_are_read_and_written_beside_the_event_loop(runner, monkeypatch):
-    seen = []
-    for name in ("get", "keep"):
-        work = getattr(TenantCache, name)
-        monkeypatch.setattr(
-            TenantCache, name, lambda *a, n=name, w=work: seen.append((n, threading.get_ident())) or w(*a)
-        )
+    seen = calls_with_threads(monkeypatch, TenantCache, "get", "keep")
     for _ in range(2):
         answer = await runner.ask_async("Who read of the two-tax reform?", tenant_id="a")
     assert answer["metadata"]["cache"] == {"answers": 1}

@@ -9,6 +9,7 @@ import threading
 import cachelib.file
 import pytest
 from haystack.dataclasses import ChatMessage
+from tests.doubles.work import calls_with_threads
 
 from shiguan.llm import reply_cache
 from shiguan.llm.budget import CachePlan
@@ -63,12 +64,7 @@ async def test_a_call_that_is_awaited_is_kept_alike(llm, tmp_path):
 
 
 async def test_entries_are_read_and_written_beside_the_event_loop(llm, tmp_path, monkeypatch):
-    seen = []
-    for name in ("get", "keep"):
-        work = getattr(TenantCache, name)
-        monkeypatch.setattr(
-            TenantCache, name, lambda *a, n=name, w=work: seen.append((n, threading.get_ident())) or w(*a)
-        )
+    seen = calls_with_threads(monkeypatch, TenantCache, "get", "keep")
     for _ in range(2):
         with caching(TenantCache(tmp_path, "a")) as cache:
             await ConfiguredChatGenerator(role="helper").run_async([ChatMessage.from_user(PROMPT)])
