@@ -3,15 +3,21 @@
 from collections.abc import Sequence
 from inspect import signature
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from haystack import Document, logging
 from haystack.components.embedders.types import DocumentEmbedder
 
 from shiguan.claims.checker import CheckStoppedError, go_on
+from shiguan.llm.reply_cache import current_cache
+from shiguan.models.vector_memory import VectorMemory
 
 # After each slice of texts a check whose question was cancelled ends.
 _SLICE = 32
+# A second attempt and the next turn of a conversation check much the same passages; some ten MB for each embedder.
+_REMEMBERED = 4_000
+_memories: "WeakKeyDictionary[DocumentEmbedder, VectorMemory]" = WeakKeyDictionary()
 
 logger = logging.getLogger(__name__)
 
@@ -36,28 +42,37 @@ def try_similarities(
 
 
 def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
-    """Compare each claim with its windows, in two calls of the embedder."""
+    """Compare each claim with its windows; what the question's tenant has just had compared is not embedded again."""
     usable = [(claim, [text for text in windows if text.strip()] if claim.strip() else []) for claim, windows in pairs]
-    claims = sorted({claim for claim, windows in usable if windows}, key=len)
-    windows_of_all = sorted({window for _, windows in usable for window in windows}, key=len)
-    if not claims:
-        return [None] * len(pairs)
+    claims = {claim for claim, windows in usable if windows}
+    windows_of_all = {window for _, windows in usable for window in windows}
     # A claim looks for what supports it, as a question does.
     asking = {"kind": "query"} if "kind" in signature(embedder.run).parameters else {}
     of_claims, of_windows = _vectors(embedder, claims, **asking), _vectors(embedder, windows_of_all)
     if not of_claims or not of_windows:
         return [None] * len(pairs)
-    found: list[float | None] = []
-    for claim, windows in usable:
-        if not windows:
-            found.append(None)
-            continue
-        found.append(max(float(of_windows[window] @ of_claims[claim]) for window in windows))
-    return found
+    return [
+        max((float(of_windows[window] @ of_claims[claim]) for window in windows), default=None)
+        for claim, windows in usable
+    ]
 
 
-def _vectors(embedder: DocumentEmbedder, texts: list[str], **options: str) -> dict[str, np.ndarray]:
+def _vectors(embedder: DocumentEmbedder, wanted: set[str], **options: str) -> dict[str, np.ndarray]:
     """Give each text its unit vector; nothing where the embedder gives none."""
+    texts = sorted(wanted, key=len)
+    if not texts:
+        return {}
+    cache = current_cache()
+    if cache is None:
+        vectors = _embedded(embedder, texts, **options)
+    else:
+        memory = _memories.setdefault(embedder, VectorMemory(_REMEMBERED))
+        kind = options.get("kind", "passage")
+        vectors, _ = memory.vectors(cache.tenant_id, kind, texts, lambda some: _embedded(embedder, some, **options))
+    return dict(zip(texts, vectors, strict=True)) if len(vectors) == len(texts) else {}
+
+
+def _embedded(embedder: DocumentEmbedder, texts: Sequence[str], **options: str) -> list[np.ndarray]:
     run: Any = embedder.run
     embedded: list[Document] = []
     for at in range(0, len(texts), _SLICE):
@@ -65,7 +80,7 @@ def _vectors(embedder: DocumentEmbedder, texts: list[str], **options: str) -> di
         some = [Document(content=text) for text in texts[at : at + _SLICE]]
         embedded += run(documents=some, **options)["documents"]
     if not all(document.embedding for document in embedded):
-        return {}
+        return []
     vectors = np.asarray([document.embedding for document in embedded], dtype=np.float32)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    return dict(zip(texts, vectors, strict=True))
+    return list(vectors)

@@ -1,8 +1,5 @@
 """Embeds a question with the packaged embedder."""
 
-from dataclasses import dataclass, field
-from functools import lru_cache
-from threading import Lock
 from typing import Any
 
 import numpy
@@ -11,10 +8,11 @@ from haystack import component, logging
 from shiguan.errors import ModelMissingError
 from shiguan.llm.reply_cache import current_cache
 from shiguan.models.engine import engine
+from shiguan.models.vector_memory import VectorMemory
 
 logger = logging.getLogger(__name__)
 
-_REMEMBERED = 1_000
+_memory = VectorMemory(1_000)
 
 
 @component
@@ -62,26 +60,8 @@ def _vector(text: str) -> numpy.ndarray:
     cache = current_cache()
     if cache is None:
         return numpy.asarray(engine().embed([text], "query")[0])
-    with _looking:
-        kept = _remembered(cache.tenant_id, text)
-    # Two stages of a question ask at once: the second waits for what the first computes.
-    with kept.computing:
-        cache.hits["vectors"] += kept.vector is not None
-        if kept.vector is None:
-            kept.vector = engine().embed([text], "query")[0]
-    return kept.vector
-
-
-@dataclass
-class _Kept:
-    computing: Lock = field(default_factory=Lock)
-    vector: numpy.ndarray | None = None
-
-
-_looking = Lock()
-
-
-@lru_cache(_REMEMBERED)
-def _remembered(tenant_id: str, text: str) -> _Kept:  # noqa: ARG001
-    """Make the place for the vector of a tenant's question."""
-    return _Kept()
+    (vector,), remembered = _memory.vectors(
+        cache.tenant_id, "query", [text], lambda texts: list(engine().embed(texts, "query"))
+    )
+    cache.hits["vectors"] += remembered
+    return vector

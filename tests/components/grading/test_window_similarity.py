@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from shiguan.grading.window_similarity import window_similarities
+from shiguan.llm.reply_cache import TenantCache, caching
 
 VECTORS = {"a claim": [1.0, 0.0], "near": [3.0, 4.0], "far": [0.0, 2.0]}
 
@@ -20,6 +21,15 @@ class Asking:
     def run(self, documents, kind="passage"):
         turned = {text: [-y, x] if kind == "query" else [x, y] for text, (x, y) in VECTORS.items()}
         return {"documents": [replace(one, embedding=turned[one.content]) for one in documents]}
+
+
+class Counting(Plain):
+    def __init__(self):
+        self.asked = []
+
+    def run(self, documents):
+        self.asked += [one.content for one in documents]
+        return super().run(documents)
 
 
 class Without:
@@ -44,3 +54,14 @@ def test_a_claim_is_embedded_as_a_question_where_the_embedder_knows_the_differen
 def test_without_vectors_nothing_is_said():
     assert window_similarities(Without(), PAIRS) == [None, None, None]
     assert window_similarities(Plain(), []) == []
+
+
+def test_a_second_check_of_a_tenants_question_embeds_what_is_new_alone(tmp_path):
+    embedder = Counting()
+    with caching(TenantCache(tmp_path, "t")):
+        first = window_similarities(embedder, PAIRS)
+        assert window_similarities(embedder, PAIRS) == first
+        assert sorted(embedder.asked) == ["a claim", "far", "near"]
+    with caching(TenantCache(tmp_path, "another")):
+        assert window_similarities(embedder, PAIRS) == first
+    assert len(embedder.asked) == 6

@@ -42,6 +42,7 @@ def test_round_trip_through_yaml():
 
 def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
     from shiguan.llm.reply_cache import TenantCache, caching
+    from shiguan.models.vector_memory import VectorMemory
     from shiguan.query import e5_text_embedder
 
     made = []
@@ -52,7 +53,7 @@ def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
             return numpy.ones((1, 3), dtype=numpy.float32)
 
     monkeypatch.setattr(e5_text_embedder, "engine", Engine)
-    e5_text_embedder._remembered.cache_clear()
+    monkeypatch.setattr(e5_text_embedder, "_memory", VectorMemory(10))
     hits = []
     for tenant, text in [("a", "Who?"), ("a", "Who?"), ("b", "Who?"), ("a", "When?"), ("a", "Who?")]:
         with caching(TenantCache(tmp_path, tenant)) as cache:
@@ -62,7 +63,6 @@ def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
     assert len(made) == 3
     E5TextEmbedder().run(text="Who?")  # nobody's question: embedded, and not remembered
     assert len(made) == 4
-    e5_text_embedder._remembered.cache_clear()
 
 
 def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch):
@@ -70,6 +70,7 @@ def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch)
     import threading
 
     from shiguan.llm.reply_cache import TenantCache, caching
+    from shiguan.models.vector_memory import VectorMemory
     from shiguan.query import e5_text_embedder
 
     made, begun, go = [], threading.Event(), threading.Event()
@@ -82,7 +83,7 @@ def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch)
             return numpy.ones((1, 3), dtype=numpy.float32)
 
     monkeypatch.setattr(e5_text_embedder, "engine", Engine)
-    e5_text_embedder._remembered.cache_clear()
+    monkeypatch.setattr(e5_text_embedder, "_memory", VectorMemory(10))
     found = []
 
     def ask():
@@ -99,4 +100,3 @@ def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch)
             stage.join()
     assert found == [[1.0, 1.0, 1.0]] * 2
     assert len(made) == 1
-    e5_text_embedder._remembered.cache_clear()
