@@ -136,6 +136,9 @@ RECIPE = 2
 """Raised with every change of the graph or of the trie: what another recipe made is never read."""
 
 
+_INSTALLATIONS = 8
+
+
 def cache_folder() -> Path:
     """Give the folder of everything that can be made again: `SHIGUAN_CACHE_DIR`, or the user's cache folder."""
     return Path(os.environ.get("SHIGUAN_CACHE_DIR") or platformdirs.user_cache_dir("shiguan"))
@@ -145,11 +148,11 @@ def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> bytes:
     """
     Give the content of a file that is made from the weights, from the cache folder where that has it whole.
 
-    Beside the file lies a record of its hash and of the weights' size and time when they were hashed. So the weights,
-    72 MB, are hashed when something is made from them and after the package was installed again; at other starts only
-    what was made. What does not fit its record is made again. Both files are written aside and renamed, and making is
-    deterministic, so processes that make the same file at once write the same. Where nothing can be written, the
-    content lives in memory alone.
+    Beside the file lies a record of its hash and, for the last few installations, of the weights' path, size and time
+    when they were hashed. So the weights, 72 MB, are hashed when something is made from them and after the package was
+    installed again; at other starts only what was made. What does not fit its hash is made again. Both files are
+    written aside and renamed, and making is deterministic, so processes that make the same file at once write the same.
+    Where nothing can be written, the content lives in memory alone.
     """
     folder = cache_folder() / f"e5-{SHA256[:12]}-{RECIPE}"
     record_path = folder / f"{name}.json"
@@ -159,15 +162,19 @@ def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> bytes:
         content = (folder / name).read_bytes()
     except OSError:
         content = b""
-    if content and record.get("weights") == stamp and record.get("sha256") == _hash(content):
+    hashed = weights_of if isinstance(weights_of := record.get("weights"), list) else []
+    whole = bool(content) and record.get("sha256") == _hash(content)
+    if whole and stamp in hashed:
         return content
     check_hash(weights)
-    logger.info("Preparing `{file}`, once; this takes a few seconds.", file=str(folder / name))
-    content = make()
-    record = {"sha256": _hash(content), "weights": stamp}
+    if not whole:
+        logger.info("Preparing `{file}`, once; this takes a few seconds.", file=str(folder / name))
+        content = make()
+    record = {"sha256": _hash(content), "weights": [stamp, *hashed][:_INSTALLATIONS]}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / name, content)
+        if not whole:
+            write_whole(folder / name, content)
         write_json(record_path, record)
     except OSError as error:
         logger.warning(

@@ -63,11 +63,30 @@ def test_a_damaged_file_is_made_again(packaged, damage):
     assert made(packaged) == (b"graph", False)
 
 
-def test_changed_weights_are_hashed_again(packaged):
+def test_weights_that_changed_are_hashed_again_and_what_was_made_of_the_same_hash_stays(packaged):
     made(packaged)
     packaged[0].write_bytes(b"other weights")
-    assert made(packaged)[1]
+    assert made(packaged) == (b"graph", False)
     assert len(packaged[1]) == 2
+
+
+def test_installations_that_take_turns_hash_their_weights_once_each(packaged, tmp_path):
+    checked = packaged[1]
+    second = tmp_path / "another" / "weights.bin"
+    second.parent.mkdir()
+    second.write_bytes(b"weights")
+    for file in (packaged[0], second) * 3:
+        made((file, checked))
+    assert checked == [packaged[0], second]
+
+
+def test_another_installation_with_damaged_weights_is_refused_beside_a_whole_file(packaged, monkeypatch):
+    made(packaged)
+    packaged[0].write_bytes(b"damaged")
+    monkeypatch.undo()
+    monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(packaged[0].parent / "cache"))
+    with pytest.raises(ModelMissingError, match="1571fc98"):
+        made(packaged)
 
 
 def test_weights_of_another_hash_are_refused_with_what_to_do(packaged, monkeypatch):

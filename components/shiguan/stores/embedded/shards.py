@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 _LOCK_FILE = "lock"
 # Meta fields that are filtered often.
-_KEYWORD_FIELDS = ("tenant_id", "source_id", "parent_id", "file_id", "language")
+_KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "language")
 _FIRST = "shard-1"
 # The first shard until the format file names it.
 _CREATING = "creating"
@@ -292,7 +292,9 @@ class Shard:
         # The file counts what was written until the last orderly close; a kill may have lost some of it.
         outside = count_vectors(edge) - int(record.get("graph_points", 0))
         record["written_since"] = max(outside, record.get("written_since", 0))
-        for position, field in enumerate(_KEYWORD_FIELDS):
+        # A parent has none, and an empty index costs every process 5 MB.
+        of_children = ("parent_id",) if expected.embedding_dim else ()
+        for position, field in enumerate(_KEYWORD_FIELDS + of_children):
             params = KeywordIndexParams(is_tenant=True) if position == 0 else KeywordIndexParams()
             edge.update(UpdateOperation.create_field_index(meta_path(field), params))
         return edge
