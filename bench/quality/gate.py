@@ -133,7 +133,7 @@ def measured(questions: "QuestionSet", mode: str | Path, library: Path) -> "Resu
 
 def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
     """Measure one mode; write its baseline, or say what changed."""
-    from shiguan.evaluation.metrics import GATES
+    from shiguan.evaluation.comparison import GATES
     from shiguan.evaluation.questions import read_golden_set
 
     return held(measured(read_golden_set(GOLDEN), mode, library), mode, GATES, options)

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from haystack import Document
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import read_definition
@@ -13,14 +15,13 @@ from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
-from shiguan.evaluation.attribution import Attribution, ExpectedPassages, loss_of
+from shiguan.evaluation.attribution import Attribution, ExpectedPassages, TracedMode, TracedRun, loss_of
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
-from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
+from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS
 from shiguan.evaluation.scoring import Prices, score_records
-from shiguan.evaluation.traced_mode import TracedMode, TracedRun
 from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import utc_time, write_json
 
@@ -129,29 +130,25 @@ class MeasuredMode:
         return record | {name: run.told[name] for name in ("timings_ms", "llm_calls", "usage", "warnings")}
 
     def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
-        """Record what was found and read; passages that hold a gold one are named after it, as `judged` lists them."""
-        places = self._places.get(question.id, {})
+        """Record each passage that was found and read: its record, and the judged document that it is right for."""
+        places = self._places.get(question.id)
 
-        def written(documents: Any) -> list[list[Any]]:
-            passages = passages_of(documents or [])
-            named = [replace(one, record_id=places.get(one.parent_id)) for one in passages] if places else passages
-            return [passage.to_json() for passage in named]
+        def written(documents: Iterable[Document]) -> list[tuple[str | None, str | None]]:
+            if places is None:
+                return [(one.meta.get("record_id"), question.document_of(one)) for one in documents]
+            return [(one.meta.get("record_id"), places.get(one.meta.get("parent_id") or one.id)) for one in documents]
 
-        read = written(run.first("passages")) if "context" in self.mode.outputs else None
-        tokens = self._counter.count(run.first("context") or "") if read else 0
+        read = written(run.first("passages") or []) if "context" in self.mode.outputs else None
         return {
-            "judged": sorted(set(places.values())),
+            "judged": sorted(set((places or {}).values())),
             "found": written(run.found(DEPTH)),
             "read": read,
-            "tokens": tokens,
+            "tokens": self._counter.count(run.first("context") or "") if read else 0,
         }
 
     def _loss(self, question: Question, run: TracedRun, record: dict[str, Any]) -> Attribution | None:
         if self.kind == "retrieval":
-            right = {
-                question.document_of(one.record_id, one.pieces) for one in passages_of(run.first("passages") or [])
-            }
-            wrong = record["read"] is not None and not question.gold_documents <= right
+            wrong = record["read"] is not None and not question.gold_documents <= {name for _, name in record["read"]}
         else:
             wrong = bool(question.answerable and question.gold and not is_right(question, record))
         return loss_of(run.trace(), self.library.of_question(question)) if wrong else None

@@ -3,14 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from haystack import Document
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines, unique_rows
-
-if TYPE_CHECKING:
-    from haystack import Document
-
 
 UNKNOWN = "und"  # the language of a question that names none, in the words of BCP 47
 
@@ -29,7 +27,7 @@ class GoldPassage:
     start: int | None = None
     end: int | None = None
 
-    def stands_in(self, document: "Document") -> bool:
+    def stands_in(self, document: Document) -> bool:
         """Tell whether a parent, whole or cut by the context, is from the source and has the quote or the place."""
         meta = document.meta
         if self.source and self.source not in (meta.get("source"), meta.get("record_id"), meta.get("source_id")):
@@ -68,14 +66,21 @@ class Question:
         best = max(self.grades.values(), default=0)
         return {document for document, grade in self.grades.items() if grade == best}
 
-    def document_of(self, record_id: str | None, pieces: "list[tuple[int, int]]") -> str | None:
-        """Name the judged document that pieces of a record are right for: they overlap the answer where it is known."""
-        if record_id is None or record_id not in self.grades:
+    def document_of(self, passage: Document) -> str | None:
+        """
+        Name the judged document that a passage is right for: it overlaps the answer where that is known.
+
+        A passage that the context cut is what was kept of it, one stretch or several with gaps.
+        """
+        meta = passage.meta
+        record_id, first, last = meta.get("record_id"), int(meta.get("start") or 0), int(meta.get("end") or 0)
+        if record_id not in self.grades:
             return None
+        pieces = meta.get("kept") or [meta.get("cut") or (0, last - first)]
         spans = self.spans.get(record_id)
-        if spans and not any(start < to and begin < end for start, end in pieces for begin, to in spans):
+        if spans and not any(first + a < end and start < first + b for a, b in pieces for start, end in spans):
             return None
-        return record_id
+        return str(record_id)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from shiguan.evaluation.intervals import Estimate
-from shiguan.evaluation.metrics import metric
+from shiguan.evaluation.metrics import Estimate, metric
 from shiguan.evaluation.results import QuestionResult, Results
 from shiguan.evaluation.tables import Report, Section, Table, report_markdown
 from shiguan.text.terminal import printable
@@ -135,7 +134,7 @@ def _quality(results: Results, estimates: dict[str, Estimate]) -> Section:
     rows, shares = [], {}
     for name, estimate in estimates.items():
         shown = metric(name)
-        interval = f"{shown.format(estimate.low)} to {shown.format(estimate.high)}"
+        interval = shown.interval(estimate.low, estimate.high)
         rows.append([shown.label, shown.format(estimate.value), interval, f"{estimate.count:,}"])
         if shown.unit == "share":
             shares[shown.label] = estimate

@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.intervals import Estimate, estimate_mean
+from shiguan.evaluation.metrics import Estimate, estimate_mean
 from shiguan.resources import write_json
 
 _RUN = "run.json"

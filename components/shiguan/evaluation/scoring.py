@@ -21,7 +21,7 @@ from shiguan.evaluation.answer_metrics import score_answer
 from shiguan.evaluation.attribution import lost_section
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import QuestionResult
-from shiguan.evaluation.retrieval_metrics import Passage, context_metrics, ranking_metrics
+from shiguan.evaluation.retrieval_metrics import context_metrics, ranking_metrics
 
 _FOUND_SHOWN = 5
 _PER = 1_000_000
@@ -79,7 +79,7 @@ def score_records(
             metrics["tenant_kept"] = float(record["kept"])
         if kind == "retrieval":
             details["gold"] = sorted(question.gold_documents)
-            details["found"] = [record_id for record_id, *_ in record["found"][:_FOUND_SHOWN]]
+            details["found"] = [record_id for record_id, _ in record["found"][:_FOUND_SHOWN]]
         else:
             scored = score_answer(question, record)
             metrics |= scored.metrics
@@ -107,9 +107,9 @@ def _ranking(question: Question, record: dict[str, Any]) -> dict[str, float]:
     judged = replace(question, grades=dict.fromkeys(record["judged"], 1.0)) if record["judged"] else question
     if not judged.grades:
         return {}
-    metrics = ranking_metrics(judged, [Passage.from_json(value) for value in record["found"]])
+    metrics = ranking_metrics(judged, [name for _, name in record["found"]])
     if record["read"] is not None:
-        metrics |= context_metrics(judged, [Passage.from_json(value) for value in record["read"]], record["tokens"])
+        metrics |= context_metrics(judged, [name for _, name in record["read"]], record["tokens"])
     return metrics
 
 

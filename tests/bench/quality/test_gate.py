@@ -30,8 +30,7 @@ from bench.quality.small_model import MODEL
 
 from shiguan.engine.loading import pipeline_path
 from shiguan.errors import ModelMissingError
-from shiguan.evaluation.comparison import compare_results
-from shiguan.evaluation.metrics import GATES
+from shiguan.evaluation.comparison import GATES, compare_results
 from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.recording import CHANGED, OTHER_PASSAGES, RecordedModel
 from shiguan.evaluation.results import read_results

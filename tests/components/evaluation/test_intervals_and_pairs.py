@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.intervals import compare_metric, estimate_mean
-from shiguan.evaluation.metrics import GATES, breach, read_gates
+from shiguan.evaluation.comparison import GATES, breach, read_gates
+from shiguan.evaluation.metrics import compare_metric, estimate_mean
 
 
 def test_an_interval_holds_what_theory_says():
@@ -40,7 +40,7 @@ def test_a_clear_gain_is_better_and_its_mirror_image_worse():
     assert (gain.gained, gain.lost, gain.verdict) == (18, 0, "better")
     assert gain.p_value == pytest.approx(2 * 0.5**18)
     assert compare_metric("recall@5", after, before).verdict == "worse"
-    assert compare_metric("false_refusal", before, after, higher_is_better=False).verdict == "worse"
+    assert compare_metric("false_refusal", before, after).verdict == "worse"
 
 
 def test_three_questions_each_way_show_nothing():
@@ -101,7 +101,7 @@ def test_a_gate_shuts_beyond_its_tolerance_and_never_for_one_question():
     one = compare_metric("correct_refusal", [1.0] * 16, [1.0] * 15 + [0.0])
     assert breach(one, 0.03) is None
     assert breach(compare_metric("tenant_kept", [1.0] * 16, [1.0] * 15 + [0.0]), 0.0) is not None
-    refusals = compare_metric("false_refusal", [0.0] * 50, [1.0] * 5 + [0.0] * 45, higher_is_better=False)
+    refusals = compare_metric("false_refusal", [0.0] * 50, [1.0] * 5 + [0.0] * 45)
     assert breach(refusals, 0.03) is not None
     assert breach(compare_metric("recall@5", [0.0] * 50, [1.0] * 50), 0.0) is None
 

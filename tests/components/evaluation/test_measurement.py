@@ -6,12 +6,12 @@ import pytest
 
 from shiguan.engine.loading import pipeline_path
 from shiguan.engine.runner import Runner
+from shiguan.evaluation.attribution import TracedMode
 from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
 from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.report import run_report
-from shiguan.evaluation.traced_mode import TracedMode
 
 TEXTS = {f"d{number}": f"In {700 + number} the garrison of town {number} held out against the rebels." for number in range(30)}  # fmt: skip
 ROWS = [

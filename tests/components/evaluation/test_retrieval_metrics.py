@@ -3,14 +3,14 @@
 import math
 
 import pytest
+from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.retrieval_metrics import (
-    Passage,
     context_metrics,
-    first_hits,
+    judged,
     ndcg,
     ranking_metrics,
     recall,
@@ -22,11 +22,27 @@ GRADED = Question("q", "?", {"a": 2.0, "b": 2.0, "c": 1.0})
 
 
 def passage(record_id, *pieces):
-    return Passage(record_id, list(pieces) or [(0, 1)])
+    kept = list(pieces) or [(0, 1)]
+    return Document(meta={"record_id": record_id, "start": 0, "end": kept[-1][1], "kept": kept})
 
 
 def passages(names):
-    return [passage(name) for name in names]
+    return judged(GRADED, [passage(name) for name in names])
+
+
+@pytest.mark.parametrize(
+    ("whole", "right"),
+    [
+        ({"start": 0, "end": 10}, False),  # ends where the place starts
+        ({"start": 15, "end": 17}, True),
+        ({"start": 5, "end": 30, "cut": (0, 5)}, False),  # code points of the passage, not of the record
+        ({"start": 5, "end": 30, "cut": (0, 6)}, True),
+        ({"start": 5, "end": 60, "kept": [(0, 2), (15, 40)]}, False),
+        ({"start": 5, "end": 60, "kept": [(0, 2), (15, 46)]}, True),
+    ],
+)
+def test_what_the_context_kept_of_a_passage_is_counted_from_its_start(whole, right):
+    assert judged(GOLD, [Document(meta={"record_id": "a", **whole})]) == (["a"] if right else [None])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +58,7 @@ def passages(names):
     ],
 )
 def test_a_passage_is_right_if_it_overlaps_a_place_of_the_answer(hit, right):
-    assert first_hits(GOLD, [hit]) == (["a"] if right else [None])
+    assert judged(GOLD, [hit]) == (["a"] if right else [None])
 
 
 def test_recall_counts_the_best_documents_among_the_first_k():
@@ -60,7 +76,7 @@ def test_ndcg_takes_grades_as_gains_and_counts_a_document_once():
 
 def test_the_ideal_order_is_as_long_as_what_is_looked_at():
     many = Question("q", "?", {f"d{n}": 1.0 for n in range(12)})
-    assert ndcg(many, passages([f"d{n}" for n in range(10)]), 10) == pytest.approx(1)
+    assert ndcg(many, [f"d{n}" for n in range(10)], 10) == pytest.approx(1)
 
 
 def test_reciprocal_rank_knows_the_first_gold_document_only():
@@ -86,11 +102,12 @@ def test_all_metrics_of_a_question_stand_together():
 def test_nothing_found_is_zero_and_nothing_gold_is_no_score():
     assert set(ranking_metrics(GRADED, []).values()) == {0.0}
     with pytest.raises(ValueError, match="without a gold document"):
-        ndcg(Question("q", "?"), [passage("a")], 10)
+        ndcg(Question("q", "?"), [None], 10)
 
 
 def test_a_context_is_scored_by_places_and_tokens():
-    read = [passage("a", (0, 5), (15, 30)), passage("b", (0, 9)), passage("a", (60, 90)), passage("x", (0, 9))]
+    parts = [passage("a", (0, 5), (15, 30)), passage("b", (0, 9)), passage("a", (60, 90)), passage("x", (0, 9))]
+    read = judged(GOLD, parts)
     assert context_metrics(GOLD, read, 300) == {"context_recall": 1, "context_precision": 0.25, "context_tokens": 300}
     assert context_metrics(GOLD, [], 0) == {"context_recall": 0, "context_precision": 0, "context_tokens": 0}
 
