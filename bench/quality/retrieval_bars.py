@@ -44,7 +44,8 @@ from bench.quality.book_questions import (
 from haystack import Document
 
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.provenance import TENANT, ingest_corpus, stamped_folder
+from shiguan.evaluation.json_lines import fingerprint
+from shiguan.evaluation.provenance import TENANT, corpus_stamp, ingest_corpus
 from shiguan.evaluation.questions import Question, read_retrieval_set
 from shiguan.evaluation.retrieval_metrics import judged, ndcg, recall
 
@@ -151,10 +152,15 @@ class Retrieval:
 
 def retrieval_of(files: list[Path], keep: Path) -> Retrieval:
     """Ingest files, unless a run with the same ones and the same code has done so, and open what finds in them."""
-    folder = stamped_folder(keep, files, "embedded")
+    folder = stamped_folder(keep, files)
     for note in ingest_corpus(files, deployment="embedded", data_dir=folder):
         print(f"  {note}", file=sys.stderr)
     return Retrieval(folder)
+
+
+def stamped_folder(keep: Path, files: Sequence[Path]) -> Path:
+    """Name the data folder of a corpus below `keep`: another one whenever its passages may have become others."""
+    return keep / f"{files[0].resolve().parent.name}-{fingerprint(corpus_stamp(list(files), 'embedded'))[:8]}"
 
 
 def read_questions(folder: Path, bar: Bar) -> list[Question]:

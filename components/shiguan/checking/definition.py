@@ -59,6 +59,11 @@ class Definition:
         }
 
     @cached_property
+    def parts(self) -> list[Component]:
+        """The components and all that stands inside of them."""
+        return [part for component in self.components.values() for part in (component, *component.inner)]
+
+    @cached_property
     def connections(self) -> list[Feed]:
         """All connections, in the order of the file."""
         edges = enumerate(self.file.content.get("connections") or [])
@@ -103,6 +108,10 @@ def as_socket(text: str) -> Socket:
 def written(socket: Socket) -> str:
     """Write a socket as it stands in a file."""
     return ".".join(socket)
+
+
+def listed(names: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
 
 
 def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:

@@ -7,9 +7,9 @@ from jinja2 import Environment, TemplateError, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 
-from shiguan.checking.allowed_types import ALLOWED
 from shiguan.checking.definition import Component, Definition
 from shiguan.checking.definition import nodes as values_below
+from shiguan.checking.parameters import ALLOWED
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.llm.prompts import KINDS, layer_source
 

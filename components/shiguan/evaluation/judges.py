@@ -21,8 +21,6 @@ HAYSTACK_METRICS = ("haystack_faithfulness", "haystack_context_relevance")
 RAGAS_METRICS = ("ragas_faithfulness", "ragas_answer_relevancy", "ragas_context_precision", "ragas_context_recall")
 """Es et al., "Ragas: Automated Evaluation of Retrieval Augmented Generation", 2023."""
 
-_KEY_FREE = "not-needed"
-
 Ask = Callable[[Question, str, list[str]], float | None]
 """Judges an answer with its passages, 0 to 1; None where the metric does not apply."""
 
@@ -35,32 +33,33 @@ class AnswerJudge:
     would lie. Each answer's judgements are kept at once, so that a stopped run goes on.
     """
 
-    def __init__(self, name: str, model: str | None, metrics: dict[str, Ask]) -> None:
+    def __init__(self, name: str, metrics: dict[str, Ask]) -> None:
         if not is_endpoint_configured():
             raise ConfigurationError(
                 f"The judge `{name}` takes a language model, and none is configured. Set OPENAI_API_KEY, or "
                 "OPENAI_BASE_URL for a server of your own."
             )
         self.name = name
-        self.model = model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
+        self.model = os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         self.metrics = metrics
         self.faults: Counter[str] = Counter()
 
     def judge(
         self, questions: list[Question], records: dict[str, dict[str, Any]], folder: Path
     ) -> dict[str, dict[str, float]]:
-        given = [one for one in questions if records[one.id]["status"] != "not_found"]
         judged: dict[str, dict[str, float]] = {}
         with RunStore(folder / self.name, {"model": self.model, "metrics": list(self.metrics)}) as store:
-            for question in given:
-                name = question.id
+            for question in questions:
+                name, record = question.id, records[question.id]
+                if record["status"] == "not_found":
+                    continue
                 if name not in store.records:
-                    store.add(name, self._judged(question, records[name]))
+                    store.add(name, self._judged(question, record))
                 judged[name] = store.records[name]["metrics"]
                 self.faults.update(store.records[name]["faults"])
-        if given and not any(judged.values()):
+        if judged and not any(judged.values()):
             raise AnswerError(
-                f"The judge `{self.model}` gave no judgement that can be read for any of {len(given)} answers "
+                f"The judge `{self.model}` gave no judgement that can be read for any of {len(judged)} answers "
                 f"({self._told()}). Use a model that can answer in JSON, and remove {folder / self.name}."
             )
         return judged
@@ -93,8 +92,8 @@ class AnswerJudge:
 class HaystackJudge(AnswerJudge):
     """Judges by `FaithfulnessEvaluator` and `ContextRelevanceEvaluator`, one call each per answer."""
 
-    def __init__(self, model: str | None = None) -> None:
-        super().__init__("haystack", model, {name: partial(self._ask, name) for name in HAYSTACK_METRICS})
+    def __init__(self) -> None:
+        super().__init__("haystack", {name: partial(self._ask, name) for name in HAYSTACK_METRICS})
         generator = ConfiguredChatGenerator(
             self.model,
             timeout=120.0,
@@ -113,7 +112,7 @@ class HaystackJudge(AnswerJudge):
 class RagasJudge(AnswerJudge):
     """Judges with Ragas; context precision and recall only where the golden set has a right answer."""
 
-    def __init__(self, model: str | None = None) -> None:
+    def __init__(self) -> None:
         os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
         try:
             from haystack_integrations.components.evaluators.ragas import RagasEvaluator
@@ -121,12 +120,12 @@ class RagasJudge(AnswerJudge):
             raise ConfigurationError(
                 "Ragas is not installed, and `--judge ragas` needs it. Install it with: pip install 'shiguan[ragas]'"
             ) from error
-        super().__init__("ragas", model, {name: partial(self._ask, name) for name in RAGAS_METRICS})
+        super().__init__("ragas", {name: partial(self._ask, name) for name in RAGAS_METRICS})
         from openai import AsyncOpenAI
         from ragas.llms import llm_factory
         from ragas.metrics import collections
 
-        address, key = os.environ.get("OPENAI_BASE_URL") or None, os.environ.get("OPENAI_API_KEY") or _KEY_FREE
+        address, key = os.environ.get("OPENAI_BASE_URL") or None, os.environ.get("OPENAI_API_KEY") or "not-needed"
         llm = llm_factory(self.model, client=AsyncOpenAI(api_key=key, base_url=address))
         metrics = (
             collections.Faithfulness(llm=llm),

@@ -21,7 +21,7 @@ from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
 from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS
-from shiguan.evaluation.scoring import Prices, score_records
+from shiguan.evaluation.scoring import Price, score_records
 from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import utc_time, write_json
 
@@ -55,7 +55,7 @@ class Plan:
     data_dir: Path | None = None
     context: bool = True
     asked: dict[str, Any] = field(default_factory=dict)
-    prices: Prices | None = None
+    prices: dict[str, Price] | None = None
     seed: int = 0
 
     @property

@@ -7,8 +7,8 @@ among them (El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Cla
 curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", 2019, section 2).
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, Field, TypeAdapter
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.answer_metrics import score_answer
+from shiguan.evaluation.answer_metrics import is_right, score_answer
 from shiguan.evaluation.attribution import lost_section
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import QuestionResult
@@ -27,42 +27,36 @@ _FOUND_SHOWN = 5
 _PER = 1_000_000
 
 
-@dataclass(frozen=True)
-class Prices:
-    """Model to the price of a million tokens read and written, in one currency."""
+class Price(BaseModel):
+    """What a million tokens cost that a model reads and writes."""
 
-    models: dict[str, tuple[float, float]]
-
-    def cost(self, model: str, usage: dict[str, Any], calls: int) -> float | None:
-        """Price the calls of one question; None where model or tokens are not known: that is no cost of zero."""
-        if not calls:
-            return 0.0
-        price = self.models.get(model)
-        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        if price is None or not isinstance(read, int) or not isinstance(written, int) or not read + written:
-            return None
-        return (read * price[0] + written * price[1]) / _PER
-
-
-class _Price(BaseModel):
     input: Annotated[float, Field(ge=0, strict=True)]
     output: Annotated[float, Field(ge=0, strict=True)]
 
 
-def read_prices(path: Path) -> Prices:
-    """Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens."""
+def read_prices(path: Path) -> dict[str, Price]:
+    """Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens in one currency."""
     try:
-        table = TypeAdapter(dict[str, _Price]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return TypeAdapter(dict[str, Price]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise RefusedError(
             f"{path} cannot be read as prices: {error}. Expected `model: {{input: 0.4, output: 1.6}}`, per million "
             "tokens. Correct the path or the file."
         ) from error
-    return Prices({model: (price.input, price.output) for model, price in table.items()})
+
+
+def cost_of(prices: Mapping[str, Price], model: str, usage: dict[str, Any], calls: int) -> float | None:
+    """Price the calls of one question; None where model or tokens are not known: that is no cost of zero."""
+    if not calls:
+        return 0.0
+    price, read, written = prices.get(model), usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if price is None or not isinstance(read, int) or not isinstance(written, int) or not read + written:
+        return None
+    return (read * price.input + written * price.output) / _PER
 
 
 def score_records(
-    kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]], prices: Prices | None
+    kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]], prices: dict[str, Price] | None
 ) -> tuple[list[QuestionResult], dict[str, Any]]:
     """Score what `MeasuredMode.ask` recorded: a result per question in their order, and sections for the report."""
     results = []
@@ -81,19 +75,21 @@ def score_records(
             details["gold"] = sorted(question.gold_documents)
             details["found"] = [record_id for record_id, _ in record["found"][:_FOUND_SHOWN]]
         else:
-            scored = score_answer(question, record)
-            metrics |= scored.metrics
+            metrics |= score_answer(question, record)
+            right = is_right(question, record)
             details |= {
                 "answer": record["answer"],
                 "status": record["status"],
                 "gold": question.answers or [passage.quote for passage in question.gold],
-                "confidence": scored.confidence,
-                "right": scored.right,
+                "confidence": record["confidence"],
+                "right": right,
             }
-            if scored.right is not None:
-                sure.append((scored.confidence, scored.right))
+            if right is not None:
+                sure.append((record["confidence"], right))
         if kind == "answers":
-            metrics |= _costs(record, prices)
+            metrics |= {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
+            cost = cost_of(prices or {}, record["model"], record["usage"], record["llm_calls"])
+            metrics |= {} if cost is None or prices is None else {"cost": cost}
         details |= {name: record[name] for name in ("lost", "warnings") if record[name]}
         took = record["timings_ms"], record["llm_calls"]
         results.append(QuestionResult(question.id, metrics, question.stratum, question.language, *took, details))
@@ -113,12 +109,6 @@ def _ranking(question: Question, record: dict[str, Any]) -> dict[str, float]:
     return metrics
 
 
-def _costs(record: dict[str, Any], prices: Prices | None) -> dict[str, float]:
-    costs = {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
-    cost = prices.cost(record["model"], record["usage"], record["llm_calls"]) if prices else None
-    return costs if cost is None else {**costs, "cost": cost}
-
-
 class RiskPoint(NamedTuple):
     """What happens if every answer of at least some confidence is given, and no other."""
 
@@ -128,11 +118,10 @@ class RiskPoint(NamedTuple):
 
 
 class RiskCurve(NamedTuple):
-    """The whole curve, the mean of its risk, and the number of questions, refused ones included."""
+    """The whole curve, and the mean of its risk."""
 
     points: list[RiskPoint]
     area: float
-    questions: int
 
 
 def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> RiskCurve:
@@ -147,18 +136,17 @@ def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> Ri
         points.append(RiskPoint(confidence, given / total, wrong / given))
         # Equal confidences cannot be told apart, so each of them bears the risk of all.
         area += len(members) * wrong / given
-    return RiskCurve(points, area / given if given else 0.0, total)
+    return RiskCurve(points, area / given if given else 0.0)
 
 
-def curve_table(curve: RiskCurve, steps: int = 10) -> list[dict[str, float]]:
-    """Thin the curve out for a table: `coverage`, `risk` and the `confidence` to ask for, at even steps and the end."""
-    reached = (
-        next((p for p in curve.points if p.coverage >= step / steps - 1e-9), None) for step in range(1, steps + 1)
-    )
-    shown = [point for point in reached if point is not None]
+def curve_table(curve: RiskCurve, steps: int = 10) -> list[RiskPoint]:
+    """Thin the curve out for a table: what coverage, risk and confidence are at even steps, and at the end."""
+    shown: list[RiskPoint] = []
+    for step in range(1, steps + 1):
+        shown += [point for point in curve.points if point.coverage >= step / steps - 1e-9][:1]
     if curve.points and (not shown or round(shown[-1].coverage, 4) < round(curve.points[-1].coverage, 4)):
         shown.append(curve.points[-1])
-    return [{name: round(getattr(p, name), 4) for name in ("coverage", "risk", "confidence")} for p in shown]
+    return shown
 
 
 def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict[str, Any]:
@@ -171,8 +159,6 @@ def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict
         f"own probability that the passages answer. Mean risk {curve.area:.3f}.",
         "curve": [[point.coverage, point.risk] for point in curve.points],
         "columns": [">coverage", ">risk", ">confidence at least"],
-        "rows": [
-            [f"{row['coverage']:.2f}", f"{row['risk']:.3f}", f"{row['confidence']:.3f}"] for row in curve_table(curve)
-        ],
+        "rows": [[f"{p.coverage:.2f}", f"{p.risk:.3f}", f"{p.confidence:.3f}"] for p in curve_table(curve)],
     }
     return {"Risk over coverage": section}
