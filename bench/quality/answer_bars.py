@@ -47,8 +47,8 @@ from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.metrics import Difference, Estimate, compare_metric, estimate_mean
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import read_retrieval_set
-from shiguan.evaluation.retrieval_metrics import judged as judged_by
-from shiguan.evaluation.retrieval_metrics import ndcg
+from shiguan.evaluation.scoring import judged as judged_by
+from shiguan.evaluation.scoring import ndcg
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore

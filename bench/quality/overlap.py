@@ -21,7 +21,7 @@ from bench.quality.quality_cuts import DEFAULT_CUT, OVERLAPPING_CUT, Cut, librar
 from bench.quality.quality_orders import weighted_sum
 
 from shiguan.evaluation.questions import read_retrieval_set
-from shiguan.evaluation.retrieval_metrics import judged, ndcg
+from shiguan.evaluation.scoring import judged, ndcg
 
 SETS = ("en_squad2", "zh_cmrc2018")
 FUSE = weighted_sum((0.5, 0.5))

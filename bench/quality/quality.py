@@ -44,7 +44,7 @@ from shiguan.evaluation.metrics import Difference, compare_metric
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import Question, read_golden_set, read_retrieval_set
 from shiguan.evaluation.questions import Question as GoldenQuestion
-from shiguan.evaluation.retrieval_metrics import context_metrics, judged, ndcg
+from shiguan.evaluation.scoring import context_metrics, judged, ndcg
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", HERE.parents[2] / "shared" / "data"))

@@ -47,7 +47,7 @@ from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.provenance import TENANT, corpus_stamp, ingest_corpus
 from shiguan.evaluation.questions import Question, read_retrieval_set
-from shiguan.evaluation.retrieval_metrics import judged, ndcg, recall
+from shiguan.evaluation.scoring import judged, ndcg, recall
 
 DEPTH = 10
 """How many passages are looked at."""

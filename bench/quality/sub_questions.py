@@ -37,7 +37,7 @@ from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import Question, read_retrieval_set
-from shiguan.evaluation.retrieval_metrics import judged, recall
+from shiguan.evaluation.scoring import judged, recall
 from shiguan.llm.source_blocks import neutral_attribute
 
 SET = "en_multihop"

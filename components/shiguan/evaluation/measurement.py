@@ -20,8 +20,7 @@ from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
-from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS
-from shiguan.evaluation.scoring import Price, score_records
+from shiguan.evaluation.scoring import RECALL_DEPTHS, Price, score_records
 from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import utc_time, write_json
 
@@ -99,9 +98,6 @@ class MeasuredMode:
         self.mode = TracedMode(runner)
         self.library = library
         self._counter = TokenCounter()
-        self._places: dict[str, dict[str, str]] = {}
-        if plan.kind == "golden":
-            self._places = {question.id: self._places_of(question) for question in plan.questions.questions}
         # Models are loaded and stores opened before the first question, which is then as fast as the others.
         runner.warm_up()
         self._counter.warm_up()
@@ -131,20 +127,13 @@ class MeasuredMode:
 
     def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
         """Record each passage that was found and read: its record, and the judged document that it is right for."""
-        places = self._places.get(question.id)
 
         def written(documents: Iterable[Document]) -> list[tuple[str | None, str | None]]:
-            if places is None:
-                return [(one.meta.get("record_id"), question.document_of(one)) for one in documents]
-            return [(one.meta.get("record_id"), places.get(one.meta.get("parent_id") or one.id)) for one in documents]
+            return [(one.meta.get("record_id"), question.document_of(one)) for one in documents]
 
         read = written(run.first("passages") or []) if "context" in self.mode.outputs else None
-        return {
-            "judged": sorted(set((places or {}).values())),
-            "found": written(run.found(DEPTH)),
-            "read": read,
-            "tokens": self._counter.count(run.first("context") or "") if read else 0,
-        }
+        tokens = self._counter.count(run.first("context") or "") if read else 0
+        return {"found": written(run.found(DEPTH)), "read": read, "tokens": tokens}
 
     def _loss(self, question: Question, run: TracedRun, record: dict[str, Any]) -> Attribution | None:
         if self.kind == "retrieval":
@@ -152,20 +141,6 @@ class MeasuredMode:
         else:
             wrong = bool(question.answerable and question.gold and not is_right(question, record))
         return loss_of(run.trace(), self.library.of_question(question)) if wrong else None
-
-    def _places_of(self, question: Question) -> dict[str, str]:
-        """Say which stored passage holds which gold one; one that holds two stands for both."""
-        held: dict[str, str] = {}
-        for gold in question.gold:
-            ids = [parent.id for parent in self.library.parents() if gold.stands_in(parent)]
-            if not ids:
-                raise RefusedError(
-                    f"The library has no passage with a quote of the question `{question.id}`. Correct the quote, or "
-                    "ingest what it is from."
-                )
-            name = next((held[parent] for parent in ids if parent in held), ids[0])
-            held |= dict.fromkeys(ids, name)
-        return held
 
 
 def measure(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.evaluation.questions import Question
-from shiguan.evaluation.retrieval_metrics import (
+from shiguan.evaluation.scoring import (
     context_metrics,
     judged,
     ndcg,
