@@ -19,7 +19,7 @@ from haystack.core.component.types import InputSocket, OutputSocket
 from haystack.core.errors import PipelineConnectError
 from haystack.core.serialization import component_from_dict
 
-from shiguan.checking.definition import Component, Definition, Feed, Socket, as_socket, listed, names_store, written
+from shiguan.checking.definition import Component, Definition, Feed, Socket, listed, names_store, written
 from shiguan.checking.parameters import names_code, takes_only_code
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
@@ -101,10 +101,10 @@ class BuiltPipeline:
         return sorted((loop for loop in nx.strongly_connected_components(self.graph) if len(loop) > 1), key=min)
 
     def _built(self, whole: Component) -> Any:
-        for part in (whole, *whole.inner):
+        parts = [whole, *whole.inner]
+        for part in parts:
             if part.type not in self.classes:
                 self.classes[part.type] = self._class_of(part)
-        parts = [whole, *whole.inner]
         code = [finding for part in parts for finding in _code(part, self._arguments(part, "__init__"))]
         problem = next((self.absent[part.type] for part in parts if part.type in self.absent), "")
         if not code and all(self.classes[part.type] for part in parts):
@@ -175,9 +175,7 @@ class _StandIn:
                 if receiver[0] == name and receiver[1] not in said:
                     component.set_input_type(self, receiver[1], Any)
         sent = [edge.sender[1] for edge in definition.connections if edge.sender[0] == name]
-        for section in ("outputs", "explain"):
-            targets = map(as_socket, (definition.file.content.get(section) or {}).values())
-            sent += [socket for owner, socket in targets if owner == name]
+        sent += [socket for (owner, socket), _ in definition.shown if owner == name]
         component.set_output_types(self, **dict.fromkeys(sent, Any))
 
     def run(self, **kwargs: Any) -> dict[str, Any]:
@@ -251,9 +249,8 @@ def check_connections(built: BuiltPipeline) -> Iterator[Finding]:
         seen.add((edge.sender, edge.receiver))
     for _, target, place in built.definition.declared:
         yield from _missing(built, target, place, "input")
-    for section in ("outputs", "explain"):
-        for name, text in (built.definition.file.content.get(section) or {}).items():
-            yield from _missing(built, as_socket(text), (section, name), "output")
+    for target, place in built.definition.shown:
+        yield from _missing(built, target, place, "output")
 
 
 def _unfit(built: BuiltPipeline, edge: Feed, why: str) -> Finding:

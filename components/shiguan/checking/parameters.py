@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiguan.checking.definition import Component, Definition, nodes, words_of, written
+from shiguan.checking.definition import Component, Definition, words_of, written
 from shiguan.checking.reading import Finding, Place, shortened
 from shiguan.resources import read_table
 
@@ -88,7 +88,7 @@ _KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USE
 def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
     """Find parameters with which a file would run code of its own, or carry secrets elsewhere."""
     for component in definition.components.values():
-        for place, value in nodes(dict(component.parameters), (*component.place, "init_parameters")):
+        for place, value in component.values():
             if isinstance(value, dict):
                 for key, inner in value.items():
                     if not _names_property((*place, key), inner):

@@ -8,7 +8,6 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 
 from shiguan.checking.definition import Definition
-from shiguan.checking.definition import nodes as values_below
 from shiguan.checking.parameters import ALLOWED
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.llm.prompts import KINDS, layer_source
@@ -41,7 +40,7 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
     """
     for component in definition.components.values():
         seen: set[str] = set()
-        for place, value in values_below(dict(component.parameters), (*component.place, "init_parameters")):
+        for place, value in component.values():
             if not isinstance(value, str) or value in seen or not any(mark in value for mark in _MARKS):
                 continue
             if not _STOPS.intersection(map(str, place)) or any(mark in value for mark in _ENDS):
