@@ -1,4 +1,4 @@
-"""Haystack's evaluators, as they are asked here, against values worked out by hand."""
+"""Haystack's evaluators as they are asked here, the risk-coverage curve and prices, against values worked out by hand."""
 
 import math
 
@@ -7,14 +7,20 @@ from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.errors import RefusedError
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.scoring import (
+    Price,
     context_metrics,
+    cost_of,
+    curve_table,
     judged,
     ndcg,
     ranking_metrics,
+    read_prices,
     recall,
     reciprocal_rank,
+    risk_curve,
 )
 
 GOLD = Question("q", "?", {"a": 1.0}, {"a": [(10, 20), (50, 60)]})
@@ -118,3 +124,80 @@ def test_no_ranking_scores_outside_of_zero_to_one_and_a_deeper_look_finds_no_les
     assert all(0 <= value <= 1 + 1e-9 for value in values.values())
     depths = [values[f"recall@{k}"] for k in (1, 5, 10, 20)]
     assert depths == sorted(depths)
+
+
+def test_the_curve_of_three_answers_and_a_refusal():
+    curve = risk_curve([(0.2, False), (0.9, True), (0.5, True)], refused=1)
+    assert [(p.confidence, p.coverage, p.risk) for p in curve.points] == [
+        (0.9, 0.25, 0.0),
+        (0.5, 0.5, 0.0),
+        (0.2, 0.75, pytest.approx(1 / 3)),
+    ]
+    assert curve.area == pytest.approx(1 / 9)
+
+
+def test_answers_of_the_same_confidence_come_together():
+    curve = risk_curve([(0.5, True), (0.5, False)])
+    assert [(p.coverage, p.risk) for p in curve.points] == [(1.0, 0.5)]
+    assert curve.area == 0.5
+
+
+def test_nothing_answered_has_no_curve():
+    curve = risk_curve([], refused=3)
+    assert (curve.points, curve.area) == ([], 0.0)
+    assert curve_table(curve) == []
+
+
+def test_the_table_has_even_steps_and_the_end():
+    rows = curve_table(risk_curve([(1 - at / 20, at % 2 == 0) for at in range(15)], refused=5), steps=2)
+    assert [row.coverage for row in rows] == [0.5, 0.75]
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.booleans()), max_size=20), st.integers(0, 5))
+def test_coverage_grows_to_the_share_that_was_answered(answers, refused):
+    curve = risk_curve(answers, refused=refused)
+    covered = [point.coverage for point in curve.points]
+    assert covered == sorted(covered)
+    assert all(0 <= point.risk <= 1 for point in curve.points)
+    if answers:
+        assert covered[-1] == pytest.approx(len(answers) / (len(answers) + refused))
+
+
+TABLE = {"m": Price(input=0.4, output=1.6)}
+
+
+def test_tokens_read_and_written_have_their_own_prices():
+    assert cost_of(TABLE, "m", {"prompt_tokens": 1_000_000, "completion_tokens": 500_000}, 2) == pytest.approx(1.2)
+
+
+def test_no_call_costs_nothing_whatever_the_model():
+    assert cost_of(TABLE, "extractive", {}, 0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("model", "usage"),
+    [
+        ("other", {"prompt_tokens": 1, "completion_tokens": 1}),
+        ("m", {}),
+        ("m", {"prompt_tokens": 0, "completion_tokens": 0}),
+    ],
+)
+def test_an_unknown_cost_is_not_zero(model, usage):
+    assert cost_of(TABLE, model, usage, 1) is None
+
+
+def test_a_table_is_read(tmp_path):
+    (tmp_path / "prices.yml").write_text("m: {input: 0.4, output: 2}\n")
+    assert read_prices(tmp_path / "prices.yml") == {"m": Price(input=0.4, output=2.0)}
+
+
+@pytest.mark.parametrize("text", ["", "m: 3", "m: {input: -1, output: 2}", "m: {input: true, output: 2}", "[", "- a"])
+def test_a_broken_table_is_refused(tmp_path, text):
+    (tmp_path / "prices.yml").write_text(text)
+    with pytest.raises(RefusedError, match=r"prices\.yml"):
+        read_prices(tmp_path / "prices.yml")
+
+
+def test_a_missing_table_is_refused(tmp_path):
+    with pytest.raises(RefusedError, match="cannot be read"):
+        read_prices(tmp_path / "none.yml")
