@@ -67,7 +67,7 @@ def check_pipeline(
     """
     refuse_unsafe_environment()
     try:
-        file = read_pipeline_file(path, name)
+        file = read_pipeline_file(path)
     except UnreadableFile as unreadable:
         return Report(name, [replace(finding, check="reading") for finding in unreadable.findings])
     _unpack_metadata(file.content)
