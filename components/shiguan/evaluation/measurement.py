@@ -1,8 +1,7 @@
 """One measurement from beginning to end: a set of questions in, one record of each, scores and reports out of these."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -60,6 +59,15 @@ class Plan:
     @property
     def tenant(self) -> str:
         return provenance.TENANT if self.files else self.tenant_id
+
+    def outputs(self) -> list[str] | None:
+        """Name what is asked of the pipeline, None for all of it: a ranking needs no generator."""
+        if self.kind != "retrieval":
+            return None
+        declared = read_definition(self.deployment, self.mode).get("outputs", {})
+        # A file that declares no context is measured by its ranking alone.
+        read = ["passages", "context"] if self.context and {"passages", "context"} <= declared.keys() else []
+        return ["documents", *read]
 
     def configuration(self) -> dict[str, Any]:
         """Name what the numbers hang on; a run's folder belongs to one of these."""
@@ -159,7 +167,9 @@ def measure(
             if plan.files:
                 data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
                 notes += ingest(list(plan.files), plan.deployment, data_dir)
-            with _measured_mode(plan, data_dir) as mode:
+            library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
+            with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=plan.outputs()) as runner:
+                mode = MeasuredMode(plan, runner, library)
                 for question in track(missing):
                     store.add(question.id, mode.ask(question))
         scored, sections = score_records(plan.kind, questions, store.records, plan.prices)
@@ -173,26 +183,8 @@ def measure(
         # What stages warned of is told once: a number without a ranker is another number.
         warned = Counter(text for record in store.records.values() for text in record["warnings"])
         notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
-        run = {
-            **configuration,
-            **provenance.describe_circumstances(),
-            "seed": plan.seed,
-            "finished": utc_time(),
-            "notes": notes,
-        }
+        told = {"seed": plan.seed, "finished": utc_time(), "notes": notes}
+        run = {**configuration, **provenance.describe_circumstances(), **told}
         results = Results(plan.kind, run, scored, sections)
         write_json(output / RESULTS_FILE, results.to_json())
     return results, output
-
-
-@contextmanager
-def _measured_mode(plan: Plan, data_dir: Path | None) -> Iterator[MeasuredMode]:
-    outputs = None
-    if plan.kind == "retrieval":
-        # Without a generator; a file that declares no context is measured by its ranking alone.
-        declared = read_definition(plan.deployment, plan.mode).get("outputs", {})
-        read = ["passages", "context"] if plan.context else []
-        outputs = ["documents", *(read if all(name in declared for name in read) else [])]
-    library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
-    with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=outputs) as runner:
-        yield MeasuredMode(plan, runner, library)

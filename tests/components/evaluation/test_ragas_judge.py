@@ -8,7 +8,7 @@ import pytest
 from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.judges import RAGAS_METRICS, RagasJudge
+from shiguan.evaluation.judges import RagasJudge
 from shiguan.evaluation.questions import Question
 
 installed = pytest.mark.skipif(
@@ -56,7 +56,8 @@ def test_every_metric_is_judged_and_kept(tmp_path, stand_in_llm, monkeypatch):
     stand_in_llm.rules = list(RULES)
     judge = RagasJudge()
     found = judge.judge([GOLDEN], RECORDS, tmp_path)
-    assert found["q"] == {name: pytest.approx(1.0) for name in RAGAS_METRICS}
+    asked = ("faithfulness", "answer_relevancy", "context_precision", "context_recall")
+    assert found["q"] == {f"ragas_{name}": pytest.approx(1.0) for name in asked}
     assert judge.notes() == []
     calls = stand_in_llm.calls
     assert RagasJudge().judge([GOLDEN], RECORDS, tmp_path) == found
