@@ -1,8 +1,7 @@
 """Asks a mode, finds the expected passage, and names the stage that lost it, with its rank at each."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -131,7 +130,6 @@ LABELS: dict[str, str] = {
     "not_cited": "used and not cited",
     "nothing_lost": "not lost",
 }
-LOST = "Where it was lost"  # the heading under which reports sum it up
 
 
 @dataclass(frozen=True)
@@ -172,18 +170,6 @@ def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attributi
     order = list(LABELS)
     found = [attribute(trace, passage) for passage in expected]
     return min(found, key=lambda one: order.index(one.stage), default=None)
-
-
-def lost_section(stages: Iterable[str]) -> dict[str, Any]:
-    counts = Counter(stages)
-    total = counts.total()
-    if not total:
-        return {}
-    seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
-    told = ", ".join(f"{count} {label}" for label, count in seen)
-    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}."
-    rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
-    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
 
 
 def _lost(

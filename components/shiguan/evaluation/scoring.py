@@ -19,6 +19,7 @@ among them (El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Cla
 curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", 2019, section 2).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -31,7 +32,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import is_right, score_answer
-from shiguan.evaluation.attribution import lost_section
+from shiguan.evaluation.attribution import LABELS
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import QuestionResult
 
@@ -180,6 +181,21 @@ def _ranking(question: Question, record: dict[str, Any]) -> dict[str, float]:
     if record["read"] is not None:
         metrics |= context_metrics(question, [name for _, name in record["read"]], record["tokens"])
     return metrics
+
+
+LOST = "Where it was lost"  # the heading under which reports sum it up
+
+
+def lost_section(stages: Iterable[str]) -> dict[str, Any]:
+    counts = Counter(stages)
+    total = counts.total()
+    if not total:
+        return {}
+    seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
+    told = ", ".join(f"{count} {label}" for label, count in seen)
+    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}."
+    rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
+    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
 
 
 class RiskPoint(NamedTuple):

@@ -3,7 +3,7 @@
 import pytest
 from haystack import Document, GeneratedAnswer
 
-from shiguan.evaluation.attribution import LABELS, LOST, ExpectedPassage, StageTrace, attribute, loss_of, lost_section
+from shiguan.evaluation.attribution import LABELS, ExpectedPassage, StageTrace, attribute, loss_of
 
 TEXT = "Nan Jiyun shot Yin Ziqi in the left eye."
 GOLD = Document(id="gold", content=f"It was autumn. {TEXT}")
@@ -101,13 +101,6 @@ def test_of_several_passages_the_first_loss_counts():
     second = ExpectedPassage("never", ())
     assert loss_of(trace(), [EXPECTED, second]).stage == "never_ingested"
     assert loss_of(trace(), []) is None
-
-
-def test_losses_are_summed_up_in_the_order_of_the_stages():
-    section = lost_section(["refused", "not_found_by_bm25", "refused"])[LOST]
-    assert section["text"] == "Of 3 questions that went wrong: 1 not found by BM25, 2 read, and the question refused."
-    assert section["rows"] == [["not found by BM25", "1", "0.33"], ["read, and the question refused", "2", "0.67"]]
-    assert lost_section([]) == {}
 
 
 def test_every_stage_has_a_label():

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from shiguan.errors import RefusedError
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.scoring import (
+    LOST,
     Price,
     context_metrics,
     cost_of,
     curve_table,
     judged,
+    lost_section,
     ndcg,
     ranking_metrics,
     read_prices,
@@ -201,3 +203,10 @@ def test_a_broken_table_is_refused(tmp_path, text):
 def test_a_missing_table_is_refused(tmp_path):
     with pytest.raises(RefusedError, match="cannot be read"):
         read_prices(tmp_path / "none.yml")
+
+
+def test_losses_are_summed_up_in_the_order_of_the_stages():
+    section = lost_section(["refused", "not_found_by_bm25", "refused"])[LOST]
+    assert section["text"] == "Of 3 questions that went wrong: 1 not found by BM25, 2 read, and the question refused."
+    assert section["rows"] == [["not found by BM25", "1", "0.33"], ["read, and the question refused", "2", "0.67"]]
+    assert lost_section([]) == {}
