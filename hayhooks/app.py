@@ -42,8 +42,11 @@ router = APIRouter(prefix="/api/v1", tags=["rag"])
 async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, Any]:
     """Ask the question again and name the stage that lost the passage, with its rank at each."""
     # Here, since the server and the measuring of modes know nothing of each other.
-    from shiguan.evaluation.attribution import ExpectedPassages, attribute  # noqa: PLC0415
-    from shiguan.evaluation.traced_mode import TracedMode  # noqa: PLC0415
+    from shiguan.evaluation.attribution import (  # noqa: PLC0415
+        ExpectedPassages,
+        TracedMode,
+        attribute,
+    )
 
     runner = current_engine().runner(body.mode)
     stores = request.app.state.ingest_jobs.library.stores

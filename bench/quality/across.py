@@ -32,7 +32,7 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.claims.checker import checker_of
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.intervals import compare_metric
+from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.provenance import TENANT
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter

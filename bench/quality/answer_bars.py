@@ -43,11 +43,12 @@ from shiguan.answer.answerability_gate import AnswerabilityGate
 from shiguan.conversations import Turn
 from shiguan.engine.conversations import ConversationMemory
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.intervals import Difference, Estimate, compare_metric, estimate_mean
 from shiguan.evaluation.json_lines import read_json_lines
+from shiguan.evaluation.metrics import Difference, Estimate, compare_metric, estimate_mean
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import read_retrieval_set
-from shiguan.evaluation.retrieval_metrics import ndcg, passages_of
+from shiguan.evaluation.scoring import judged as judged_by
+from shiguan.evaluation.scoring import ndcg
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
@@ -117,7 +118,7 @@ def conversations(bench: Bench) -> Iterator[Line]:
             for name, more in _ways(memory, question.id, question.history):
                 documents, _ = runner.search(question.text[:2000], tenant_id=TENANT, top_k=10, **more)
                 found[name] = [document.id for document in documents]
-                scores[name].append(ndcg(question, passages_of(documents), 10))
+                scores[name].append(ndcg(question, judged_by(question, documents), 10))
             same.append(float(found[SENT] == found[LOADED]))
     for name, values in scores.items():
         yield Line(f"conv_rag_mtrag: nDCG@10, {name}", estimate_mean(values))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality.book_questions import BOOK_FILES, BookQuestion, contains_quote, read_book_questions
-from bench.quality.retrieval_bars import BOOKS
+from bench.quality.retrieval_bars import BOOKS, stamped_folder
 from haystack import Document
 
 from shiguan.answer.answerability import Signals, signals_of
@@ -17,7 +17,7 @@ from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.evaluation.provenance import TENANT, ingest_corpus, stamped_folder
+from shiguan.evaluation.provenance import TENANT, ingest_corpus
 
 SAMPLE, SEED = 200, 7
 READ, NEAREST = "context_builder.documents", "embedding_retriever.documents"
@@ -91,7 +91,7 @@ class Bench:
         """Ingest a corpus, such as `en_squad2/corpus`, or the three books, unless that was done before."""
         names = [f"epub/{name}" for name in BOOK_FILES] if corpus == BOOKS else [f"{corpus}.jsonl.gz"]
         files = [self.data / name for name in names]
-        folder = stamped_folder(self.keep, files, "embedded")
+        folder = stamped_folder(self.keep, files)
         ingest_corpus(files, deployment="embedded", data_dir=folder)
         return folder
 

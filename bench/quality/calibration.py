@@ -151,7 +151,7 @@ def report(rows: Sequence[Labelled], model: Calibration) -> str:
         lines.append(f"| {span} | {len(one)} | {p[one].mean():.2f} | {y[one].mean():.2f} |")
     lines += ["", "| coverage | refused below | risk |", "|---:|---:|---:|"]
     curve = risk_curve([(float(a), bool(b)) for a, b in zip(p, y, strict=True)])
-    lines += [f"| {r['coverage']:.2f} | {r['confidence']:.2f} | {r['risk']:.2f} |" for r in curve_table(curve)]
+    lines += [f"| {p.coverage:.2f} | {p.confidence:.2f} | {p.risk:.2f} |" for p in curve_table(curve)]
     return "\n".join(lines)
 
 

@@ -28,11 +28,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from haystack import Document
+
     from shiguan.evaluation.measurement import Plan
     from shiguan.evaluation.questions import QuestionSet
     from shiguan.evaluation.results import QuestionResult, Results
@@ -120,9 +122,12 @@ def prepare(folder: Path) -> Path:
 
 def measured(questions: "QuestionSet", mode: str | Path, library: Path) -> "Results":
     """Ask a mode every question once, of the library that `prepare` made."""
+    from shiguan.engine.library import Library
+    from shiguan.evaluation.attribution import ExpectedPassages
     from shiguan.evaluation.measurement import Plan, measure
     from shiguan.evaluation.provenance import TENANT
 
+    questions = placed(questions, ExpectedPassages(Library(DEPLOYMENT, data_dir=library).stores, TENANT).parents())
     folder = library.parent / "runs" / Path(mode).stem
     plan = Plan(
         "golden", questions, deployment=DEPLOYMENT, mode=mode, tenant_id=TENANT, output=folder, data_dir=library
@@ -131,9 +136,37 @@ def measured(questions: "QuestionSet", mode: str | Path, library: Path) -> "Resu
     return results
 
 
+def placed(questions: "QuestionSet", parents: "Sequence[Document]") -> "QuestionSet":
+    """Judge the stored passages that hold the gold ones, so that the ranking of a golden set can be scored."""
+    from shiguan.errors import RefusedError
+    from shiguan.evaluation.questions import Question
+
+    @dataclass(frozen=True)
+    class PlacedQuestion(Question):
+        """Names a stored passage after the gold one that it holds; one that holds two stands for both."""
+
+        places: dict[str, str] = field(default_factory=dict)
+
+        def document_of(self, passage: "Document") -> str | None:
+            return self.places.get(passage.meta.get("parent_id") or passage.id)
+
+    found: list[Question] = []
+    for question in questions.questions:
+        places: dict[str, str] = {}
+        for gold in question.gold:
+            ids = [parent.id for parent in parents if gold.stands_in(parent)]
+            if not ids:
+                raise RefusedError(f"No passage has a quote of the question `{question.id}`. Correct the quote.")
+            name = next((places[parent] for parent in ids if parent in places), ids[0])
+            places |= dict.fromkeys(ids, name)
+        grades = dict.fromkeys(places.values(), 1.0)
+        found.append(PlacedQuestion(**{**vars(question), "grades": grades, "places": places}))
+    return replace(questions, questions=found)
+
+
 def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
     """Measure one mode; write its baseline, or say what changed."""
-    from shiguan.evaluation.metrics import GATES
+    from shiguan.evaluation.comparison import GATES
     from shiguan.evaluation.questions import read_golden_set
 
     return held(measured(read_golden_set(GOLDEN), mode, library), mode, GATES, options)

@@ -21,7 +21,7 @@ from bench.quality.quality_cuts import DEFAULT_CUT, OVERLAPPING_CUT, Cut, librar
 from bench.quality.quality_orders import weighted_sum
 
 from shiguan.evaluation.questions import read_retrieval_set
-from shiguan.evaluation.retrieval_metrics import ndcg, passages_of
+from shiguan.evaluation.scoring import judged, ndcg
 
 SETS = ("en_squad2", "zh_cmrc2018")
 FUSE = weighted_sum((0.5, 0.5))
@@ -56,7 +56,7 @@ def measure(cut: Cut, options: argparse.Namespace, keep: Path, values: Values) -
         files = [options.data / name / f"{part}.jsonl.gz" for part in ("corpus", "queries", "qrels")]
         retrieval = _opened([files[0]], cut, keep, kinds)
         for question in read_retrieval_set(*files, limit=options.limit, skip_unjudged=True).questions:
-            found = passages_of(retrieval.parents(FUSE(retrieval.lists(question.text))))
+            found = judged(question, retrieval.parents(FUSE(retrieval.lists(question.text))))
             values[cut.name][f"{name} nDCG@10"].append(ndcg(question, found, 10))
         retrieval.close()
     if options.books:

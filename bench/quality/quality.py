@@ -39,12 +39,12 @@ from haystack import Document
 
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.engine.loading import load_pipeline
-from shiguan.evaluation.intervals import Difference, compare_metric
 from shiguan.evaluation.json_lines import read_json_lines
+from shiguan.evaluation.metrics import Difference, compare_metric
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import Question, read_golden_set, read_retrieval_set
 from shiguan.evaluation.questions import Question as GoldenQuestion
-from shiguan.evaluation.retrieval_metrics import context_metrics, ndcg, passages_of
+from shiguan.evaluation.scoring import context_metrics, judged, ndcg
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", HERE.parents[2] / "shared" / "data"))
@@ -189,12 +189,12 @@ def _one_library(
         for row, builder in builders.items():
             yield row, name, _read(question, builder, parents[:READ])
         for row, order in ORDERS.items():
-            yield row, name, ndcg(question, passages_of(retrieval.parents(order(lists))), 10)
+            yield row, name, ndcg(question, judged(question, retrieval.parents(order(lists))), 10)
 
 
 def _read(question: Question, builder: ContextBuilder, parents: list[Document]) -> float:
     built = builder.run(documents=parents, query=question.text)
-    return context_metrics(question, passages_of(built["documents"]), 0)["context_recall"]
+    return context_metrics(question, judged(question, built["documents"]), 0)["context_recall"]
 
 
 def several_queries(data_dir: Path) -> Values:

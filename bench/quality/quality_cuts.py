@@ -8,10 +8,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import yaml
+from bench.quality.retrieval_bars import stamped_folder
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import read_definition
-from shiguan.evaluation.provenance import TENANT, stamped_folder
+from shiguan.evaluation.provenance import TENANT
 from shiguan.ingest import parent_child_splitter
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
 from shiguan.models.token_counter import TokenCounter
@@ -81,7 +82,7 @@ def library_of(files: list[Path], cut: Cut, keep: Path) -> Path:
     :returns: The library's folder.
     :raises RuntimeError: If a file gave nothing.
     """
-    data_dir = stamped_folder(keep / cut.folder, files, "embedded")
+    data_dir = stamped_folder(keep / cut.folder, files)
     done = data_dir / "ingested"
     if done.exists():
         return data_dir

@@ -44,9 +44,10 @@ from bench.quality.book_questions import (
 from haystack import Document
 
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.provenance import TENANT, ingest_corpus, stamped_folder
+from shiguan.evaluation.json_lines import fingerprint
+from shiguan.evaluation.provenance import TENANT, corpus_stamp, ingest_corpus
 from shiguan.evaluation.questions import Question, read_retrieval_set
-from shiguan.evaluation.retrieval_metrics import Passage, ndcg, passages_of, recall
+from shiguan.evaluation.scoring import judged, ndcg, recall
 
 DEPTH = 10
 """How many passages are looked at."""
@@ -151,10 +152,15 @@ class Retrieval:
 
 def retrieval_of(files: list[Path], keep: Path) -> Retrieval:
     """Ingest files, unless a run with the same ones and the same code has done so, and open what finds in them."""
-    folder = stamped_folder(keep, files, "embedded")
+    folder = stamped_folder(keep, files)
     for note in ingest_corpus(files, deployment="embedded", data_dir=folder):
         print(f"  {note}", file=sys.stderr)
     return Retrieval(folder)
+
+
+def stamped_folder(keep: Path, files: Sequence[Path]) -> Path:
+    """Name the data folder of a corpus below `keep`: another one whenever its passages may have become others."""
+    return keep / f"{files[0].resolve().parent.name}-{fingerprint(corpus_stamp(list(files), 'embedded'))[:8]}"
 
 
 def read_questions(folder: Path, bar: Bar) -> list[Question]:
@@ -168,7 +174,7 @@ def measure(bar: Bar, data: Path, keep: Path) -> tuple[list[Row], list[dict[str,
     questions = read_questions(data / bar.folder, bar)
     with closing(retrieval_of([data / bar.folder / bar.corpus], keep)) as retrieval:
         found = {
-            way: [passages_of(search(question.text)) for question in questions]
+            way: [judged(question, search(question.text)) for question in questions]
             for way, search in retrieval.ways().items()
         }
     reached = {way: score(questions, passages) for way, passages in found.items()}
@@ -180,10 +186,10 @@ def measure(bar: Bar, data: Path, keep: Path) -> tuple[list[Row], list[dict[str,
     return [Row(bar, len(questions), reached)], records
 
 
-def score(questions: Sequence[Question], found: Sequence[Sequence[Passage]]) -> dict[str, float]:
+def score(questions: Sequence[Question], found: Sequence[Sequence[str | None]]) -> dict[str, float]:
     """Average each metric over the questions."""
     pairs = list(zip(questions, found, strict=True))
-    metrics: dict[str, Callable[[Question, Sequence[Passage]], float]] = {
+    metrics: dict[str, Callable[[Question, Sequence[str | None]], float]] = {
         R5: lambda question, passages: recall(question, passages, 5),
         R10: lambda question, passages: recall(question, passages, 10),
         NDCG: lambda question, passages: ndcg(question, passages, 10),
@@ -191,8 +197,8 @@ def score(questions: Sequence[Question], found: Sequence[Sequence[Passage]]) -> 
     return {name: sum(metric(*pair) for pair in pairs) / len(pairs) for name, metric in metrics.items()}
 
 
-def _first(question: Question, passages: Sequence[Passage]) -> int | None:
-    ranks = (rank for rank, passage in enumerate(passages, 1) if recall(question, [passage], 1))
+def _first(question: Question, passages: Sequence[str | None]) -> int | None:
+    ranks = (rank for rank, name in enumerate(passages, 1) if name in question.gold_documents)
     return next(ranks, None)
 
 

@@ -33,11 +33,11 @@ from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.intervals import compare_metric
 from shiguan.evaluation.json_lines import read_json_lines
+from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import Question, read_retrieval_set
-from shiguan.evaluation.retrieval_metrics import passages_of, recall
+from shiguan.evaluation.scoring import judged, recall
 from shiguan.llm.source_blocks import neutral_attribute
 
 SET = "en_multihop"
@@ -143,7 +143,7 @@ class Ways:
 def table(asked: Sequence[Case], read: Sequence[dict[str, list[Document]]]) -> Iterator[tuple[str, bool]]:
     """Write a line for each group, metric and pair of ways; with it whether it is shown to be better."""
     shares = [
-        {way: recall(case.question, passages_of(one[way]), 1000) for way in WAYS}
+        {way: recall(case.question, judged(case.question, one[way]), 1000) for way in WAYS}
         for case, one in zip(asked, read, strict=True)
     ]
     groups = {"all": list(range(len(asked))), "taken apart": [n for n, one in enumerate(read) if _apart(one)]}

@@ -4,7 +4,7 @@ import pytest
 from tests.browser.test_page_access import findings
 from tests.browser.test_page_hostile import HOSTILE, quiet
 
-from shiguan.evaluation.intervals import Estimate
+from shiguan.evaluation.metrics import Estimate
 from shiguan.evaluation.report import write_report
 from shiguan.evaluation.tables import Report, Section, Table
 from shiguan.serving.report_routes import report_body

@@ -179,7 +179,7 @@ def test_without_a_number_the_modes_file_says_how_many_passages(command, monkeyp
     monkeypatch.setattr(
         f"shiguan.commands.{'why' if command[0] == 'why' else 'ask'}.open_runner", lambda options, **_: Asked()
     )
-    monkeypatch.setattr("shiguan.evaluation.traced_mode.TracedMode", lambda runner: runner)
+    monkeypatch.setattr("shiguan.evaluation.attribution.TracedMode", lambda runner: runner)
     monkeypatch.setattr("shiguan.evaluation.attribution.ExpectedPassages.find", lambda *_: None)
     main(command)
     main([*command, "--top-k", "7"])

@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from shiguan.checking.allowed_types import refusal
+from shiguan.checking.parameters import refusal
 from shiguan.checking.pipeline_check import check_pipeline
 
 WATCHED = ("subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.remove", "os.rename",

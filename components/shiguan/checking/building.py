@@ -19,7 +19,7 @@ from haystack.core.component.types import InputSocket, OutputSocket
 from haystack.core.errors import PipelineConnectError
 from haystack.core.serialization import component_from_dict
 
-from shiguan.checking.definition import Component, Definition, Feed, Socket, as_socket, names_store, written
+from shiguan.checking.definition import Component, Definition, Feed, Socket, listed, names_store, written
 from shiguan.checking.parameters import names_code, takes_only_code
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
@@ -74,6 +74,10 @@ class BuiltPipeline:
         found: dict[str, OutputSocket] = self.pipeline.graph.nodes.get(name, {}).get("output_sockets", {})
         return found
 
+    def greedy(self, name: str) -> list[str]:
+        """Name the inputs that make a component run with each value that comes, as a `BranchJoiner` does."""
+        return [key for key, socket in self.inputs(name).items() if socket.is_greedy]
+
     def role(self, part: Component) -> str:
         """Tell what a component does about the tenant: nothing, if its class says nothing."""
         return getattr(self.classes[part.type], "tenant_role", "") or HAYSTACK_ROLES.get(part.type, "")
@@ -97,10 +101,10 @@ class BuiltPipeline:
         return sorted((loop for loop in nx.strongly_connected_components(self.graph) if len(loop) > 1), key=min)
 
     def _built(self, whole: Component) -> Any:
-        for part in (whole, *whole.inner):
+        parts = [whole, *whole.inner]
+        for part in parts:
             if part.type not in self.classes:
                 self.classes[part.type] = self._class_of(part)
-        parts = [whole, *whole.inner]
         code = [finding for part in parts for finding in _code(part, self._arguments(part, "__init__"))]
         problem = next((self.absent[part.type] for part in parts if part.type in self.absent), "")
         if not code and all(self.classes[part.type] for part in parts):
@@ -171,9 +175,7 @@ class _StandIn:
                 if receiver[0] == name and receiver[1] not in said:
                     component.set_input_type(self, receiver[1], Any)
         sent = [edge.sender[1] for edge in definition.connections if edge.sender[0] == name]
-        for section in ("outputs", "explain"):
-            targets = map(as_socket, (definition.file.content.get(section) or {}).values())
-            sent += [socket for owner, socket in targets if owner == name]
+        sent += [socket for (owner, socket), _ in definition.shown if owner == name]
         component.set_output_types(self, **dict.fromkeys(sent, Any))
 
     def run(self, **kwargs: Any) -> dict[str, Any]:
@@ -247,9 +249,8 @@ def check_connections(built: BuiltPipeline) -> Iterator[Finding]:
         seen.add((edge.sender, edge.receiver))
     for _, target, place in built.definition.declared:
         yield from _missing(built, target, place, "input")
-    for section in ("outputs", "explain"):
-        for name, text in (built.definition.file.content.get(section) or {}).items():
-            yield from _missing(built, as_socket(text), (section, name), "output")
+    for target, place in built.definition.shown:
+        yield from _missing(built, target, place, "output")
 
 
 def _unfit(built: BuiltPipeline, edge: Feed, why: str) -> Finding:
@@ -270,3 +271,34 @@ def _missing(built: BuiltPipeline, socket: Socket, place: Place, kind: str) -> I
     elif socket[1] not in known:
         expected = f"Expected one of its {kind}s: {shortened(', '.join(known), 300) or 'it has none'}."
         yield flaw(place, f"`{name}` has no {kind} `{shortened(socket[1])}`.", expected, "Correct the name.")
+
+
+def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
+    """Find inputs that nothing feeds, and loops that are fed from outside past their entrance."""
+    for part in built.definition.components.values():
+        for name, socket in built.inputs(part.name).items():
+            if socket.is_mandatory and not built.definition.count_feeds((part.name, name)):
+                yield flaw(
+                    part.place,
+                    f"Nothing feeds `{part.name}.{name}`, so `{part.name}` never runs.",
+                    "Expected a connection or a declared input.",
+                    "Connect it, or remove the component.",
+                )
+    for loop in built.loops:
+        if not any(built.greedy(name) for name in loop):
+            yield flaw(
+                ("connections",),
+                f"The components {listed(loop)} wait for one another.",
+                "Expected a loop that is entered through a `BranchJoiner`.",
+                "Remove a connection, or add the joiner.",
+            )
+        for edge in built.definition.connections:
+            into, key = edge.receiver
+            if edge.sender[0] not in loop and into in loop and key not in built.greedy(into):
+                yield Finding(
+                    edge.place,
+                    f"`{written(edge.sender)}` stands outside the loop and feeds `{written(edge.receiver)}` inside it: "
+                    "it delivers once, and from the second round on the receiver does not run, or runs without it.",
+                    "Expected everything inside a loop to come from inside.",
+                    "Carry the value through the loop: name it in `carry` of `AttemptStarter` and `AttemptReader`.",
+                )

@@ -24,15 +24,23 @@ class Component:
     @cached_property
     def inner(self) -> "list[Component]":
         """What it is built with: everything among its parameters that has a class for a type."""
-        return list(self._inner())
-
-    def _inner(self) -> "Iterator[Component]":
-        for place, value in nodes(dict(self.parameters), (*self.place, "init_parameters")):
+        found = []
+        for place, value in self.values():
             # Haystack takes a `type` with a dot for a class and imports it.
             if isinstance(value, dict) and isinstance(value.get("type"), str) and "." in value["type"]:
                 name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
                 parameters = value.get("init_parameters")
-                yield Component(name, value["type"], parameters if isinstance(parameters, dict) else {}, place)
+                found.append(Component(name, value["type"], parameters if isinstance(parameters, dict) else {}, place))
+        return found
+
+    def values(self) -> "Iterator[tuple[Place, Any]]":
+        """Walk through all values of its parameters; what stands behind an anchor is met at each place that uses it."""
+        stack: list[tuple[Place, Any]] = [((*self.place, "init_parameters"), dict(self.parameters))]
+        while stack:
+            place, value = stack.pop()
+            yield place, value
+            below = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+            stack += reversed([((*place, key), inner) for key, inner in below])
 
 
 class Feed(NamedTuple):
@@ -59,6 +67,11 @@ class Definition:
         }
 
     @cached_property
+    def parts(self) -> list[Component]:
+        """The components and all that stands inside of them."""
+        return [part for component in self.components.values() for part in (component, *component.inner)]
+
+    @cached_property
     def connections(self) -> list[Feed]:
         """All connections, in the order of the file."""
         edges = enumerate(self.file.content.get("connections") or [])
@@ -72,6 +85,15 @@ class Definition:
             for section in ("inputs", "options")
             for name, targets in (self.file.content.get(section) or {}).items()
             for position, target in enumerate(targets)
+        ]
+
+    @cached_property
+    def shown(self) -> list[tuple[Socket, Place]]:
+        """What a caller gets, and where the file says so."""
+        return [
+            (as_socket(target), (section, name))
+            for section in ("outputs", "explain")
+            for name, target in (self.file.content.get(section) or {}).items()
         ]
 
     @cached_property
@@ -105,15 +127,8 @@ def written(socket: Socket) -> str:
     return ".".join(socket)
 
 
-def nodes(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Walk through all values below a value; what stands behind an anchor is met at each place that uses it."""
-    yield place, value
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from nodes(inner, (*place, key))
-    elif isinstance(value, list):
-        for position, inner in enumerate(value):
-            yield from nodes(inner, (*place, position))
+def listed(names: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
 
 
 def words_of(type_: Any) -> set[str]:

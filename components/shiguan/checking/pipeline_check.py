@@ -6,22 +6,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shiguan.checking.allowed_types import SETTING, check_allowed_types, extensions
 from shiguan.checking.definition import Definition
-from shiguan.checking.loops import check_starvation
-from shiguan.checking.model_sections import check_budget, check_cache, check_models
-from shiguan.checking.parameters import check_code_in_parameters, check_reachable_parameters
+from shiguan.checking.parameters import (
+    SETTING,
+    check_allowed_types,
+    check_code_in_parameters,
+    check_reachable_parameters,
+    extensions,
+)
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, read_pipeline_file
-from shiguan.checking.structure import check_promise, check_structure
+from shiguan.checking.sections import check_budget, check_cache, check_models, check_promise, check_structure
 from shiguan.checking.templates import check_templates
 from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 
 TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_templates, check_models, check_budget, check_cache)
 """What must hold before anything is built."""
-
-GRAPH_CHECKS = (check_starvation, check_reachable_parameters, check_tenant_reads, check_tenant_writes)
-"""What must hold for the pipeline that Haystack builds."""
 
 _UNSAFE_HAYSTACK = "HAYSTACK_UNSAFE_DESERIALIZATION"
 
@@ -67,7 +67,7 @@ def check_pipeline(
     """
     refuse_unsafe_environment()
     try:
-        file = read_pipeline_file(path, name)
+        file = read_pipeline_file(path)
     except UnreadableFile as unreadable:
         return Report(name, [replace(finding, check="reading") for finding in unreadable.findings])
     _unpack_metadata(file.content)
@@ -81,11 +81,12 @@ def check_pipeline(
     found = _placed(file, definition, TEXT_CHECKS)
     if build and not found:
         # A file that is refused for its text shall not wait for Haystack.
-        from shiguan.checking.building import BuiltPipeline, check_building, check_connections  # noqa: PLC0415
+        from shiguan.checking import building  # noqa: PLC0415
 
-        built = BuiltPipeline(definition)
+        built = building.BuiltPipeline(definition)
         notes += built.notes
-        found = _placed(file, built, (check_building, check_connections, *GRAPH_CHECKS))
+        graph = (building.check_building, building.check_connections, building.check_starvation)
+        found = _placed(file, built, (*graph, check_reachable_parameters, check_tenant_reads, check_tenant_writes))
     if promise:
         found += _placed(file, file, [check_promise])
     # A store behind an anchor stands in several places and is wrong once.

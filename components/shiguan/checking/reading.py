@@ -87,7 +87,6 @@ class UnreadableFile(Exception):  # noqa: N818 - it never leaves this package as
 class PipelineFile:
     """A file that could be read."""
 
-    name: str
     content: dict[str, Any]
     comment: str
     keys: dict[int, dict[str | int, Pair]]
@@ -106,7 +105,7 @@ class PipelineFile:
         return found
 
 
-def read_pipeline_file(path: Path, name: str) -> PipelineFile:
+def read_pipeline_file(path: Path) -> PipelineFile:
     """Read a file."""
     text = _text(path)
     try:
@@ -133,7 +132,7 @@ def read_pipeline_file(path: Path, name: str) -> PipelineFile:
         raise _invalid(error.problem or error.context or "", mark.line + 1 if mark else None) from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise _invalid(str(error)) from error
-    return PipelineFile(name, content, opening_comment(text), keys, root)
+    return PipelineFile(content, opening_comment(text), keys, root)
 
 
 def opening_comment(text: str) -> str:

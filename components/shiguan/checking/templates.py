@@ -7,9 +7,8 @@ from jinja2 import Environment, TemplateError, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 
-from shiguan.checking.allowed_types import ALLOWED
-from shiguan.checking.definition import Component, Definition
-from shiguan.checking.definition import nodes as values_below
+from shiguan.checking.definition import Definition
+from shiguan.checking.parameters import ALLOWED
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.llm.prompts import KINDS, layer_source
 
@@ -40,7 +39,13 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
     Every text with Jinja's marks is taken for a template, whatever its parameter is called.
     """
     for component in definition.components.values():
-        yield from _template_findings(component)
+        seen: set[str] = set()
+        for place, value in component.values():
+            if not isinstance(value, str) or value in seen or not any(mark in value for mark in _MARKS):
+                continue
+            if not _STOPS.intersection(map(str, place)) or any(mark in value for mark in _ENDS):
+                seen.add(value)
+                yield from _template(place, value, layers=component.type.startswith("shiguan."))
     for _, receiver, place in [*definition.declared, *definition.connections]:
         if receiver[1] in _SOCKETS:
             yield Finding(
@@ -49,16 +54,6 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
                 "Expected templates in the file alone.",
                 "Write the template into the file, and pass its variables.",
             )
-
-
-def _template_findings(component: Component) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for place, value in values_below(dict(component.parameters), (*component.place, "init_parameters")):
-        if isinstance(value, str) and value not in seen and any(mark in value for mark in _MARKS):
-            if _STOPS.intersection(map(str, place)) and not any(mark in value for mark in _ENDS):
-                continue
-            seen.add(value)
-            yield from _template(place, value, layers=component.type.startswith("shiguan."))
 
 
 def _template(place: Place, text: str, *, layers: bool) -> Iterator[Finding]:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from shiguan.checking.definition import Component, Socket, may_be, names_store, written
-from shiguan.checking.loops import runs_without
+import networkx as nx
+
+from shiguan.checking.definition import Component, Socket, listed, may_be, names_store, written
 from shiguan.checking.reading import Finding
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
                 "Expected the filters from inside the loop.",
                 _CARRY,
             )
-        elif again := runs_without(built, reader, edge.sender[0]):
+        elif again := _runs_without(built, reader, edge.sender[0]):
             yield Finding(
                 edge.place,
                 f"`{reader.name}` may run more often than `{edge.sender[0]}` sends it filters: {again}. A run without "
@@ -128,6 +129,65 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
                 "Take the `BranchJoiner` or the loop out of its way, or carry the filters along in the loop, from "
                 "`AttemptStarter` to `AttemptReader`.",
             )
+
+
+def _runs_without(built: "BuiltPipeline", reader: Component, source: str) -> str | None:
+    """
+    Tell why a reader may run more often than a component sends it filters; None if it cannot.
+
+    A value is delivered once and is gone when the receiver has run. So whatever makes the reader run must come through
+    the component that sends the filters, and that one must not run again before the reader has.
+    """
+    rest = built.graph.subgraph(set(built.graph) - {source})
+    before = {reader.name, *nx.ancestors(rest, reader.name)}
+    for loop in nx.strongly_connected_components(rest.subgraph(before)):
+        if len(loop) > 1:
+            return f"{listed(loop)} may run several times"
+    for name in sorted(before):
+        if any(built.definition.count_feeds((name, key)) > 1 for key in built.greedy(name)):
+            return f"`{name}` hands on each of the values that reach it, one after the other"
+    return _asked_unevenly(built, reader) or _overtaken(built, reader, source)
+
+
+def _asked_unevenly(built: "BuiltPipeline", reader: Component) -> str | None:
+    count, sockets = built.definition.count_feeds, built.inputs(reader.name)
+    needed = [name for name, socket in sockets.items() if socket.is_mandatory]
+    for name in needed:
+        if count((reader.name, name)) > 1:
+            return f"several components feed `{reader.name}.{name}`"
+    others = [name for name in sockets if name != "filters" and count((reader.name, name))]
+    return f"`{reader.name}.{others[0]}` alone is enough to make it run" if others and not needed else None
+
+
+def _overtaken(built: "BuiltPipeline", reader: Component, source: str) -> str | None:
+    """Whether the reader may run before its filters are there, or the next round begin before the reader has run."""
+    always = built.role(built.definition.components[source]) == "filters"  # nothing but the caller feeds it
+    if not always and reader.name not in _waiting_for(built, source, set(built.graph)):
+        return f"`{reader.name}` does not wait for `{source}`"
+    loop = next((loop for loop in built.loops if source in loop), None)
+    if loop and source not in _waiting_for(built, reader.name, loop):
+        return f"`{source}` may begin the next round before `{reader.name}` has run"
+    return None
+
+
+def _waiting_for(built: "BuiltPipeline", first: str, within: set[str]) -> set[str]:
+    """Find what cannot run before a component has: it needs an input that comes only from those that wait as well."""
+    done, waiting, frontier = {first}, set[str](), [first]
+    while frontier:
+        for name in set(built.graph.successors(frontier.pop())) - waiting:
+            if name in within and _waits(built, name, within, done):
+                waiting.add(name)
+                done.add(name)
+                frontier.append(name)
+    return waiting
+
+
+def _waits(built: "BuiltPipeline", name: str, within: set[str], done: set[str]) -> bool:
+    for key, socket in built.inputs(name).items():
+        senders = set(socket.senders) & within
+        if socket.is_mandatory and senders and senders <= done and not built.definition.input_names((name, key)):
+            return True
+    return False
 
 
 def _unfiltered(built: "BuiltPipeline", sender: Socket) -> str | None:

@@ -33,8 +33,7 @@ def register(add: AddCommand) -> None:
 
 
 def _eval_compare(options: argparse.Namespace) -> int:
-    from shiguan.evaluation.comparison import compare_results, comparison_report, write_comparison
-    from shiguan.evaluation.metrics import read_gates
+    from shiguan.evaluation.comparison import compare_results, comparison_report, read_gates, write_comparison
     from shiguan.evaluation.tables import print_report
 
     gates = read_gates(options.gate)

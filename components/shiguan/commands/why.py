@@ -28,8 +28,7 @@ def register(add: AddCommand) -> None:
 
 def _why(options: argparse.Namespace) -> int:
     from shiguan.engine.runner import checked_question
-    from shiguan.evaluation.attribution import ExpectedPassages, attribute
-    from shiguan.evaluation.traced_mode import TracedMode
+    from shiguan.evaluation.attribution import ExpectedPassages, TracedMode, attribute
 
     checked_question(options.question)
     if not options.expected.strip():

@@ -21,8 +21,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from haystack import Document, GeneratedAnswer
 
@@ -33,8 +32,7 @@ from shiguan.evaluation.questions import Question
 from shiguan.text.han import fold_han
 
 
-@dataclass(frozen=True)
-class CitationScores:
+class CitationScores(NamedTuple):
     """How the citations of one answer stand."""
 
     claims: int
@@ -80,18 +78,6 @@ _META = ("source", "source_id", "record_id", "start", "end", "title", "section")
 Record = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class ScoredAnswer:
-    """
-    `confidence`, 0 to 1, is the mode's own probability that the passages answer. `right` is whether the answer holds a
-    right one or, where none is written down, cites a gold passage; None for a refusal.
-    """
-
-    metrics: dict[str, float]
-    confidence: float
-    right: bool | None
-
-
 def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
     """Write an answer as JSON knows it; of quotations the quoted text alone, for nothing else of them is said."""
     meta = answer.meta
@@ -114,17 +100,21 @@ def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
 
 
 def is_right(question: Question, record: Record) -> bool | None:
-    """Tell whether a recorded answer is right, without looking at its claims; None for a refusal."""
+    """
+    Tell whether a recorded answer is right, without looking at its claims; None for a refusal.
+
+    It holds a right answer or, where none is written down, cites a gold passage.
+    """
     if record["status"] == "not_found":
         return None
     if not question.answerable:
         return False
     if question.answers:
         return contains_answer(spoken_answer(record["answer"]), question.answers) > 0
-    return _gold_share(question, _cited(record)) > 0
+    return _gold_share(question, record, cited=True) > 0
 
 
-def score_answer(question: Question, record: Record) -> ScoredAnswer:
+def score_answer(question: Question, record: Record) -> dict[str, float]:
     """Score a recorded answer; a refusal says nothing right, and is right where nothing answers."""
     refused = record["status"] == "not_found"
     said = "" if refused else spoken_answer(record["answer"])
@@ -136,8 +126,8 @@ def score_answer(question: Question, record: Record) -> ScoredAnswer:
             metrics["token_f1"] = token_f1(said, question.answers) if said else 0.0
             metrics["contains_answer"] = contains_answer(said, question.answers)
         if question.gold:
-            metrics["gold_read"] = _gold_share(question, _documents(record))
-            metrics["gold_cited"] = 0.0 if refused else _gold_share(question, _cited(record))
+            metrics["gold_read"] = _gold_share(question, record, cited=False)
+            metrics["gold_cited"] = 0.0 if refused else _gold_share(question, record, cited=True)
     else:
         metrics["correct_refusal"] = float(refused)
     if record["status"] not in ("not_found", "quoted"):
@@ -149,11 +139,8 @@ def score_answer(question: Question, record: Record) -> ScoredAnswer:
         if record["verdicts"]:
             # The verdicts that the mode itself gave, which knew more than the cited passages.
             metrics["claims_supported"] = record["verdicts"].count("supported") / len(record["verdicts"])
-    right = is_right(question, record)
-    metrics["correct"] = float(bool(right) or (refused and not question.answerable))
-    return ScoredAnswer(
-        {name: metrics[name] for name in KNOWN if name in metrics}, record.get("confidence", 0.0), right
-    )
+    metrics["correct"] = float(bool(is_right(question, record)) or (refused and not question.answerable))
+    return {name: metrics[name] for name in KNOWN if name in metrics}
 
 
 def answer_tokens(text: str) -> list[str]:
@@ -188,15 +175,9 @@ def _f1(said: Counter[str], wanted: Counter[str]) -> float:
     return 2 * (said & wanted).total() / both if both else 1.0
 
 
-def _documents(record: Record) -> list[Document]:
-    return [Document(id=one["id"], content=one["content"], meta=one["meta"]) for one in record["documents"]]
-
-
-def _cited(record: Record) -> list[Document]:
-    numbers = [one["number"] for one in record["documents"]]
-    return [document for at, document in zip(numbers, _documents(record), strict=True) if at in record["cited"]]
-
-
-def _gold_share(question: Question, documents: Sequence[Document]) -> float:
+def _gold_share(question: Question, record: Record, *, cited: bool) -> float:
+    """Give the share of the gold passages that stand in what was read, or in what the answer cites of it."""
+    chosen = [one for one in record["documents"] if not cited or one["number"] in record["cited"]]
+    documents = [Document(id=one["id"], content=one["content"], meta=one["meta"]) for one in chosen]
     held = sum(any(gold.stands_in(document) for document in documents) for gold in question.gold)
     return held / len(question.gold) if question.gold else 0.0

@@ -1,7 +1,7 @@
-"""Finds the expected passage, names the stage that lost it, with its rank at each, and sums the losses of a run up."""
+"""Asks a mode, finds the expected passage, and names the stage that lost it, with its rank at each."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from haystack import Document, GeneratedAnswer
 
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
+from shiguan.engine.runner import Runner
 from shiguan.evaluation.questions import GoldPassage, Question
 from shiguan.retrieval.parent_document_fetcher import families_of
 from shiguan.tenants import of_tenant, where
@@ -17,11 +18,10 @@ from shiguan.text.han import fold_han
 
 @dataclass(frozen=True)
 class ExpectedPassage:
-    """A passage that should have been found, as the library has it."""
+    """A passage that should have been found, as the library has it; `split` if no unit of retrieval has its words."""
 
     text: str
     parents: tuple[Document, ...]
-    children: frozenset[str]
     split: bool = False
 
     @property
@@ -52,32 +52,33 @@ class ExpectedPassages:
         self._folded: list[str] = []
 
     def find(self, expected: str) -> ExpectedPassage:
-        by_id = self._named(expected.strip())
-        if by_id:
-            return self._with_children(by_id, "")
-        wanted = folded(expected)
-        parents = [
-            parent for parent, text in zip(self.parents(), self._folded, strict=True) if wanted and wanted in text
-        ]
-        return self._with_children(parents, expected) if parents else self._across(expected, wanted)
-
-    def of_gold(self, gold: GoldPassage) -> ExpectedPassage:
-        parents = [parent for parent in self.parents() if gold.stands_in(parent)]
-        if not parents and gold.quote:
-            return self.find(gold.quote)
-        return self._with_children(parents, gold.quote)
+        if by_id := self._named(expected.strip()):
+            return ExpectedPassage("", tuple(by_id))
+        wanted, parents = folded(expected), self.parents()
+        found = [one for one, text in zip(parents, self._folded, strict=True) if wanted and wanted in text]
+        if found:
+            return self._in_units(found, expected)
+        # The words may begin in one passage and end in the next one of the same source.
+        for first, second, head, tail in zip(parents, parents[1:], self._folded, self._folded[1:], strict=False):
+            if first.meta.get("source_id") == second.meta.get("source_id") and wanted and wanted in head + tail:
+                return ExpectedPassage(expected, (first, second), split=True)
+        return ExpectedPassage(expected, ())
 
     def of_question(self, question: Question) -> list[ExpectedPassage]:
         """Find what a question needs: its gold passages, or its gold documents at the answer's places, if marked."""
-        found = [self.of_gold(gold) for gold in question.gold]
+        found = []
+        for gold in question.gold:
+            parents = self._where_one_stands([gold])
+            found.append(self.find(gold.quote) if gold.quote and not parents else self._in_units(parents, gold.quote))
         for document in () if question.gold else sorted(question.gold_documents):
-            places: list[tuple[int | None, int | None]] = [*question.spans.get(document, [])] or [(None, None)]
             # Several places in one document are alternatives, so that a passage with any of them will do.
-            passages = [self.of_gold(GoldPassage(source=document, start=start, end=end)) for start, end in places]
-            parents = {parent.id: parent for passage in passages for parent in passage.parents}
-            children = frozenset[str]().union(*(passage.children for passage in passages))
-            found.append(ExpectedPassage("", tuple(parents.values()), children))
+            places: list[tuple[int | None, int | None]] = [*question.spans.get(document, [])] or [(None, None)]
+            alternatives = [GoldPassage(source=document, start=start, end=end) for start, end in places]
+            found.append(ExpectedPassage("", tuple(self._where_one_stands(alternatives))))
         return found
+
+    def _where_one_stands(self, alternatives: Sequence[GoldPassage]) -> list[Document]:
+        return [parent for parent in self.parents() if any(gold.stands_in(parent) for gold in alternatives)]
 
     def parents(self) -> list[Document]:
         if self._parents is None:
@@ -101,22 +102,12 @@ class ExpectedPassages:
         ids = [child.meta["parent_id"] for child in self._where("children", "id", "==", name)]
         return self._where("parents", "id", "in", ids) if ids else []
 
-    def _across(self, expected: str, wanted: str) -> ExpectedPassage:
-        """Look whether the words begin in one passage and end in the next one of the same source."""
-        pairs = zip(self.parents(), self.parents()[1:], self._folded, self._folded[1:], strict=False)
-        for first, second, head, tail in pairs:
-            if first.meta.get("source_id") == second.meta.get("source_id") and wanted and wanted in head + tail:
-                both = self._with_children([first, second], "")
-                return ExpectedPassage(expected, both.parents, both.children, split=True)
-        return ExpectedPassage(expected, (), frozenset())
-
-    def _with_children(self, parents: Sequence[Document], text: str) -> ExpectedPassage:
-        if not parents:
-            return ExpectedPassage(text, (), frozenset())
-        children = self._where("children", "meta.parent_id", "in", [parent.id for parent in parents])
-        holding = [child for child in children if folded(text) in folded(child.content or "")] if text else children
-        split = bool(text) and not holding
-        return ExpectedPassage(text, tuple(parents), frozenset(child.id for child in holding or children), split=split)
+    def _in_units(self, parents: Sequence[Document], text: str) -> ExpectedPassage:
+        split = False
+        if parents and text:
+            children = self._where("children", "meta.parent_id", "in", [parent.id for parent in parents])
+            split = not any(folded(text) in folded(child.content or "") for child in children)
+        return ExpectedPassage(text, tuple(parents), split)
 
 
 def folded(text: str) -> str:
@@ -139,19 +130,13 @@ LABELS: dict[str, str] = {
     "not_cited": "used and not cited",
     "nothing_lost": "not lost",
 }
-LOST = "Where it was lost"  # the heading under which reports sum it up
 
 
 @dataclass(frozen=True)
 class StageTrace:
-    """The lists of one run, each best first; None for a stage that the mode does not have."""
+    """The `lists` of one run, best first, by the stages that the mode has; what was searched for, and the answer."""
 
-    bm25: list[Document] | None
-    vectors: list[Document] | None
-    fused: list[Document]
-    fetched: list[Document]
-    ranked: list[Document]
-    read: list[Document] | None = None
+    lists: dict[str, list[Document]]
     answer: GeneratedAnswer | None = None
     asked: list[str] = field(default_factory=list)
 
@@ -172,17 +157,12 @@ class Attribution:
 def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
     """Follow a passage through the stages; any child of an expected parent counts, since the whole parent is read."""
     ids = expected.parent_ids
-    children = {"bm25": trace.bm25, "vectors": trace.vectors, "fused": trace.fused}
-    parents = {"fetched": trace.fetched, "ranked": trace.ranked, "context": trace.read}
     ranks: dict[str, int | None] = {}
-    sizes: dict[str, int] = {}
-    for name, found in {**children, **parents}.items():
-        if found is not None:
-            held = (document.id in ids or document.meta.get("parent_id") in ids for document in found)
-            ranks[name] = next((rank for rank, right in enumerate(held, start=1) if right), None)
-            sizes[name] = len(found)
-    stage, reason = _lost(trace, expected, ranks, sizes)
-    return Attribution(stage, reason, ranks, sizes)
+    for name, found in trace.lists.items():
+        held = (document.id in ids or document.meta.get("parent_id") in ids for document in found)
+        ranks[name] = next((rank for rank, right in enumerate(held, start=1) if right), None)
+    sizes = {name: len(found) for name, found in trace.lists.items()}
+    return Attribution(*_lost(trace, expected, ranks, sizes), ranks, sizes)
 
 
 def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attribution | None:
@@ -192,28 +172,15 @@ def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attributi
     return min(found, key=lambda one: order.index(one.stage), default=None)
 
 
-def lost_section(stages: Iterable[str]) -> dict[str, Any]:
-    counts = Counter(stages)
-    total = counts.total()
-    if not total:
-        return {}
-    seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
-    told = ", ".join(f"{count} {label}" for label, count in seen)
-    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}."
-    rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
-    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
-
-
 def _lost(
     trace: StageTrace, expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]
 ) -> tuple[str, str]:
     if not expected.parents:
         return "never_ingested", "No passage of the library has these words."
-    retrieved = _retrieval(expected, ranks, sizes)
-    if retrieved is not None:
-        return retrieved
+    if ranks["fused"] is None:
+        return _not_retrieved(expected, ranks, sizes)
     if ranks["fetched"] is None:
-        families = families_of(trace.fused)
+        families = families_of(trace.lists["fused"])
         ranks_of = (rank for rank, family in enumerate(families, start=1) if family in expected.parent_ids)
         place = next(ranks_of, len(families) + 1)
         if place > sizes["fetched"]:
@@ -221,22 +188,18 @@ def _lost(
         return "parent_not_fetched", "Its retrieval unit was found and the stored passage could not be read."
     if ranks["ranked"] is None:
         return "ranked_out", f"It was {ranks['fetched']}. before the ranking, which kept {sizes['ranked']}."
-    if trace.read is not None:
+    if "context" in ranks:
         if ranks["context"] is None:
             return "cut_by_budget", f"It was {ranks['ranked']}., and {sizes['context']} passages stand in the context."
-        if not any(expected.is_read_in(document) for document in trace.read):
+        if not any(expected.is_read_in(document) for document in trace.lists["context"]):
             return "cut_by_budget", "The passage stands in the context without the expected words."
     if trace.answer is None:
         return "nothing_lost", "It is among the passages that are read."
     return _answered(trace.answer, expected)
 
 
-def _retrieval(
-    expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]
-) -> tuple[str, str] | None:
+def _not_retrieved(expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]) -> tuple[str, str]:
     searched = [name for name in ("bm25", "vectors") if name in ranks]
-    if ranks["fused"] is not None:
-        return None
     if all(ranks[name] is None for name in searched):
         if expected.split:
             return "split_across_children", "The expected words stand in no single unit, and no part was found."
@@ -263,3 +226,121 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
     if quoted or any(one.support.verdict == "supported" for one in checker.check(said)):
         return "not_cited", "The answer says what the passage says and cites another one."
     return "not_used", "It stands in the context, and nothing in the answer comes from it."
+
+
+STAGES = ("bm25", "vectors", "fused", "fetched", "ranked", "context")
+_CLASSES = {
+    "bm25": ".*BM25.*",
+    "vectors": ".*EmbeddingRetriever",
+    "fused": "DocumentJoiner",
+    "fetched": "ParentDocumentFetcher",
+}
+_OUTPUTS = ("documents", "passages", "context", "answers")
+
+
+class TracedMode:
+    """Asks a mode and sees what passes between its stages, which are known by what they are and not by their names."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        pipeline = runner.pipeline
+        self.parts: dict[str, Any] = {name: pipeline.get_component(name) for name in pipeline.graph.nodes}
+        kinds = {name: type(part).__name__ for name, part in self.parts.items()}
+        self.composite = next((name for name, part in self.parts.items() if hasattr(part, "bm25_retriever")), None)
+        self.tenant = next((name for name, kind in kinds.items() if kind == "TenantFilter"), None)
+        found = {
+            stage: next((name for name, kind in kinds.items() if re.fullmatch(pattern, kind)), None)
+            for stage, pattern in _CLASSES.items()
+        }
+        found["fused"] = self.composite or found["fused"] or found["bm25"] or found["vectors"]
+        self.stages = {stage: name for stage, name in found.items() if name}
+        declared = pipeline.metadata["outputs"]
+        self.outputs = [
+            name for name in _OUTPUTS if name in declared and declared[name].partition(".")[0] in self.parts
+        ]
+        self.last, self.senders = self._last_stage()
+
+    def ask(self, question: str, *, tenant_id: str, **options: Any) -> "TracedRun":
+        """Ask a question, with what else it comes with, such as `history` and `top_k`."""
+        targets = [f"{name}.documents" for name in self.stages.values()]
+        if self.composite:
+            targets.append(f"{self.composite}.searches")
+        wanted = list(dict.fromkeys([*self.outputs, *targets, *self.senders.values()]))
+        told = self.runner.trace(question, tenant_id=tenant_id, outputs=wanted, **options)
+        return TracedRun(self, question, tenant_id, options, told)
+
+    def _last_stage(self) -> tuple[str, dict[str, str]]:
+        """Find the stage that gives `documents`, if `top_k` is its own, and where each of its inputs comes from."""
+        metadata = self.runner.pipeline.metadata
+        last = metadata["outputs"].get("documents", "").partition(".")[0]
+        graph = self.runner.pipeline.graph
+        edges = list(graph.in_edges(last, data=True)) if last in graph else []
+        plain = not any(data["to_socket"].is_variadic for _, _, data in edges)
+        if metadata["inputs"].get("top_k") != [f"{last}.top_k"] or not plain:
+            return "", {}
+        return last, {data["to_socket"].name: f"{sender}.{data['from_socket'].name}" for sender, _, data in edges}
+
+
+@dataclass(frozen=True)
+class TracedRun:
+    """One question as a mode went through it; `told` is what `Runner.trace` gives."""
+
+    mode: TracedMode
+    question: str
+    tenant_id: str
+    options: dict[str, Any]
+    told: dict[str, Any]
+
+    @property
+    def answer(self) -> GeneratedAnswer | None:
+        answers = self.told["outputs"].get("answers") or []
+        return answers[0] if answers else None
+
+    def first(self, name: str) -> Any:
+        """Give one of the file's outputs as the first turn of a mode that loops had it."""
+        return self.told["first"].get(name)
+
+    def found(self, depth: int) -> list[Document]:
+        """Give `depth` passages of the first turn: its last stage runs again, or else the whole question."""
+        mode = self.mode
+        if not mode.last:
+            deeper = {**self.options, "top_k": depth}
+            told = mode.runner.trace(self.question, tenant_id=self.tenant_id, outputs=["documents"], **deeper)
+            return (told["first"]["documents"] or [])[:depth]
+        if self.first("documents") is None:
+            return []
+        given = {socket: self.told["first"][target] for socket, target in mode.senders.items()}
+        for name, value in (("query", self.question), ("tenant_id", self.tenant_id)):
+            for target in mode.runner.pipeline.metadata["inputs"].get(name, ()):
+                stage, _, socket = target.partition(".")
+                if stage == mode.last:
+                    given[socket] = value
+        known = {socket: value for socket, value in given.items() if value is not None}
+        documents: list[Document] = mode.parts[mode.last].run(**known, top_k=depth)["documents"]
+        return documents[:depth]
+
+    def trace(self) -> StageTrace:
+        """Say what every stage had, in the last attempt; retrievers inside a fusion are run again by themselves."""
+        mode, outputs = self.mode, self.told["outputs"]
+        lists, asked = {name: outputs.get(f"{stage}.documents") for name, stage in mode.stages.items()}, [self.question]
+        if mode.composite:
+            searches = outputs.get(f"{mode.composite}.searches") or []
+            asked = list(dict.fromkeys(search["query"] for search in searches)) or asked
+            lists |= {"bm25": None, "vectors": None, **self._alone(searches)}
+        lists |= {name: lists.get(name) or [] for name in ("fused", "fetched")}
+        lists |= {"ranked": outputs.get("documents") or lists["fetched"], "context": outputs.get("passages")}
+        return StageTrace({name: lists[name] for name in STAGES if lists.get(name) is not None}, self.answer, asked)
+
+    def _alone(self, searches: list[dict[str, Any]]) -> dict[str, list[Document]]:
+        """Run each retriever of a fusion by itself, on the queries that it was asked."""
+        part = self.mode.parts[str(self.mode.composite)]
+        filters = self.mode.parts[str(self.mode.tenant)].run(tenant_id=self.tenant_id)["filters"]
+        found: dict[str, list[Document]] = {}
+        for search in searches:
+            if search["kind"] == "bm25":
+                more = part.bm25_retriever.run(query=search["query"], filters=filters)["documents"]
+            else:
+                embedded = part.text_embedder.run(text=search["query"])["embedding"]
+                more = part.embedding_retriever.run(query_embedding=embedded, filters=filters)["documents"]
+            found.setdefault("bm25" if search["kind"] == "bm25" else "vectors", []).extend(more)
+        return found

@@ -1,19 +1,72 @@
 """Compares two runs on the same questions, metric by metric, and says what came of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.intervals import Difference, compare_metric
-from shiguan.evaluation.metrics import breach, metric
+from shiguan.evaluation.metrics import KNOWN, Difference, compare_metric, metric
 from shiguan.evaluation.report import SHOWN, facts_of, subtitle_of, title_of, worst, write_report
 from shiguan.evaluation.results import Results
 from shiguan.evaluation.tables import Report, Section, Table
 from shiguan.resources import write_json
 
 _SHOWN = 3
+
+_QUALITY = "recall@5 recall@10 ndcg@10 context_recall gold_cited citation_precision citation_recall".split()
+GATES: dict[str, float] = {
+    **dict.fromkeys(_QUALITY, 0.02),
+    **dict.fromkeys(("correct_refusal", "false_refusal"), 0.03),
+    "tenant_kept": 0.0,
+}
+"""
+Gated metrics, and how much worse each may get.
+
+These and no others, however many are computed: of twenty harmless comparisons at 95 % one looks real by chance, so what
+may stop a change is chosen before it is measured. Metrics that a language model judges are reported and never gate.
+"""
+
+
+def read_gates(texts: Sequence[str]) -> dict[str, float]:
+    if not texts:
+        return dict(GATES)
+    if list(texts) == ["none"]:
+        return {}
+    gates: dict[str, float] = {}
+    for text in texts:
+        name, _, tolerance = text.partition("=")
+        if name not in KNOWN:
+            raise RefusedError(f"There is no metric `{name}` to gate. Known are {', '.join(KNOWN)}. Name one of these.")
+        if metric(name).judged or metric(name).unit != "share":
+            raise RefusedError(
+                f"`{name}` cannot gate: only shares that no language model judged can. It is reported; leave it out."
+            )
+        try:
+            gates[name] = float(tolerance) if tolerance else GATES.get(name, 0.02)
+        except ValueError as error:
+            raise RefusedError(f"The tolerance of `{text}` is no number. Write it as `{name}=0.02`.") from error
+        if not 0 <= gates[name] <= 1:
+            raise RefusedError(f"The tolerance of `{text}` must be from 0 to 1. Write it as `{name}=0.02`.")
+    return gates
+
+
+def breach(difference: Difference, tolerance: float) -> str | None:
+    """
+    Say how a metric broke its gate.
+
+    One question more or less never does, however small the set: where a single question weighs more than the tolerance,
+    its weight is the tolerance. A tolerance of 0 means 0.
+    """
+    worse_by = -difference.difference if difference.higher_is_better else difference.difference
+    allowed = max(tolerance, 1 / difference.count) if tolerance else 0.0
+    if worse_by <= allowed + 1e-6:
+        return None
+    shown = metric(difference.metric)
+    return (
+        f"{shown.label} went from {shown.format(difference.before)} to {shown.format(difference.after)}, "
+        f"{worse_by:.3f} worse where {allowed:.3f} is tolerated"
+    )
 
 
 @dataclass(frozen=True)
@@ -35,7 +88,12 @@ class Comparison:
 
 def compare_results(before: Results, after: Results, gates: Mapping[str, float], *, seed: int = 0) -> Comparison:
     _check_same_questions(before, after)
-    notes = _notes(before, after)
+    differs = {"data": "the files measured on", "machine": "the machine", "llm": "the language model"}
+    notes = [
+        f"The runs differ in {what}, not only in what was changed."
+        for name, what in differs.items()
+        if before.run.get(name) != after.run.get(name)
+    ]
     differences, breaches = [], []
     for name in before.metrics:
         old, new = before.values(name), after.values(name)
@@ -49,10 +107,9 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float],
                 f"{metric(name).label} is compared on the {len(both):,} questions where both runs have it "
                 f"(A {len(old):,}, B {len(new):,})."
             )
-        difference = _difference(name, [(old[key], new[key]) for key in both], seed)
+        difference = compare_metric(name, [old[key] for key in both], [new[key] for key in both], seed=seed)
         differences.append(difference)
-        why = breach(difference, gates[name]) if name in gates else None
-        if why:
+        if name in gates and (why := breach(difference, gates[name])):
             breaches.append(why)
     if not differences and not breaches:
         raise RefusedError("The two runs have no metric in common. Measure both with the same version.")
@@ -66,8 +123,7 @@ def _check_same_questions(before: Results, after: Results) -> None:
     old, new = ({question.id: question for question in run.questions} for run in (before, after))
     if len(old) != len(before.questions) or len(new) != len(after.questions):
         raise RefusedError("A run has the same question twice. Measure again.")
-    only = [question_id for question_id in old if question_id not in new]
-    more = [question_id for question_id in new if question_id not in old]
+    only, more = [name for name in old if name not in new], [name for name in new if name not in old]
     if only or more:
         examples = ", ".join([*only[:_SHOWN], *more[:_SHOWN]])
         raise RefusedError(
@@ -82,43 +138,41 @@ def _check_same_questions(before: Results, after: Results) -> None:
         )
 
 
-def _notes(before: Results, after: Results) -> list[str]:
-    notes = []
-    for name, what in (("data", "the files measured on"), ("machine", "the machine"), ("llm", "the language model")):
-        if before.run.get(name) != after.run.get(name):
-            notes.append(f"The runs differ in {what}, not only in what was changed.")
-    return notes
-
-
 def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[Difference]:
     later = {question.id: question for question in after.questions}
     pairs = [(question, later[question.id]) for question in before.questions]
-    timed = [(a, b) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
+    timed = [(a.timings_ms, b.timings_ms) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
     values = {
-        "latency_ms": [(a.timings_ms["total"], b.timings_ms["total"]) for a, b in timed],
+        "latency_ms": [(a["total"], b["total"]) for a, b in timed],
         "llm_calls": [(float(a.llm_calls), float(b.llm_calls)) for a, b in pairs],
     }
-    return [_difference(name, found, seed) for name, found in values.items() if found and name not in known]
-
-
-def _difference(name: str, pairs: list[tuple[float, float]], seed: int) -> Difference:
-    # The second run finds a warm machine and other neighbours: a verdict on its latency would be about these.
-    old, new = [a for a, _ in pairs], [b for _, b in pairs]
-    better = metric(name).higher_is_better
-    return compare_metric(name, old, new, higher_is_better=better, paired=name != "latency_ms", seed=seed)
+    chosen = {name: found for name, found in values.items() if found and name not in known}
+    return [compare_metric(name, *zip(*found, strict=True), seed=seed) for name, found in chosen.items()]
 
 
 def comparison_table(comparison: Comparison) -> Table:
     columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", ">p", "verdict", "gate"]
-    return Table(columns, [_row(one, comparison.gates.get(one.metric)) for one in comparison.differences])
+    rows = []
+    for one in comparison.differences:
+        shown = metric(one.metric)
+        rows.append([
+            shown.label,
+            shown.format(one.before),
+            shown.format(one.after),
+            (shown.format(one.difference, signed=True), shown.interval(one.low, one.high, signed=True)),
+            shown.format(one.detectable),
+            f"{one.gained:,} / {one.lost:,}",
+            f"{one.p_value:.3f}",
+            one.verdict,
+            f"{comparison.gates[one.metric]:g}" if one.metric in comparison.gates else "",
+        ])  # fmt: skip
+    return Table(columns, rows)
 
 
 def conclusion(comparison: Comparison) -> list[str]:
     """Say how the gate stands: one line per breach, or one that says that it holds."""
-    held = (
-        "it holds, no gated metric got worse by more than its tolerance" if comparison.gates else "no metric is gated"
-    )
-    return [f"Gate: {why}." for why in comparison.breaches or [held]]
+    held = "it holds, no gated metric got worse by more than its tolerance"
+    return [f"Gate: {why}." for why in comparison.breaches or [held if comparison.gates else "no metric is gated"]]
 
 
 def comparison_report(comparison: Comparison, before: Results, after: Results) -> Report:
@@ -127,28 +181,9 @@ def comparison_report(comparison: Comparison, before: Results, after: Results) -
         (name, f"A {a.get(name) or 'none'} · B {b.get(name) or 'none'}" if a.get(name) != b.get(name) else a[name])
         for name in dict.fromkeys([*a, *b])
     ]
-    difference = Section("Difference", _explanation(comparison), comparison_table(comparison))
-    changed = _changed(before, after)
-    return Report(
-        title=f"{title_of(after)} against {title_of(before)}",
-        subtitle=f"A: {subtitle_of(before)} / B: {subtitle_of(after)}",
-        sections=[difference, *([changed] if changed else [])],
-        lines=conclusion(comparison),
-        notes=comparison.notes,
-        facts=facts,
-    )
-
-
-def write_comparison(comparison: Comparison, report: Report, before: Results, after: Results, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "comparison.json", {**comparison.to_json(), "a": before.run, "b": after.run})
-    write_report(report, folder / "comparison")
-
-
-def _explanation(comparison: Comparison) -> str:
     count = len(comparison.differences)
     gated = ", ".join(metric(name).label for name in comparison.gates) or "none"
-    return (
+    text = (
         "B against A, paired by question, with the 95 % interval of the difference. A metric is called better or worse "
         "only where that interval excludes zero; `detectable` is the smallest difference that this set would show in "
         "80 % of the cases, and `p` is McNemar's exact test of the questions gained and lost. Latency gets no verdict: "
@@ -156,38 +191,30 @@ def _explanation(comparison: Comparison) -> str:
         f"{count} metrics are compared, so about {count * 0.05:.1f} would be called different by chance: gated are "
         f"only {gated}."
     )
-
-
-def _changed(before: Results, after: Results) -> Section | None:
-    name, _ = worst(before)
-    if not name:
-        return None
-    old, new = before.values(name), after.values(name)
-    texts = {question.id: str(question.details.get("question", "")) for question in after.questions}
-    moved = sorted((new[key] - old[key], key) for key in old if key in new and abs(new[key] - old[key]) > 1e-9)
-    if not moved:
-        return None
-    shown = moved if len(moved) <= SHOWN else [*moved[: SHOWN // 2], *moved[-SHOWN // 2 :]]
-    rows = [[key, texts.get(key, ""), f"{old[key]:.2f}", f"{new[key]:.2f}"] for _, key in shown]
-    return Section(
-        "What changed",
-        f"{metric(name).label} differs for {len(moved):,} questions; the largest losses and gains are shown.",
-        Table(["question", "text", ">A", ">B"], rows),
-        whole=True,
+    return Report(
+        title=f"{title_of(after)} against {title_of(before)}",
+        subtitle=f"A: {subtitle_of(before)} / B: {subtitle_of(after)}",
+        sections=[Section("Difference", text, comparison_table(comparison)), *_changed(before, after)],
+        lines=conclusion(comparison),
+        notes=comparison.notes,
+        facts=facts,
     )
 
 
-def _row(difference: Difference, tolerance: float | None) -> list[Any]:
-    shown = metric(difference.metric)
-    interval = f"{shown.format(difference.low, signed=True)} to {shown.format(difference.high, signed=True)}"
-    return [
-        shown.label,
-        shown.format(difference.before),
-        shown.format(difference.after),
-        (shown.format(difference.difference, signed=True), interval),
-        shown.format(difference.detectable),
-        f"{difference.gained:,} / {difference.lost:,}",
-        f"{difference.p_value:.3f}",
-        difference.verdict,
-        "" if tolerance is None else f"{tolerance:g}",
-    ]
+def _changed(before: Results, after: Results) -> list[Section]:
+    name, _ = worst(before)
+    old, new = before.values(name), after.values(name)
+    moved = sorted((new[key] - old[key], key) for key in old if key in new and abs(new[key] - old[key]) > 1e-9)
+    if not moved:
+        return []
+    texts = {question.id: str(question.details.get("question", "")) for question in after.questions}
+    shown = moved if len(moved) <= SHOWN else [*moved[: SHOWN // 2], *moved[-SHOWN // 2 :]]
+    rows = [[key, texts[key], f"{old[key]:.2f}", f"{new[key]:.2f}"] for _, key in shown]
+    text = f"{metric(name).label} differs for {len(moved):,} questions; the largest losses and gains are shown."
+    return [Section("What changed", text, Table(["question", "text", ">A", ">B"], rows), whole=True)]
+
+
+def write_comparison(comparison: Comparison, report: Report, before: Results, after: Results, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "comparison.json", {**comparison.to_json(), "a": before.run, "b": after.run})
+    write_report(report, folder / "comparison")

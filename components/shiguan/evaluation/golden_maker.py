@@ -16,7 +16,7 @@ from shiguan.evaluation.attribution import folded
 from shiguan.evaluation.json_lines import field_of, fingerprint, read_json_lines, unique_rows, write_json_lines
 from shiguan.evaluation.questions import golden_question
 from shiguan.evaluation.results import RunStore
-from shiguan.llm.calls import ask_llm
+from shiguan.llm.calls import LlmReply, ask_llm
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_sources
@@ -30,6 +30,7 @@ TYPES = (
 )  # fmt: skip
 VERDICTS = ("accept", "reject")
 
+_FIELDS = ("type", "question", "answer", "quote")
 _SHORTEST, _LONGEST, _LONGEST_ANSWER = 4, 300, 300
 _QUOTES = "“”\"'… "
 _EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
@@ -44,23 +45,49 @@ class MadeQuestions(NamedTuple):
 
 def read_questions(reply: str, passage: str) -> MadeQuestions:
     """Read the questions of a reply that hold against its passage, answer and quote as they stand there."""
-    made = MadeQuestions([], Counter())
     items = (json_object(reply, "questions") or {}).get("questions")
     if not isinstance(items, list) or not items:
-        made.faults["nonsense"] += 1
-        return made
+        return MadeQuestions([], Counter(["nonsense"]))
+    made = MadeQuestions([], Counter())
     for item in items:
-        row = _row(item)
-        fault = "malformed" if row is None else _fault(row, passage)
-        if row is None or fault:
+        given = [item.get(name) or "" if isinstance(item, dict) else None for name in _FIELDS]
+        words = [" ".join(value.split()) for value in given if isinstance(value, str)]
+        row = dict(zip(_FIELDS, words, strict=False))
+        if fault := _fault(row, passage):
             made.faults[fault] += 1
-            continue
-        if row["type"] != UNANSWERABLE:
-            row["answer"] = _as_written(row["answer"], passage)
-            quoted = _as_written(row["quote"], passage) if row["quote"] else ""
-            row["quote"] = quoted if folded(row["answer"]) in folded(quoted) else row["answer"]
-        made.rows.append(row)
+        else:
+            made.rows.append(row)
     return made
+
+
+def _fault(row: dict[str, str], passage: str) -> str:
+    """Say why a question is of no use; one that is gets its answer and quote as the passage has them."""
+    if len(row) < len(_FIELDS) or not _SHORTEST <= len(row["question"]) <= _LONGEST:
+        return "malformed"
+    row["type"] = row["type"].lower()
+    if row["type"] not in TYPES:
+        return "unknown type"
+    if row["type"] == UNANSWERABLE:
+        return "unanswerable with an answer" if row["answer"] else ""
+    answer, quote = _as_written(row["answer"], passage), _as_written(row["quote"], passage)
+    if not answer or len(row["answer"]) > _LONGEST_ANSWER:
+        return "answer not in the passage"
+    if contains_answer(row["question"], [row["answer"]]):
+        return "answer in the question"
+    row |= {"answer": answer, "quote": quote if folded(answer) in folded(quote) else answer}
+    return ""
+
+
+def _as_written(text: str, passage: str) -> str:
+    """Find words in a passage, whatever their case and white space, and give them as they stand there."""
+    words = text.strip(_QUOTES).split()
+    if not words:
+        return ""
+    pattern = r"\s*".join(re.escape(word) for word in words)
+    # `11 men` is not said where `111 men` is.
+    before, after = (_EDGE_BEFORE if words[0][0].isascii() else ""), (_EDGE_AFTER if words[-1][-1].isascii() else "")
+    found = re.search(before + pattern + after, passage, re.IGNORECASE)
+    return found[0] if found else ""
 
 
 def read_judgements(reply: str, count: int) -> list[str | None]:
@@ -127,39 +154,6 @@ def person_verdict(row: dict[str, Any], place: str) -> str:
     return person
 
 
-def _row(item: Any) -> dict[str, str] | None:
-    if not isinstance(item, dict):
-        return None
-    row = {name: item.get(name) or "" for name in ("type", "question", "answer", "quote")}
-    if not all(isinstance(value, str) for value in row.values()):
-        return None
-    row = {name: " ".join(value.split()) for name, value in row.items()}
-    row["type"] = row["type"].lower()
-    return row if _SHORTEST <= len(row["question"]) <= _LONGEST else None
-
-
-def _fault(row: dict[str, str], passage: str) -> str:
-    if row["type"] not in TYPES:
-        return "unknown type"
-    if row["type"] == UNANSWERABLE:
-        return "unanswerable with an answer" if row["answer"] else ""
-    if not row["answer"] or len(row["answer"]) > _LONGEST_ANSWER or not _as_written(row["answer"], passage):
-        return "answer not in the passage"
-    return "answer in the question" if contains_answer(row["question"], [row["answer"]]) else ""
-
-
-def _as_written(text: str, passage: str) -> str:
-    """Find words in a passage, whatever their case and white space, and give them as they stand there."""
-    words = text.strip(_QUOTES).split()
-    if not words:
-        return ""
-    pattern = r"\s*".join(re.escape(word) for word in words)
-    # `11 men` is not said where `111 men` is.
-    before, after = (_EDGE_BEFORE if words[0][0].isascii() else ""), (_EDGE_AFTER if words[-1][-1].isascii() else "")
-    found = re.search(before + pattern + after, passage, re.IGNORECASE)
-    return found[0] if found else ""
-
-
 GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "review.jsonl"
 REVIEW_SHARE = 0.1
 """How much of what was judged a person looks at."""
@@ -216,28 +210,24 @@ class GoldenMaker:
         passage = parent.content or ""
         language = detect_language(passage)
         context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
-        types = self.types_for(parent)
-        reply = ask_llm(
-            self.chat_generator, render_prompt("golden_maker", context=context, language=language, types=types)
-        )
+
+        def asked(prompt: str, **more: Any) -> LlmReply:
+            return ask_llm(self.chat_generator, render_prompt(prompt, context=context, language=language, **more))
+
+        reply = asked("golden_maker", types=self.types_for(parent))
         if reply.failure:
             return {"rows": [], "faults": {"the model failed": 1}, "llm_calls": 1}
         made = read_questions(reply.text, passage)
         rows: list[dict[str, Any]] = [dict(row) for row in made.rows]
-        calls = 1
         if rows:
-            calls = 2
-            asked = [{"question": row["question"], "answer": row["answer"]} for row in rows]
-            judged = ask_llm(
-                self.chat_generator, render_prompt("golden_judge", context=context, language=language, questions=asked)
-            )
-            verdicts = read_judgements(judged.text, len(rows))
+            questions = [{"question": row["question"], "answer": row["answer"]} for row in rows]
+            verdicts = read_judgements(asked("golden_judge", questions=questions).text, len(rows))
             made.faults["judge said neither"] += verdicts.count(None)
+            source = parent.meta.get("record_id") or parent.meta.get("source", "")
             for row, verdict in zip(rows, verdicts, strict=True):
-                row["judge"] = verdict or "none"
-        for row in rows:
-            row.update(source=parent.meta.get("record_id") or parent.meta.get("source", ""), language=language)
-        return {"rows": rows, "faults": {kind: n for kind, n in made.faults.items() if n}, "llm_calls": calls}
+                row |= {"judge": verdict or "none", "source": source, "language": language}
+        faults = {kind: count for kind, count in made.faults.items() if count}
+        return {"rows": rows, "faults": faults, "llm_calls": 2 if rows else 1}
 
     def types_for(self, parent: Document) -> list[str]:
         draw = random.Random(f"{self.seed} {parent.id}")  # noqa: S311

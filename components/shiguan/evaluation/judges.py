@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator
+from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator, LLMEvaluator
 
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.evaluation.answer_metrics import spoken_answer
@@ -16,12 +16,6 @@ from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.model_roles import DEFAULT_MODEL, is_endpoint_configured
-
-HAYSTACK_METRICS = ("haystack_faithfulness", "haystack_context_relevance")
-RAGAS_METRICS = ("ragas_faithfulness", "ragas_answer_relevancy", "ragas_context_precision", "ragas_context_recall")
-"""Es et al., "Ragas: Automated Evaluation of Retrieval Augmented Generation", 2023."""
-
-_KEY_FREE = "not-needed"
 
 Ask = Callable[[Question, str, list[str]], float | None]
 """Judges an answer with its passages, 0 to 1; None where the metric does not apply."""
@@ -35,32 +29,34 @@ class AnswerJudge:
     would lie. Each answer's judgements are kept at once, so that a stopped run goes on.
     """
 
-    def __init__(self, name: str, model: str | None, metrics: dict[str, Ask]) -> None:
+    metrics: dict[str, Ask]
+
+    def __init__(self, name: str) -> None:
         if not is_endpoint_configured():
             raise ConfigurationError(
                 f"The judge `{name}` takes a language model, and none is configured. Set OPENAI_API_KEY, or "
                 "OPENAI_BASE_URL for a server of your own."
             )
         self.name = name
-        self.model = model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
-        self.metrics = metrics
+        self.model = os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         self.faults: Counter[str] = Counter()
 
     def judge(
         self, questions: list[Question], records: dict[str, dict[str, Any]], folder: Path
     ) -> dict[str, dict[str, float]]:
-        given = [one for one in questions if records[one.id]["status"] != "not_found"]
         judged: dict[str, dict[str, float]] = {}
         with RunStore(folder / self.name, {"model": self.model, "metrics": list(self.metrics)}) as store:
-            for question in given:
-                name = question.id
+            for question in questions:
+                name, record = question.id, records[question.id]
+                if record["status"] == "not_found":
+                    continue
                 if name not in store.records:
-                    store.add(name, self._judged(question, records[name]))
+                    store.add(name, self._judged(question, record))
                 judged[name] = store.records[name]["metrics"]
                 self.faults.update(store.records[name]["faults"])
-        if given and not any(judged.values()):
+        if judged and not any(judged.values()):
             raise AnswerError(
-                f"The judge `{self.model}` gave no judgement that can be read for any of {len(given)} answers "
+                f"The judge `{self.model}` gave no judgement that can be read for any of {len(judged)} answers "
                 f"({self._told()}). Use a model that can answer in JSON, and remove {folder / self.name}."
             )
         return judged
@@ -93,27 +89,29 @@ class AnswerJudge:
 class HaystackJudge(AnswerJudge):
     """Judges by `FaithfulnessEvaluator` and `ContextRelevanceEvaluator`, one call each per answer."""
 
-    def __init__(self, model: str | None = None) -> None:
-        super().__init__("haystack", model, {name: partial(self._ask, name) for name in HAYSTACK_METRICS})
-        generator = ConfiguredChatGenerator(
-            self.model,
-            timeout=120.0,
-            max_retries=1,
-            generation_kwargs={"temperature": 0, "response_format": {"type": "json_object"}},
-        )
+    def __init__(self) -> None:
+        super().__init__("haystack")
+        in_json = {"temperature": 0, "response_format": {"type": "json_object"}}
+        generator = ConfiguredChatGenerator(self.model, timeout=120.0, max_retries=1, generation_kwargs=in_json)
         settings: dict[str, Any] = {"chat_generator": generator, "progress_bar": False, "raise_on_failure": False}
-        kinds: tuple[Any, ...] = (FaithfulnessEvaluator, ContextRelevanceEvaluator)
-        self._evaluators = {name: kind(**settings) for name, kind in zip(HAYSTACK_METRICS, kinds, strict=True)}
+        self.metrics = {
+            "haystack_faithfulness": partial(self._ask, FaithfulnessEvaluator(**settings)),
+            "haystack_context_relevance": partial(self._ask, ContextRelevanceEvaluator(**settings)),
+        }
 
-    def _ask(self, name: str, question: Question, answer: str, passages: list[str]) -> float:
-        said = {"predicted_answers": [spoken_answer(answer)]} if name == HAYSTACK_METRICS[0] else {}
-        return float(self._evaluators[name].run(questions=[question.text], contexts=[passages], **said)["score"])
+    def _ask(self, evaluator: LLMEvaluator, question: Question, answer: str, passages: list[str]) -> float:
+        said = {"predicted_answers": [spoken_answer(answer)]} if isinstance(evaluator, FaithfulnessEvaluator) else {}
+        return float(evaluator.run(questions=[question.text], contexts=[passages], **said)["score"])
 
 
 class RagasJudge(AnswerJudge):
-    """Judges with Ragas; context precision and recall only where the golden set has a right answer."""
+    """
+    Judges with Ragas; context precision and recall only where the golden set has a right answer.
 
-    def __init__(self, model: str | None = None) -> None:
+    Es et al., "Ragas: Automated Evaluation of Retrieval Augmented Generation", 2023.
+    """
+
+    def __init__(self) -> None:
         os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
         try:
             from haystack_integrations.components.evaluators.ragas import RagasEvaluator
@@ -121,30 +119,29 @@ class RagasJudge(AnswerJudge):
             raise ConfigurationError(
                 "Ragas is not installed, and `--judge ragas` needs it. Install it with: pip install 'shiguan[ragas]'"
             ) from error
-        super().__init__("ragas", model, {name: partial(self._ask, name) for name in RAGAS_METRICS})
+        super().__init__("ragas")
         from openai import AsyncOpenAI
         from ragas.llms import llm_factory
         from ragas.metrics import collections
 
-        address, key = os.environ.get("OPENAI_BASE_URL") or None, os.environ.get("OPENAI_API_KEY") or _KEY_FREE
+        address, key = os.environ.get("OPENAI_BASE_URL") or None, os.environ.get("OPENAI_API_KEY") or "not-needed"
         llm = llm_factory(self.model, client=AsyncOpenAI(api_key=key, base_url=address))
-        metrics = (
-            collections.Faithfulness(llm=llm),
-            collections.AnswerRelevancy(llm=llm, embeddings=_embeddings()),
-            collections.ContextPrecision(llm=llm),
-            collections.ContextRecall(llm=llm),
-        )
-        made = zip(RAGAS_METRICS, metrics, strict=True)
-        self._evaluators = {name: RagasEvaluator(ragas_metrics=[metric]) for name, metric in made}
+        metrics = {
+            "ragas_faithfulness": collections.Faithfulness(llm=llm),
+            "ragas_answer_relevancy": collections.AnswerRelevancy(llm=llm, embeddings=_embeddings()),
+            "ragas_context_precision": collections.ContextPrecision(llm=llm),
+            "ragas_context_recall": collections.ContextRecall(llm=llm),
+        }
+        evaluators = {name: RagasEvaluator(ragas_metrics=[metric]) for name, metric in metrics.items()}
 
-    def _ask(self, name: str, question: Question, answer: str, passages: list[str]) -> float | None:
-        reference = question.answers[0] if question.answers else None
-        if reference is None and name in RAGAS_METRICS[2:]:
-            return None
-        found = self._evaluators[name].run(
-            query=question.text, response=answer, documents=passages, reference=reference
-        )
-        return float(next(iter(found["result"].values())).value)
+        def ask(name: str, question: Question, answer: str, passages: list[str]) -> float | None:
+            reference = question.answers[0] if question.answers else None
+            if reference is None and name.startswith("ragas_context"):
+                return None
+            asked = {"query": question.text, "response": answer, "documents": passages, "reference": reference}
+            return float(next(iter(evaluators[name].run(**asked)["result"].values())).value)
+
+        self.metrics = {name: partial(ask, name) for name in metrics}
 
 
 def _embeddings() -> Any:

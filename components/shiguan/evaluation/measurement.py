@@ -1,11 +1,12 @@
 """One measurement from beginning to end: a set of questions in, one record of each, scores and reports out of these."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from haystack import Document
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import read_definition
@@ -13,14 +14,12 @@ from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
-from shiguan.evaluation.attribution import Attribution, ExpectedPassages, loss_of
+from shiguan.evaluation.attribution import Attribution, ExpectedPassages, TracedMode, TracedRun, loss_of
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
-from shiguan.evaluation.retrieval_metrics import RECALL_DEPTHS, passages_of
-from shiguan.evaluation.scoring import Prices, score_records
-from shiguan.evaluation.traced_mode import TracedMode, TracedRun
+from shiguan.evaluation.scoring import RECALL_DEPTHS, Price, score_records
 from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import utc_time, write_json
 
@@ -54,12 +53,21 @@ class Plan:
     data_dir: Path | None = None
     context: bool = True
     asked: dict[str, Any] = field(default_factory=dict)
-    prices: Prices | None = None
+    prices: dict[str, Price] | None = None
     seed: int = 0
 
     @property
     def tenant(self) -> str:
         return provenance.TENANT if self.files else self.tenant_id
+
+    def outputs(self) -> list[str] | None:
+        """Name what is asked of the pipeline, None for all of it: a ranking needs no generator."""
+        if self.kind != "retrieval":
+            return None
+        declared = read_definition(self.deployment, self.mode).get("outputs", {})
+        # A file that declares no context is measured by its ranking alone.
+        read = ["passages", "context"] if self.context and {"passages", "context"} <= declared.keys() else []
+        return ["documents", *read]
 
     def configuration(self) -> dict[str, Any]:
         """Name what the numbers hang on; a run's folder belongs to one of these."""
@@ -98,9 +106,6 @@ class MeasuredMode:
         self.mode = TracedMode(runner)
         self.library = library
         self._counter = TokenCounter()
-        self._places: dict[str, dict[str, str]] = {}
-        if plan.kind == "golden":
-            self._places = {question.id: self._places_of(question) for question in plan.questions.questions}
         # Models are loaded and stores opened before the first question, which is then as fast as the others.
         runner.warm_up()
         self._counter.warm_up()
@@ -129,46 +134,21 @@ class MeasuredMode:
         return record | {name: run.told[name] for name in ("timings_ms", "llm_calls", "usage", "warnings")}
 
     def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
-        """Record what was found and read; passages that hold a gold one are named after it, as `judged` lists them."""
-        places = self._places.get(question.id, {})
+        """Record each passage that was found and read: its record, and the judged document that it is right for."""
 
-        def written(documents: Any) -> list[list[Any]]:
-            passages = passages_of(documents or [])
-            named = [replace(one, record_id=places.get(one.parent_id)) for one in passages] if places else passages
-            return [passage.to_json() for passage in named]
+        def written(documents: Iterable[Document]) -> list[tuple[str | None, str | None]]:
+            return [(one.meta.get("record_id"), question.document_of(one)) for one in documents]
 
-        read = written(run.first("passages")) if "context" in self.mode.outputs else None
+        read = written(run.first("passages") or []) if "context" in self.mode.outputs else None
         tokens = self._counter.count(run.first("context") or "") if read else 0
-        return {
-            "judged": sorted(set(places.values())),
-            "found": written(run.found(DEPTH)),
-            "read": read,
-            "tokens": tokens,
-        }
+        return {"found": written(run.found(DEPTH)), "read": read, "tokens": tokens}
 
     def _loss(self, question: Question, run: TracedRun, record: dict[str, Any]) -> Attribution | None:
         if self.kind == "retrieval":
-            right = {
-                question.document_of(one.record_id, one.pieces) for one in passages_of(run.first("passages") or [])
-            }
-            wrong = record["read"] is not None and not question.gold_documents <= right
+            wrong = record["read"] is not None and not question.gold_documents <= {name for _, name in record["read"]}
         else:
             wrong = bool(question.answerable and question.gold and not is_right(question, record))
         return loss_of(run.trace(), self.library.of_question(question)) if wrong else None
-
-    def _places_of(self, question: Question) -> dict[str, str]:
-        """Say which stored passage holds which gold one; one that holds two stands for both."""
-        held: dict[str, str] = {}
-        for gold in question.gold:
-            ids = [parent.id for parent in self.library.parents() if gold.stands_in(parent)]
-            if not ids:
-                raise RefusedError(
-                    f"The library has no passage with a quote of the question `{question.id}`. Correct the quote, or "
-                    "ingest what it is from."
-                )
-            name = next((held[parent] for parent in ids if parent in held), ids[0])
-            held |= dict.fromkeys(ids, name)
-        return held
 
 
 def measure(
@@ -187,7 +167,9 @@ def measure(
             if plan.files:
                 data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
                 notes += ingest(list(plan.files), plan.deployment, data_dir)
-            with _measured_mode(plan, data_dir) as mode:
+            library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
+            with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=plan.outputs()) as runner:
+                mode = MeasuredMode(plan, runner, library)
                 for question in track(missing):
                     store.add(question.id, mode.ask(question))
         scored, sections = score_records(plan.kind, questions, store.records, plan.prices)
@@ -201,26 +183,8 @@ def measure(
         # What stages warned of is told once: a number without a ranker is another number.
         warned = Counter(text for record in store.records.values() for text in record["warnings"])
         notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
-        run = {
-            **configuration,
-            **provenance.describe_circumstances(),
-            "seed": plan.seed,
-            "finished": utc_time(),
-            "notes": notes,
-        }
+        told = {"seed": plan.seed, "finished": utc_time(), "notes": notes}
+        run = {**configuration, **provenance.describe_circumstances(), **told}
         results = Results(plan.kind, run, scored, sections)
         write_json(output / RESULTS_FILE, results.to_json())
     return results, output
-
-
-@contextmanager
-def _measured_mode(plan: Plan, data_dir: Path | None) -> Iterator[MeasuredMode]:
-    outputs = None
-    if plan.kind == "retrieval":
-        # Without a generator; a file that declares no context is measured by its ranking alone.
-        declared = read_definition(plan.deployment, plan.mode).get("outputs", {})
-        read = ["passages", "context"] if plan.context else []
-        outputs = ["documents", *(read if all(name in declared for name in read) else [])]
-    library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
-    with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=outputs) as runner:
-        yield MeasuredMode(plan, runner, library)

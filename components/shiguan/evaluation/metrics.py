@@ -1,11 +1,12 @@
-"""What each metric is called, which way is better, and which of them may stop a change."""
+"""What each metric is called and which way is better; how sure a mean is, and a difference of two runs."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any, Literal
 
-from shiguan.errors import RefusedError
-from shiguan.evaluation.intervals import Difference
+import numpy
 
 Unit = Literal["share", "tokens", "ms", "calls", "money"]
 
@@ -26,6 +27,9 @@ class Metric:
         if self.unit == "money":
             return f"{value:{sign}.5f}"
         return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign},.1f}"
+
+    def interval(self, low: float, high: float, *, signed: bool = False) -> str:
+        return f"{self.format(low, signed=signed)} to {self.format(high, signed=signed)}"
 
 
 _NAMES = (
@@ -62,56 +66,128 @@ def metric(name: str) -> Metric:
     return KNOWN.get(name) or Metric(name.replace("_", " "))
 
 
-_GATED = "recall@5 recall@10 ndcg@10 context_recall gold_cited citation_precision citation_recall".split()
-GATES: dict[str, float] = {
-    **dict.fromkeys(_GATED, 0.02),
-    **dict.fromkeys(("correct_refusal", "false_refusal"), 0.03),
-    "tenant_kept": 0.0,
-}
-"""
-Gated metrics, and how much worse each may get.
+_TAIL = 0.05  # how often an interval misses what it is for
+_QUANTILES = NormalDist().inv_cdf(1 - _TAIL / 2) + NormalDist().inv_cdf(0.8)  # seen in 80 % of the cases
+RESAMPLES = 10_000  # how often the questions are drawn again
+_BATCH = 500  # draws at a time, which bounds memory
 
-These and no others, however many are computed: of twenty harmless comparisons at 95 % one looks real by chance, so what
-may stop a change is chosen before it is measured. Metrics that a language model judges are reported and never gate.
-"""
+_TIE = 1.5e-6
+"""Values that differ by less are the same: results files keep six places, and sums of logarithms end in noise."""
 
 
-def read_gates(texts: Sequence[str]) -> dict[str, float]:
-    if not texts:
-        return dict(GATES)
-    if list(texts) == ["none"]:
-        return {}
-    gates: dict[str, float] = {}
-    for text in texts:
-        name, _, tolerance = text.partition("=")
-        if name not in KNOWN:
-            raise RefusedError(f"There is no metric `{name}` to gate. Known are {', '.join(KNOWN)}. Name one of these.")
-        if metric(name).judged or metric(name).unit != "share":
-            raise RefusedError(
-                f"`{name}` cannot gate: only shares that no language model judged can. It is reported; leave it out."
-            )
-        try:
-            gates[name] = float(tolerance) if tolerance else GATES.get(name, 0.02)
-        except ValueError as error:
-            raise RefusedError(f"The tolerance of `{text}` is no number. Write it as `{name}=0.02`.") from error
-        if not 0 <= gates[name] <= 1:
-            raise RefusedError(f"The tolerance of `{text}` must be from 0 to 1. Write it as `{name}=0.02`.")
-    return gates
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over questions with its interval."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: round(value, 6) for name, value in asdict(self).items()}
 
 
-def breach(difference: Difference, tolerance: float) -> str | None:
+def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
     """
-    Say how a metric broke its gate.
+    Give the mean of one number per question, and how far it would move on other questions of the same kind.
 
-    One question more or less never does, however small the set: where a single question weighs more than the tolerance,
-    its weight is the tolerance. A tolerance of 0 means 0.
+    The interval is the percentile bootstrap over questions (Efron and Tibshirani, "An Introduction to the Bootstrap",
+    1993, chapter 13). Where every value is 0, or every value is 1, there is nothing to draw: the interval of the
+    binomial distribution (Clopper and Pearson 1934) stands instead, for twenty hits of twenty are no proof of 1.
     """
-    worse_by = -difference.difference if difference.higher_is_better else difference.difference
-    allowed = max(tolerance, 1 / difference.count) if tolerance else 0.0
-    if worse_by <= allowed + 1e-6:
-        return None
-    shown = metric(difference.metric)
-    return (
-        f"{shown.label} went from {shown.format(difference.before)} to {shown.format(difference.after)}, "
-        f"{worse_by:.3f} worse where {allowed:.3f} is tolerated"
+    if not len(values):
+        raise ValueError("A mean needs at least one value, got none.")
+    data = numpy.asarray(values, dtype=float)
+    mean, count = float(data.mean()), len(data)
+    low, high = bootstrap_interval(data, seed=seed)
+    if low == high and mean in (0.0, 1.0):
+        # Clopper and Pearson's interval in closed form, which it has at both ends.
+        end = (_TAIL / 2) ** (1 / count)
+        low, high = (end, 1.0) if mean else (0.0, 1 - end)
+    return Estimate(mean, low, high, count)
+
+
+def bootstrap_interval(values: Sequence[float] | numpy.ndarray, *, seed: int = 0) -> tuple[float, float]:
+    """Draw the questions again and again, and give the middle 95 % of the means."""
+    data = numpy.asarray(values, dtype=float)
+    if data.min() == data.max():
+        return float(data[0]), float(data[0])
+    rng = numpy.random.default_rng(seed)
+    means = [
+        data[rng.integers(0, len(data), (min(_BATCH, RESAMPLES - start), len(data)))].mean(axis=-1)
+        for start in range(0, RESAMPLES, _BATCH)
+    ]
+    low, high = numpy.quantile(numpy.concatenate(means), [_TAIL / 2, 1 - _TAIL / 2])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """
+    One metric of run B against run A: the means, B minus A with its interval, and the smallest difference that would be
+    seen on this set in 80 % of the cases; how many questions gained and lost, and McNemar's exact test of them.
+    """
+
+    metric: str
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    detectable: float
+    gained: int
+    lost: int
+    p_value: float
+    count: int
+    higher_is_better: bool = True
+    paired: bool = True
+
+    @property
+    def verdict(self) -> Literal["better", "worse", "no difference shown", "not judged"]:
+        """`better` or `worse` only where the interval excludes zero, and the two runs had the same circumstances."""
+        if not self.paired:
+            return "not judged"
+        if self.low <= 0 <= self.high:
+            return "no difference shown"
+        return "better" if (self.low > 0) == self.higher_is_better else "worse"
+
+
+def compare_metric(name: str, before: Sequence[float], after: Sequence[float], *, seed: int = 0) -> Difference:
+    """
+    Compare one metric of two runs, question by question.
+
+    Pairs tell more than two intervals side by side, since most of what moves a number is the questions themselves.
+    The interval is the percentile bootstrap of the mean difference (Efron and Tibshirani 1993, chapter 13). McNemar's
+    test (1947), in its exact form, asks whether the questions that changed went one way more often than a coin would;
+    for a graded metric it is the sign test, which is the same. The smallest detectable difference is
+    (z for 95 % + z for 80 % power) * standard deviation of the differences / sqrt(questions); where no question
+    changed, the six questions that an exact test needs, all in one direction.
+    """
+    if len(before) != len(after) or not len(before):
+        raise ValueError(f"`{name}` needs the same number of values twice, got {len(before)} and {len(after)}.")
+    old, new = numpy.asarray(before, dtype=float), numpy.asarray(after, dtype=float)
+    changes = new - old
+    changes[numpy.abs(changes) < _TIE] = 0.0
+    up, down = int((changes > 0).sum()), int((changes < 0).sum())
+    low, high = bootstrap_interval(changes, seed=seed)
+    # How often a fair coin, thrown once for each changed question, falls as unevenly as this.
+    uneven = 2 * sum(math.comb(up + down, heads) for heads in range(min(up, down) + 1)) / 2 ** (up + down)
+    spread = float(changes.std(ddof=1)) if len(changes) > 1 else 0.0
+    higher_is_better = metric(name).higher_is_better
+    return Difference(
+        metric=name,
+        before=float(old.mean()),
+        after=float(new.mean()),
+        difference=float(changes.mean()),
+        low=low,
+        high=high,
+        detectable=_QUANTILES * spread / math.sqrt(len(changes)) if spread else min(1.0, 6 / len(changes)),
+        gained=up if higher_is_better else down,
+        lost=down if higher_is_better else up,
+        p_value=min(1.0, uneven),
+        count=len(changes),
+        higher_is_better=higher_is_better,
+        # The second run finds a warm machine and other neighbours: a verdict on its latency would be about these.
+        paired=name != "latency_ms",
     )

@@ -5,6 +5,8 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -33,7 +35,7 @@ def stamp(deployment: str, *modes: str | Path) -> dict[str, Any]:
     return {
         "shiguan": __version__,
         "code": code_hash(),
-        "packages": fingerprint(_dependencies()),
+        "packages": fingerprint(_versions({*_PACKAGES, *_required()})),
         "deployment": deployment,
         "pipelines": {path.name: file_hash(path)[:16] for path in (pipeline_path(deployment, n) for n in definitions)},
         "prompts": {"all": fingerprint(prompts), "files": prompts},
@@ -59,32 +61,24 @@ def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
     return {"corpus": {file.name: file_hash(file) for file in files}, **stamp(deployment, "index")}
 
 
-def stamped_folder(keep: Path, files: list[Path], deployment: str) -> Path:
-    """Name the data folder of a corpus below `keep`: another one whenever its passages may have become others."""
-    return keep / f"{files[0].resolve().parent.name}-{fingerprint(corpus_stamp(files, deployment))[:8]}"
-
-
 def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:
     """Put the corpus into a data folder, unless an earlier run did; tell what did not go in as it should."""
-    now = corpus_stamp(files, deployment)
-    begun, done = data_dir / f"{_INGESTED}.begun", data_dir / _INGESTED
-    for path in (done, begun):
-        if path.is_file():
-            earlier = json.loads(path.read_text(encoding="utf-8"))
-            if {key: earlier.get(key) for key in now} != now:
-                changed = ", ".join(key for key in now if earlier.get(key) != now[key])
-                raise RefusedError(
-                    f"{data_dir} was made with another {changed}. Name another `--data-dir`, or remove the folder."
-                )
-            if path == done:
-                return list(earlier["notes"])
-    if not begun.is_file() and data_dir.is_dir() and any(data_dir.iterdir()):
+    now, state = corpus_stamp(files, deployment), data_dir / _INGESTED
+    if state.is_file():
+        earlier = json.loads(state.read_text(encoding="utf-8"))
+        if changed := ", ".join(key for key in now if earlier.get(key) != now[key]):
+            raise RefusedError(
+                f"{data_dir} was made with another {changed}. Name another `--data-dir`, or remove the folder."
+            )
+        if "notes" in earlier:  # written last
+            return list(earlier["notes"])
+    elif data_dir.is_dir() and any(data_dir.iterdir()):
         raise RefusedError(
             f"{data_dir} holds a library that no evaluation made; its other documents would be found too. Name an "
             "empty `--data-dir`, or leave it out."
         )
     data_dir.mkdir(parents=True, exist_ok=True)
-    write_json(begun, now)
+    write_json(state, now)
     library = Library(deployment, data_dir=data_dir)
     notes: list[str] = []
     for result in library.ingest(files, tenant_id=TENANT, progress=progress):
@@ -95,15 +89,13 @@ def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: 
     for store in library.stores.values():
         if hasattr(store, "close"):
             store.close()
-    write_json(done, {**now, "notes": notes})
-    begun.unlink()
+    write_json(state, {**now, "notes": notes})
     return notes
 
 
 def describe_circumstances() -> dict[str, Any]:
     """Name what a run was made with and should not hang on: commit, versions, machine."""
-    versions = {package: found for package in _PACKAGES if (found := _version(package))}
-    return {"commit": commit(), "versions": versions, "machine": machine()}
+    return {"commit": commit(), "versions": _versions(_PACKAGES), "machine": machine()}
 
 
 def code_hash() -> str:
@@ -142,20 +134,19 @@ def _hashes(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): file_hash(path)[:16] for path in files}
 
 
-def _dependencies() -> dict[str, str]:
-    """Give the versions of the packages that Shiguan asks for: another reader of PDF gives other passages."""
-    try:
-        names = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in requires("shiguan") or []}
-    except PackageNotFoundError:
-        names = set()
-    return {name: found for name in sorted({*names, *_PACKAGES}) if (found := _version(name))}
+def _required() -> set[str]:
+    """Name the packages that Shiguan asks for: another reader of PDF gives other passages."""
+    with suppress(PackageNotFoundError):  # a checkout that was never installed
+        return {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in requires("shiguan") or []}
+    return set()
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+def _versions(packages: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 @cache

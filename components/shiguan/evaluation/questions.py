@@ -1,16 +1,14 @@
 """Questions with all that is known of their right answers, and the golden and judged sets that they are read from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from haystack import Document
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines, unique_rows
-
-if TYPE_CHECKING:
-    from haystack import Document
-
 
 UNKNOWN = "und"  # the language of a question that names none, in the words of BCP 47
 
@@ -29,13 +27,13 @@ class GoldPassage:
     start: int | None = None
     end: int | None = None
 
-    def stands_in(self, document: "Document") -> bool:
+    def stands_in(self, document: Document) -> bool:
         """Tell whether a parent, whole or cut by the context, is from the source and has the quote or the place."""
         meta = document.meta
         if self.source and self.source not in (meta.get("source"), meta.get("record_id"), meta.get("source_id")):
             return False
         if self.quote:
-            return _plain(self.quote) in _plain(document.content or "")
+            return "".join(self.quote.split()) in "".join((document.content or "").split())
         if self.start is None or self.end is None:
             return True
         return int(meta.get("start", 0)) < self.end and self.start < int(meta.get("end", 0))
@@ -68,14 +66,21 @@ class Question:
         best = max(self.grades.values(), default=0)
         return {document for document, grade in self.grades.items() if grade == best}
 
-    def document_of(self, record_id: str | None, pieces: "list[tuple[int, int]]") -> str | None:
-        """Name the judged document that pieces of a record are right for: they overlap the answer where it is known."""
-        if record_id is None or record_id not in self.grades:
+    def document_of(self, passage: Document) -> str | None:
+        """
+        Name the judged document that a passage is right for: it overlaps the answer where that is known.
+
+        A passage that the context cut is what was kept of it, one stretch or several with gaps.
+        """
+        meta = passage.meta
+        record_id, first, last = meta.get("record_id"), int(meta.get("start") or 0), int(meta.get("end") or 0)
+        if record_id not in self.grades:
             return None
+        pieces = meta.get("kept") or [meta.get("cut") or (0, last - first)]
         spans = self.spans.get(record_id)
-        if spans and not any(start < to and begin < end for start, end in pieces for begin, to in spans):
+        if spans and not any(first + a < end and start < first + b for a, b in pieces for start, end in spans):
             return None
-        return record_id
+        return str(record_id)
 
 
 @dataclass(frozen=True)
@@ -109,15 +114,40 @@ def read_golden_set(path: Path) -> QuestionSet:
     return QuestionSet(questions, {path.name: file_hash(path)}, path.stem)
 
 
-def read_turns(row: dict[str, Any], place: str) -> tuple[str, list[dict[str, Any]]]:
+def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
+    question, answers, gold = _question(name, row, place), row.get("answers"), tuple(_gold_passages(row, place))
+    answerable = row.get("answerable", not _meta(row).get("unanswerable", False))
+    if not isinstance(answerable, bool):
+        raise RefusedError(f"{place}: `answerable` must be true or false, got {answerable!r}. Correct the line.")
+    answers = [] if answers is None else answers
+    if not isinstance(answers, list) or not all(isinstance(item, str) and item.strip() for item in answers):
+        raise RefusedError(f"{place}: `answers` must be a list of texts, got {answers!r:.60}. Correct the line.")
+    if answerable and not answers and not gold:
+        raise RefusedError(
+            f"{place} has neither answers nor gold passages, so nothing could be right. Add some, or write "
+            '"answerable": false.'
+        )
+    if not answerable and (answers or gold):
+        raise RefusedError(f"{place} says that nothing answers it and gives an answer. Take one of the two out.")
+    return replace(question, answers=answers, answerable=answerable, gold=gold)
+
+
+def _question(name: str, row: dict[str, Any], place: str) -> Question:
     """Read a question and what was said before it, from `text` and `history` or from `turns` that end with it."""
     if row.get("text") is None and row.get("question") is None and row.get("turns"):
-        turns = _turns(row["turns"], place)
-        return turns[-1]["content"], turns[:-1]
-    text = str(field_of(row, ("text", "question"), place))
-    if not text.strip():
-        raise RefusedError(f"{place} has an empty question. Write one, or remove the line.")
-    return text, _turns(row.get("history") or [], place)
+        *history, last = _turns(row["turns"], place)
+        text = last["content"]
+    else:
+        text, history = str(field_of(row, ("text", "question"), place)), _turns(row.get("history") or [], place)
+        if not text.strip():
+            raise RefusedError(f"{place} has an empty question. Write one, or remove the line.")
+    stratum = str(row.get("type") or _meta(row).get("stratum") or "")
+    language = str(row.get("language") or row.get("lang") or _meta(row).get("lang") or UNKNOWN)
+    return Question(name, text, history=history, stratum=stratum, language=language)
+
+
+def _meta(row: dict[str, Any]) -> dict[str, Any]:
+    return row["meta"] if isinstance(row.get("meta"), dict) else {}
 
 
 def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
@@ -129,61 +159,18 @@ def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(text: str) -> str:
-    return "".join(text.split())
-
-
-def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
-    answerable = row.get("answerable", not _meta(row).get("unanswerable", False))
-    if not isinstance(answerable, bool):
-        raise RefusedError(f"{place}: `answerable` must be true or false, got {answerable!r}. Correct the line.")
-    answers = _strings(row.get("answers"), "answers", place)
-    gold = tuple(_gold_passages(row.get("gold"), place))
-    if answerable and not answers and not gold:
-        raise RefusedError(
-            f"{place} has neither answers nor gold passages, so nothing could be right. Add some, or write "
-            '"answerable": false.'
-        )
-    if not answerable and (answers or gold):
-        raise RefusedError(f"{place} says that nothing answers it and gives an answer. Take one of the two out.")
-    return replace(_question(name, row, place), answers=answers, answerable=answerable, gold=gold)
-
-
-def _question(name: str, row: dict[str, Any], place: str) -> Question:
-    text, history = read_turns(row, place)
-    meta = _meta(row)
-    stratum = str(row.get("type") or meta.get("stratum") or "")
-    language = str(row.get("language") or row.get("lang") or meta.get("lang") or UNKNOWN)
-    return Question(name, text, history=history, stratum=stratum, language=language)
-
-
-def _meta(row: dict[str, Any]) -> dict[str, Any]:
-    return row["meta"] if isinstance(row.get("meta"), dict) else {}
-
-
-def _strings(value: Any, name: str, place: str) -> list[str]:
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
-        raise RefusedError(f"{place}: `{name}` must be a list of texts, got {value!r:.60}. Correct the line.")
-    return value
-
-
-def _gold_passages(value: Any, place: str) -> list[GoldPassage]:
+def _gold_passages(row: dict[str, Any], place: str) -> Iterator[GoldPassage]:
     wanted = f'{place}: `gold` must be a list of {{"quote"}} or {{"doc_id", "start", "end"}}'
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise RefusedError(f"{wanted}, got {value!r:.60}. Correct the line.")
-    found = []
-    for item in value:
+    value = [] if row.get("gold") is None else row["gold"]
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(value, list) or not isinstance(item, dict):
+            raise RefusedError(f"{wanted}, got {value!r:.60}. Correct the line.")
         quote, source = item.get("quote", ""), item.get("source") or item.get("doc_id") or ""
         start, end = item.get("start"), item.get("end")
         placed = type(start) is int and type(end) is int and 0 <= start < end
         if not isinstance(quote, str) or not isinstance(source, str) or not (quote.strip() or (source and placed)):
             raise RefusedError(f"{wanted}, got {item!r:.60}. Correct the line.")
-        found.append(GoldPassage(quote, source, start if placed else None, end if placed else None))
-    return found
+        yield GoldPassage(quote, source, start if placed else None, end if placed else None)
 
 
 _SHOWN = 3

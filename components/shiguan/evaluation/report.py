@@ -7,8 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from shiguan.evaluation.intervals import Estimate
-from shiguan.evaluation.metrics import metric
+from shiguan.evaluation.metrics import Estimate, metric
 from shiguan.evaluation.results import QuestionResult, Results
 from shiguan.evaluation.tables import Report, Section, Table, report_markdown
 from shiguan.text.terminal import printable
@@ -111,34 +110,21 @@ def _latencies(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def _figures(results: Results, estimates: dict[str, Estimate]) -> list[dict[str, str]]:
-    shown = [
-        {
-            "label": metric(name).label,
-            "value": metric(name).format(estimates[name].value),
-            "note": f"{estimates[name].low:.3f} to {estimates[name].high:.3f}",
-        }
-        for name in _HEADLINE
-        if name in estimates
-    ][:6]
-    total = _latencies(results).get("total")
-    if total:
-        shown.append({"label": "Latency", "value": f"{total[0]:,.0f} ms", "note": f"p95 {total[1]:,.0f} ms"})
+    shown = [(metric(name), estimates[name]) for name in _HEADLINE if name in estimates][:6]
+    figures = [(kind.label, kind.format(e.value), kind.interval(e.low, e.high)) for kind, e in shown]
+    if total := _latencies(results).get("total"):
+        figures.append(("Latency", f"{total[0]:,.0f} ms", f"p95 {total[1]:,.0f} ms"))
     calls = [question.llm_calls for question in results.questions]
-    shown.append({"label": "LLM calls", "value": f"{statistics.mean(calls):.1f}", "note": f"at most {max(calls)}"})
-    if "context_tokens" in estimates:
-        tokens = estimates["context_tokens"]
-        shown.append({"label": "Context", "value": f"{tokens.value:,.0f}", "note": "tokens per question"})
-    return shown
+    figures.append(("LLM calls", f"{statistics.mean(calls):.1f}", f"at most {max(calls)}"))
+    if tokens := estimates.get("context_tokens"):
+        figures.append(("Context", f"{tokens.value:,.0f}", "tokens per question"))
+    return [dict(zip(("label", "value", "note"), figure, strict=True)) for figure in figures]
 
 
 def _quality(results: Results, estimates: dict[str, Estimate]) -> Section:
-    rows, shares = [], {}
-    for name, estimate in estimates.items():
-        shown = metric(name)
-        interval = f"{shown.format(estimate.low)} to {shown.format(estimate.high)}"
-        rows.append([shown.label, shown.format(estimate.value), interval, f"{estimate.count:,}"])
-        if shown.unit == "share":
-            shares[shown.label] = estimate
+    known = [(metric(name), e) for name, e in estimates.items()]
+    rows = [[kind.label, kind.format(e.value), kind.interval(e.low, e.high), f"{e.count:,}"] for kind, e in known]
+    shares = {kind.label: e for kind, e in known if kind.unit == "share"}
     return Section(
         "Quality",
         f"Means over {len(results.questions):,} questions, with their 95 % intervals.",
@@ -169,7 +155,9 @@ def _groups(results: Results) -> Section | None:
     for group, questions in strata.items():
         estimates = results.estimates(questions)
         cells = [
-            (metric(name).format(e.value), f"{e.low:.3f} to {e.high:.3f}") if (e := estimates.get(name)) else "none"
+            (metric(name).format(e.value), metric(name).interval(e.low, e.high))
+            if (e := estimates.get(name))
+            else "none"
             for name in names
         ]
         rows.append([group, f"{len(questions):,}", *cells])

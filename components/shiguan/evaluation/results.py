@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal, Self
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
 
+from shiguan.checking.reading import shortened
 from shiguan.errors import RefusedError
-from shiguan.evaluation.intervals import Estimate, estimate_mean
+from shiguan.evaluation.metrics import Estimate, estimate_mean
 from shiguan.resources import write_json
 
 _RUN = "run.json"
@@ -106,12 +107,8 @@ def _differences(earlier: Any, now: Any, name: str = "") -> Iterator[str]:
             if earlier.get(key) != now.get(key):
                 yield from _differences(earlier.get(key), now.get(key), f"{name}.{key}" if name else key)
         return
-    yield f"`{name}` was {_short(earlier)} and is {_short(now)}"
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:39] + "…"
+    was, is_ = (shortened(json.dumps(value, ensure_ascii=False), 40) for value in (earlier, now))
+    yield f"`{name}` was {was} and is {is_}"
 
 
 FORMAT = "shiguan-evaluation/1"

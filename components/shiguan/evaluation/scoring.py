@@ -1,5 +1,17 @@
 """
-Scores the records of a run by what was measured, prices them, and draws how often an answer is wrong.
+Scores the records of a run by what was measured: passages, answers, prices, and how often an answer is wrong.
+
+How well passages were found is from 0 to 1, higher is better, by the arithmetic of Haystack's evaluators. Three things
+that they do not know are settled before they are asked:
+
+- A passage is right if it is from a judged document *and* overlaps the answer's place where that is marked; the
+  evaluators compare one field, so each passage gets the id of the document it is right for, or none.
+- Several passages of one document count once, at the rank of the first: the NDCG evaluator would add up the gain of
+  each and give more than 1. The later ones keep their rank and are right for nothing.
+- None of the evaluators has a cut-off, so they get the first k passages; and for NDCG the k best judgements, for an
+  ideal order of k places holds no more.
+
+Grades are gains as they stand. Recall, MRR and all-gold count the documents of the highest grade only.
 
 A system that may refuse is not one number: whoever wants fewer wrong answers pays with more refusals. Sorted by
 confidence, the first answers make up the low-coverage end of the curve, and its height is the share of wrong ones
@@ -7,62 +19,119 @@ among them (El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Cla
 curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", 2019, section 2).
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import yaml
+from haystack import Document
+from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEvaluator, DocumentRecallEvaluator
 from pydantic import BaseModel, Field, TypeAdapter
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.answer_metrics import score_answer
-from shiguan.evaluation.attribution import lost_section
+from shiguan.evaluation.answer_metrics import is_right, score_answer
+from shiguan.evaluation.attribution import LABELS
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import QuestionResult
-from shiguan.evaluation.retrieval_metrics import Passage, context_metrics, ranking_metrics
+
+RECALL_DEPTHS = (1, 5, 10, 20)
+_FIELD = "meta.judged"
+_RECALL = DocumentRecallEvaluator(mode="multi_hit", document_comparison_field=_FIELD)
+_NDCG = DocumentNDCGEvaluator(document_comparison_field=_FIELD)
+_MRR = DocumentMRREvaluator(document_comparison_field=_FIELD)
+
+
+def judged(question: Question, passages: Iterable[Document]) -> list[str | None]:
+    """Name the judged document that each passage is right for."""
+    return [question.document_of(passage) for passage in passages]
+
+
+def recall(question: Question, found: Sequence[str | None], k: int) -> float:
+    return _scored(_RECALL, dict.fromkeys(question.gold_documents, 1.0), found[:k])
+
+
+def ndcg(question: Question, found: Sequence[str | None], k: int) -> float:
+    """
+    Give the normalised discounted cumulative gain of the first passages, with the grades as gains.
+
+    Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002), section 2.2.
+    """
+    best = sorted(question.grades.items(), key=lambda entry: -entry[1])[:k]
+    return _scored(_NDCG, dict(best), found[:k])
+
+
+def reciprocal_rank(question: Question, found: Sequence[str | None], k: int) -> float:
+    return _scored(_MRR, dict.fromkeys(question.gold_documents, 1.0), found[:k])
+
+
+def ranking_metrics(question: Question, found: Sequence[str | None]) -> dict[str, float]:
+    values = {f"recall@{k}": recall(question, found, k) for k in RECALL_DEPTHS}
+    values["ndcg@10"] = ndcg(question, found, 10)
+    values["mrr@10"] = reciprocal_rank(question, found, 10)
+    values["all_gold@10"] = float(values["recall@10"] == 1)
+    return values
+
+
+def context_metrics(question: Question, found: Sequence[str | None], tokens: int) -> dict[str, float]:
+    """Score the context that the generator would read by the places of the answers: no LLM is asked."""
+    return {
+        "context_recall": len(question.gold_documents & set(found)) / len(question.gold_documents),
+        "context_precision": sum(name is not None for name in found) / len(found) if found else 0.0,
+        "context_tokens": float(tokens),
+    }
+
+
+def _scored(evaluator: Any, truth: Mapping[str, float], found: Sequence[str | None]) -> float:
+    if not truth:
+        raise ValueError("A question without a gold document has no score.")
+    if not any(found):
+        # The evaluators warn of it for every question; here it is a plain miss.
+        return 0.0
+    # Ids are given: Haystack would hash each document's content and metadata to make one.
+    expected = [Document(id=name, meta={"judged": name}, score=grade) for name, grade in truth.items()]
+    retrieved = [
+        Document(id=str(rank), meta={} if name is None or name in found[:rank] else {"judged": name})
+        for rank, name in enumerate(found)
+    ]
+    return float(evaluator.run(ground_truth_documents=[expected], retrieved_documents=[retrieved])["score"])
+
 
 _FOUND_SHOWN = 5
 _PER = 1_000_000
 
 
-@dataclass(frozen=True)
-class Prices:
-    """Model to the price of a million tokens read and written, in one currency."""
+class Price(BaseModel):
+    """What a million tokens cost that a model reads and writes."""
 
-    models: dict[str, tuple[float, float]]
-
-    def cost(self, model: str, usage: dict[str, Any], calls: int) -> float | None:
-        """Price the calls of one question; None where model or tokens are not known: that is no cost of zero."""
-        if not calls:
-            return 0.0
-        price = self.models.get(model)
-        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        if price is None or not isinstance(read, int) or not isinstance(written, int) or not read + written:
-            return None
-        return (read * price[0] + written * price[1]) / _PER
-
-
-class _Price(BaseModel):
     input: Annotated[float, Field(ge=0, strict=True)]
     output: Annotated[float, Field(ge=0, strict=True)]
 
 
-def read_prices(path: Path) -> Prices:
-    """Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens."""
+def read_prices(path: Path) -> dict[str, Price]:
+    """Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens in one currency."""
     try:
-        table = TypeAdapter(dict[str, _Price]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return TypeAdapter(dict[str, Price]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise RefusedError(
             f"{path} cannot be read as prices: {error}. Expected `model: {{input: 0.4, output: 1.6}}`, per million "
             "tokens. Correct the path or the file."
         ) from error
-    return Prices({model: (price.input, price.output) for model, price in table.items()})
+
+
+def cost_of(prices: Mapping[str, Price], model: str, usage: dict[str, Any], calls: int) -> float | None:
+    """Price the calls of one question; None where model or tokens are not known: that is no cost of zero."""
+    if not calls:
+        return 0.0
+    price, read, written = prices.get(model), usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if price is None or not isinstance(read, int) or not isinstance(written, int) or not read + written:
+        return None
+    return (read * price.input + written * price.output) / _PER
 
 
 def score_records(
-    kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]], prices: Prices | None
+    kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]], prices: dict[str, Price] | None
 ) -> tuple[list[QuestionResult], dict[str, Any]]:
     """Score what `MeasuredMode.ask` recorded: a result per question in their order, and sections for the report."""
     results = []
@@ -79,21 +148,23 @@ def score_records(
             metrics["tenant_kept"] = float(record["kept"])
         if kind == "retrieval":
             details["gold"] = sorted(question.gold_documents)
-            details["found"] = [record_id for record_id, *_ in record["found"][:_FOUND_SHOWN]]
+            details["found"] = [record_id for record_id, _ in record["found"][:_FOUND_SHOWN]]
         else:
-            scored = score_answer(question, record)
-            metrics |= scored.metrics
+            metrics |= score_answer(question, record)
+            right = is_right(question, record)
             details |= {
                 "answer": record["answer"],
                 "status": record["status"],
                 "gold": question.answers or [passage.quote for passage in question.gold],
-                "confidence": scored.confidence,
-                "right": scored.right,
+                "confidence": record["confidence"],
+                "right": right,
             }
-            if scored.right is not None:
-                sure.append((scored.confidence, scored.right))
+            if right is not None:
+                sure.append((record["confidence"], right))
         if kind == "answers":
-            metrics |= _costs(record, prices)
+            metrics |= {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
+            cost = cost_of(prices or {}, record["model"], record["usage"], record["llm_calls"])
+            metrics |= {} if cost is None or prices is None else {"cost": cost}
         details |= {name: record[name] for name in ("lost", "warnings") if record[name]}
         took = record["timings_ms"], record["llm_calls"]
         results.append(QuestionResult(question.id, metrics, question.stratum, question.language, *took, details))
@@ -104,19 +175,27 @@ def score_records(
 
 def _ranking(question: Question, record: dict[str, Any]) -> dict[str, float]:
     """Score what was found and read; a question of which no document is judged has no ranking."""
-    judged = replace(question, grades=dict.fromkeys(record["judged"], 1.0)) if record["judged"] else question
-    if not judged.grades:
+    if not question.grades:
         return {}
-    metrics = ranking_metrics(judged, [Passage.from_json(value) for value in record["found"]])
+    metrics = ranking_metrics(question, [name for _, name in record["found"]])
     if record["read"] is not None:
-        metrics |= context_metrics(judged, [Passage.from_json(value) for value in record["read"]], record["tokens"])
+        metrics |= context_metrics(question, [name for _, name in record["read"]], record["tokens"])
     return metrics
 
 
-def _costs(record: dict[str, Any], prices: Prices | None) -> dict[str, float]:
-    costs = {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
-    cost = prices.cost(record["model"], record["usage"], record["llm_calls"]) if prices else None
-    return costs if cost is None else {**costs, "cost": cost}
+LOST = "Where it was lost"  # the heading under which reports sum it up
+
+
+def lost_section(stages: Iterable[str]) -> dict[str, Any]:
+    counts = Counter(stages)
+    total = counts.total()
+    if not total:
+        return {}
+    seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
+    told = ", ".join(f"{count} {label}" for label, count in seen)
+    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}."
+    rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
+    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
 
 
 class RiskPoint(NamedTuple):
@@ -128,11 +207,10 @@ class RiskPoint(NamedTuple):
 
 
 class RiskCurve(NamedTuple):
-    """The whole curve, the mean of its risk, and the number of questions, refused ones included."""
+    """The whole curve, and the mean of its risk."""
 
     points: list[RiskPoint]
     area: float
-    questions: int
 
 
 def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> RiskCurve:
@@ -147,18 +225,17 @@ def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> Ri
         points.append(RiskPoint(confidence, given / total, wrong / given))
         # Equal confidences cannot be told apart, so each of them bears the risk of all.
         area += len(members) * wrong / given
-    return RiskCurve(points, area / given if given else 0.0, total)
+    return RiskCurve(points, area / given if given else 0.0)
 
 
-def curve_table(curve: RiskCurve, steps: int = 10) -> list[dict[str, float]]:
-    """Thin the curve out for a table: `coverage`, `risk` and the `confidence` to ask for, at even steps and the end."""
-    reached = (
-        next((p for p in curve.points if p.coverage >= step / steps - 1e-9), None) for step in range(1, steps + 1)
-    )
-    shown = [point for point in reached if point is not None]
+def curve_table(curve: RiskCurve, steps: int = 10) -> list[RiskPoint]:
+    """Thin the curve out for a table: what coverage, risk and confidence are at even steps, and at the end."""
+    shown: list[RiskPoint] = []
+    for step in range(1, steps + 1):
+        shown += [point for point in curve.points if point.coverage >= step / steps - 1e-9][:1]
     if curve.points and (not shown or round(shown[-1].coverage, 4) < round(curve.points[-1].coverage, 4)):
         shown.append(curve.points[-1])
-    return [{name: round(getattr(p, name), 4) for name in ("coverage", "risk", "confidence")} for p in shown]
+    return shown
 
 
 def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict[str, Any]:
@@ -171,8 +248,6 @@ def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict
         f"own probability that the passages answer. Mean risk {curve.area:.3f}.",
         "curve": [[point.coverage, point.risk] for point in curve.points],
         "columns": [">coverage", ">risk", ">confidence at least"],
-        "rows": [
-            [f"{row['coverage']:.2f}", f"{row['risk']:.3f}", f"{row['confidence']:.3f}"] for row in curve_table(curve)
-        ],
+        "rows": [[f"{p.coverage:.2f}", f"{p.risk:.3f}", f"{p.confidence:.3f}"] for p in curve_table(curve)],
     }
     return {"Risk over coverage": section}

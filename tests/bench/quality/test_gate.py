@@ -21,18 +21,19 @@ from bench.quality.gate import (
     REPLY_TOKENS,
     by_words_alone,
     other_answers,
+    placed,
     prepare,
     recorded_plan,
     told_missing,
 )
 from bench.quality.gate import measured as measured_by_the_gate
 from bench.quality.small_model import MODEL
+from haystack import Document
 
 from shiguan.engine.loading import pipeline_path
-from shiguan.errors import ModelMissingError
-from shiguan.evaluation.comparison import compare_results
-from shiguan.evaluation.metrics import GATES
-from shiguan.evaluation.questions import read_golden_set
+from shiguan.errors import ModelMissingError, RefusedError
+from shiguan.evaluation.comparison import GATES, compare_results
+from shiguan.evaluation.questions import GoldPassage, Question, QuestionSet, read_golden_set
 from shiguan.evaluation.recording import CHANGED, OTHER_PASSAGES, RecordedModel
 from shiguan.evaluation.results import read_results
 from shiguan.models.engine import engine
@@ -124,6 +125,20 @@ def test_the_committed_baseline_fits_the_questions_of_the_gate():
         # Quotations claim nothing whose citations could be right or wrong.
         assert set(GATES) - {"citation_precision", "citation_recall"} <= set(run.metrics)
         assert Path(BASELINE / f"{mode}.json").stat().st_size < 200_000
+
+
+def test_a_question_is_judged_by_the_stored_passages_that_hold_its_gold_ones():
+    texts = {"a": "He rose in 755.", "b": "He rose in 755. He fell in 757.", "c": "He fell in 757."}
+    parents = [Document(id=name, content=text) for name, text in texts.items()]
+    whole = Question("q", "When?", gold=(GoldPassage("rose in 755"), GoldPassage("fell in 757")))
+    questions = QuestionSet([whole, Question("none", "Why?", answerable=False)], {}, "tiny")
+    both, none = placed(questions, parents).questions
+    assert both.grades == {"a": 1.0}  # `b` holds both, so that any of the three stands for them
+    cut = Document(id="cut", content="", meta={"parent_id": "c"})
+    assert [both.document_of(one) for one in (*parents, cut)] == ["a"] * 4
+    assert (none.grades, none.document_of(parents[0])) == ({}, None)
+    with pytest.raises(RefusedError, match="quote of the question `q`"):
+        placed(questions, parents[:1])
 
 
 def test_the_recording_fits_its_questions_and_says_what_it_is():

@@ -22,14 +22,13 @@ from haystack import Document
 
 from bench.quality import retrieval_bars
 from shiguan.evaluation.questions import Question
-from shiguan.evaluation.retrieval_metrics import Passage
 
 GOLD = Question("q", "?", {"a": 1}, {"a": [(10, 20), (50, 60)]})
 
 
 def test_score_counts_a_question_without_results_as_zero():
     other = Question("r", "?", {"b": 1}, {})
-    assert score([GOLD, other], [[Passage("a", [(10, 20)])], []]) == {R5: 0.5, R10: 0.5, NDCG: 0.5}
+    assert score([GOLD, other], [["a"], []]) == {R5: 0.5, R10: 0.5, NDCG: 0.5}
 
 
 def _row(recall_at_5, recall_at_10, bm25, vectors, **bars):

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 from tests.doubles.work import work
 from tests.security.hostile_files import SOUND
 
-from shiguan.checking.allowed_types import ALLOWED_TYPES, REFUSED_TYPES
+from shiguan.checking.parameters import ALLOWED_TYPES, REFUSED_TYPES
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.checking.templates import FILTERS, METHODS, parse_template, violations
 from shiguan.engine.loading import load_pipeline

@@ -9,10 +9,9 @@ import pytest
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.attribution import ExpectedPassages, attribute
+from shiguan.evaluation.attribution import ExpectedPassages, TracedMode, attribute
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
 from shiguan.evaluation.questions import read_retrieval_set
-from shiguan.evaluation.traced_mode import TracedMode
 
 pytestmark = pytest.mark.slow
 READ = 2

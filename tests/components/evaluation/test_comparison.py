@@ -5,12 +5,16 @@ import pytest
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.comparison import (
+    GATES,
+    breach,
     compare_results,
     comparison_report,
     comparison_table,
     conclusion,
+    read_gates,
     write_comparison,
 )
+from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.report import run_report, write_report
 from shiguan.evaluation.results import RESULTS_FILE, QuestionResult, Results, read_results
 from shiguan.resources import write_json
@@ -164,3 +168,29 @@ def test_a_comparison_is_written_for_people_and_programs(tmp_path):
     text = (tmp_path / "comparison.md").read_text(encoding="utf-8")
     assert "about 0.2 would be called different by chance" in text  # five metrics at 5 %
     assert comparison_table(comparison).rows[0][:3] == ["Recall@5", "0.950", "0.850"]
+
+
+def test_a_gate_shuts_beyond_its_tolerance_and_never_for_one_question():
+    ten = compare_metric("recall@5", [1.0] * 100, [1.0] * 90 + [0.0] * 10)
+    assert "Recall@5 went from 1.000 to 0.900, 0.100 worse where 0.020 is tolerated" in str(breach(ten, 0.02))
+    assert breach(ten, 0.1) is None
+    one = compare_metric("correct_refusal", [1.0] * 16, [1.0] * 15 + [0.0])
+    assert breach(one, 0.03) is None
+    assert breach(compare_metric("tenant_kept", [1.0] * 16, [1.0] * 15 + [0.0]), 0.0) is not None
+    refusals = compare_metric("false_refusal", [0.0] * 50, [1.0] * 5 + [0.0] * 45)
+    assert breach(refusals, 0.03) is not None
+    assert breach(compare_metric("recall@5", [0.0] * 50, [1.0] * 50), 0.0) is None
+
+
+def test_gates_are_read_from_words():
+    assert read_gates([]) == GATES
+    assert read_gates(["none"]) == {}
+    assert read_gates(["recall@5", "mrr@10=0.1"]) == {"recall@5": 0.02, "mrr@10": 0.1}
+    for text, message in (
+        ("luck@5", "no metric `luck@5`"),
+        ("latency_ms", "`latency_ms` cannot gate"),
+        ("recall@5=much", "is no number"),
+        ("recall@5=2", "must be from 0 to 1"),
+    ):
+        with pytest.raises(RefusedError, match=message):
+            read_gates([text])

@@ -57,6 +57,8 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
         ({**GOOD, "answers": "755"}, "must be a list of texts"),
         ({**GOOD, "answers": [""]}, "must be a list of texts"),
         ({**GOOD, "gold": "In 755"}, "`gold` must be a list"),
+        ({**GOOD, "gold": {"quote": "In 755"}}, "`gold` must be a list"),
+        ({**GOOD, "gold": ["In 755"]}, "`gold` must be a list"),
         ({**GOOD, "gold": [{"quote": ""}]}, "`gold` must be a list"),
         ({**GOOD, "gold": [{"doc_id": "d", "start": 6, "end": 3}]}, "`gold` must be a list"),
         ({"question": "When?", "answers": ["755"]}, "no `id`"),

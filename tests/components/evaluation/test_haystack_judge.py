@@ -23,22 +23,23 @@ RULES = [
 @pytest.fixture
 def endpoint(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_MODEL", "stand-in")
     stand_in_llm.rules = list(RULES)
     return stand_in_llm
 
 
 def test_given_answers_are_judged_once_and_refusals_never(tmp_path, endpoint):
-    judge = HaystackJudge("stand-in")
+    judge = HaystackJudge()
     found = judge.judge(GOLDEN, RECORDS, tmp_path)
     assert found == {"a": {"haystack_faithfulness": 0.5, "haystack_context_relevance": 1.0}}
     assert (judge.notes(), endpoint.calls) == ([], 2)
-    assert HaystackJudge("stand-in").judge(GOLDEN, RECORDS, tmp_path) == found
+    assert HaystackJudge().judge(GOLDEN, RECORDS, tmp_path) == found
     assert endpoint.calls == 2
 
 
 def test_half_a_judgement_is_no_zero_and_is_told(tmp_path, endpoint):
     endpoint.rules = [RULES[1]]
-    judge = HaystackJudge("stand-in")
+    judge = HaystackJudge()
     assert judge.judge(GOLDEN, RECORDS, tmp_path) == {"a": {"haystack_context_relevance": 1.0}}
     assert judge.notes() == [
         "Some judgements of `stand-in` could not be read and are left out: haystack_faithfulness, no number: 1."
@@ -48,7 +49,7 @@ def test_half_a_judgement_is_no_zero_and_is_told(tmp_path, endpoint):
 def test_a_judge_that_answers_nonsense_is_an_error(tmp_path, endpoint):
     endpoint.rules = []
     with pytest.raises(AnswerError, match="no judgement that can be read for any of 1 answers"):
-        HaystackJudge("stand-in").judge(GOLDEN, RECORDS, tmp_path)
+        HaystackJudge().judge(GOLDEN, RECORDS, tmp_path)
 
 
 def test_without_an_endpoint_nothing_is_judged():

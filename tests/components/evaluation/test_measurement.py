@@ -1,17 +1,18 @@
 """Each question is asked once, and its one record holds all that is scored."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from shiguan.engine.loading import pipeline_path
 from shiguan.engine.runner import Runner
+from shiguan.evaluation.attribution import TracedMode
 from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
 from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.report import run_report
-from shiguan.evaluation.traced_mode import TracedMode
 
 TEXTS = {f"d{number}": f"In {700 + number} the garrison of town {number} held out against the rebels." for number in range(30)}  # fmt: skip
 ROWS = [
@@ -31,9 +32,12 @@ def library(tmp_path_factory):
 
 
 def plan(library, kind, output, **changes):
+    questions = read_golden_set(library / "golden.jsonl")
+    first, *others = questions.questions
+    judged = replace(questions, questions=[replace(first, grades={"d7": 1.0}), *others])
     return Plan(
         kind,
-        read_golden_set(library / "golden.jsonl"),
+        judged,
         mode="precise",
         tenant_id=TENANT,
         output=output,

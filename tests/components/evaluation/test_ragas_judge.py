@@ -8,7 +8,7 @@ import pytest
 from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.judges import RAGAS_METRICS, RagasJudge
+from shiguan.evaluation.judges import RagasJudge
 from shiguan.evaluation.questions import Question
 
 installed = pytest.mark.skipif(
@@ -52,21 +52,24 @@ def test_without_ragas_the_error_says_how_to_install_it(monkeypatch):
 @installed
 def test_every_metric_is_judged_and_kept(tmp_path, stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_MODEL", "stand-in")
     stand_in_llm.rules = list(RULES)
-    judge = RagasJudge("stand-in")
+    judge = RagasJudge()
     found = judge.judge([GOLDEN], RECORDS, tmp_path)
-    assert found["q"] == {name: pytest.approx(1.0) for name in RAGAS_METRICS}
+    asked = ("faithfulness", "answer_relevancy", "context_precision", "context_recall")
+    assert found["q"] == {f"ragas_{name}": pytest.approx(1.0) for name in asked}
     assert judge.notes() == []
     calls = stand_in_llm.calls
-    assert RagasJudge("stand-in").judge([GOLDEN], RECORDS, tmp_path) == found
+    assert RagasJudge().judge([GOLDEN], RECORDS, tmp_path) == found
     assert stand_in_llm.calls == calls
 
 
 @installed
 def test_a_judge_that_answers_nonsense_is_an_error_and_no_zero(tmp_path, stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_MODEL", "stand-in")
     with pytest.raises(AnswerError, match="no judgement that can be read"):
-        RagasJudge("stand-in").judge([GOLDEN], RECORDS, tmp_path)
+        RagasJudge().judge([GOLDEN], RECORDS, tmp_path)
 
 
 @installed

@@ -1,0 +1,212 @@
+"""Haystack's evaluators as they are asked here, the risk-coverage curve and prices, against values worked out by hand."""
+
+import math
+
+import pytest
+from haystack import Document
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.errors import RefusedError
+from shiguan.evaluation.questions import Question
+from shiguan.evaluation.scoring import (
+    LOST,
+    Price,
+    context_metrics,
+    cost_of,
+    curve_table,
+    judged,
+    lost_section,
+    ndcg,
+    ranking_metrics,
+    read_prices,
+    recall,
+    reciprocal_rank,
+    risk_curve,
+)
+
+GOLD = Question("q", "?", {"a": 1.0}, {"a": [(10, 20), (50, 60)]})
+GRADED = Question("q", "?", {"a": 2.0, "b": 2.0, "c": 1.0})
+
+
+def passage(record_id, *pieces):
+    kept = list(pieces) or [(0, 1)]
+    return Document(meta={"record_id": record_id, "start": 0, "end": kept[-1][1], "kept": kept})
+
+
+def passages(names):
+    return judged(GRADED, [passage(name) for name in names])
+
+
+@pytest.mark.parametrize(
+    ("whole", "right"),
+    [
+        ({"start": 0, "end": 10}, False),  # ends where the place starts
+        ({"start": 15, "end": 17}, True),
+        ({"start": 5, "end": 30, "cut": (0, 5)}, False),  # code points of the passage, not of the record
+        ({"start": 5, "end": 30, "cut": (0, 6)}, True),
+        ({"start": 5, "end": 60, "kept": [(0, 2), (15, 40)]}, False),
+        ({"start": 5, "end": 60, "kept": [(0, 2), (15, 46)]}, True),
+    ],
+)
+def test_what_the_context_kept_of_a_passage_is_counted_from_its_start(whole, right):
+    assert judged(GOLD, [Document(meta={"record_id": "a", **whole})]) == (["a"] if right else [None])
+
+
+@pytest.mark.parametrize(
+    ("hit", "right"),
+    [
+        (passage("a", (0, 10)), False),  # ends where the place starts
+        (passage("a", (0, 11)), True),
+        (passage("a", (19, 30)), True),
+        (passage("a", (20, 50)), False),  # between the two places
+        (passage("a", (0, 5), (52, 55)), True),  # a later piece of a passage with gaps
+        (passage("b", (0, 100)), False),
+        (passage(None, (0, 100)), False),
+    ],
+)
+def test_a_passage_is_right_if_it_overlaps_a_place_of_the_answer(hit, right):
+    assert judged(GOLD, [hit]) == (["a"] if right else [None])
+
+
+def test_recall_counts_the_best_documents_among_the_first_k():
+    found = passages("caaxyb")
+    assert GRADED.gold_documents == {"a", "b"}
+    assert [recall(GRADED, found, k) for k in (1, 5, 6)] == [0.0, 0.5, 1.0]
+
+
+def test_ndcg_takes_grades_as_gains_and_counts_a_document_once():
+    gained = 1 / 1 + 2 / math.log2(3) + 0 + 2 / math.log2(5)
+    ideal = 2 / 1 + 2 / math.log2(3) + 1 / 2
+    assert ndcg(GRADED, passages("caab"), 10) == pytest.approx(gained / ideal)
+    assert ndcg(GRADED, passages("abc"), 10) == pytest.approx(1)
+
+
+def test_the_ideal_order_is_as_long_as_what_is_looked_at():
+    many = Question("q", "?", {f"d{n}": 1.0 for n in range(12)})
+    assert ndcg(many, [f"d{n}" for n in range(10)], 10) == pytest.approx(1)
+
+
+def test_reciprocal_rank_knows_the_first_gold_document_only():
+    assert reciprocal_rank(GRADED, passages("cxba"), 10) == pytest.approx(1 / 3)
+    assert reciprocal_rank(GRADED, passages("cxyzb"), 4) == 0
+
+
+def test_all_metrics_of_a_question_stand_together():
+    values = ranking_metrics(GRADED, passages("xa"))
+    assert values == pytest.approx(
+        {
+            "recall@1": 0,
+            "recall@5": 0.5,
+            "recall@10": 0.5,
+            "recall@20": 0.5,
+            "ndcg@10": (2 / math.log2(3)) / (2 + 2 / math.log2(3) + 0.5),
+            "mrr@10": 0.5,
+            "all_gold@10": 0,
+        }
+    )
+
+
+def test_nothing_found_is_zero_and_nothing_gold_is_no_score():
+    assert set(ranking_metrics(GRADED, []).values()) == {0.0}
+    with pytest.raises(ValueError, match="without a gold document"):
+        ndcg(Question("q", "?"), [None], 10)
+
+
+def test_a_context_is_scored_by_places_and_tokens():
+    parts = [passage("a", (0, 5), (15, 30)), passage("b", (0, 9)), passage("a", (60, 90)), passage("x", (0, 9))]
+    read = judged(GOLD, parts)
+    assert context_metrics(GOLD, read, 300) == {"context_recall": 1, "context_precision": 0.25, "context_tokens": 300}
+    assert context_metrics(GOLD, [], 0) == {"context_recall": 0, "context_precision": 0, "context_tokens": 0}
+
+
+@given(st.lists(st.sampled_from("abcxyz"), max_size=25))
+def test_no_ranking_scores_outside_of_zero_to_one_and_a_deeper_look_finds_no_less(names):
+    values = ranking_metrics(GRADED, passages(names))
+    assert all(0 <= value <= 1 + 1e-9 for value in values.values())
+    depths = [values[f"recall@{k}"] for k in (1, 5, 10, 20)]
+    assert depths == sorted(depths)
+
+
+def test_the_curve_of_three_answers_and_a_refusal():
+    curve = risk_curve([(0.2, False), (0.9, True), (0.5, True)], refused=1)
+    assert [(p.confidence, p.coverage, p.risk) for p in curve.points] == [
+        (0.9, 0.25, 0.0),
+        (0.5, 0.5, 0.0),
+        (0.2, 0.75, pytest.approx(1 / 3)),
+    ]
+    assert curve.area == pytest.approx(1 / 9)
+
+
+def test_answers_of_the_same_confidence_come_together():
+    curve = risk_curve([(0.5, True), (0.5, False)])
+    assert [(p.coverage, p.risk) for p in curve.points] == [(1.0, 0.5)]
+    assert curve.area == 0.5
+
+
+def test_nothing_answered_has_no_curve():
+    curve = risk_curve([], refused=3)
+    assert (curve.points, curve.area) == ([], 0.0)
+    assert curve_table(curve) == []
+
+
+def test_the_table_has_even_steps_and_the_end():
+    rows = curve_table(risk_curve([(1 - at / 20, at % 2 == 0) for at in range(15)], refused=5), steps=2)
+    assert [row.coverage for row in rows] == [0.5, 0.75]
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.booleans()), max_size=20), st.integers(0, 5))
+def test_coverage_grows_to_the_share_that_was_answered(answers, refused):
+    curve = risk_curve(answers, refused=refused)
+    covered = [point.coverage for point in curve.points]
+    assert covered == sorted(covered)
+    assert all(0 <= point.risk <= 1 for point in curve.points)
+    if answers:
+        assert covered[-1] == pytest.approx(len(answers) / (len(answers) + refused))
+
+
+TABLE = {"m": Price(input=0.4, output=1.6)}
+
+
+def test_tokens_read_and_written_have_their_own_prices():
+    assert cost_of(TABLE, "m", {"prompt_tokens": 1_000_000, "completion_tokens": 500_000}, 2) == pytest.approx(1.2)
+
+
+def test_no_call_costs_nothing_whatever_the_model():
+    assert cost_of(TABLE, "extractive", {}, 0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("model", "usage"),
+    [
+        ("other", {"prompt_tokens": 1, "completion_tokens": 1}),
+        ("m", {}),
+        ("m", {"prompt_tokens": 0, "completion_tokens": 0}),
+    ],
+)
+def test_an_unknown_cost_is_not_zero(model, usage):
+    assert cost_of(TABLE, model, usage, 1) is None
+
+
+def test_a_table_is_read(tmp_path):
+    (tmp_path / "prices.yml").write_text("m: {input: 0.4, output: 2}\n")
+    assert read_prices(tmp_path / "prices.yml") == {"m": Price(input=0.4, output=2.0)}
+
+
+@pytest.mark.parametrize("text", ["", "m: 3", "m: {input: -1, output: 2}", "m: {input: true, output: 2}", "[", "- a"])
+def test_a_broken_table_is_refused(tmp_path, text):
+    (tmp_path / "prices.yml").write_text(text)
+    with pytest.raises(RefusedError, match=r"prices\.yml"):
+        read_prices(tmp_path / "prices.yml")
+
+
+def test_a_missing_table_is_refused(tmp_path):
+    with pytest.raises(RefusedError, match="cannot be read"):
+        read_prices(tmp_path / "none.yml")
+
+
+def test_losses_are_summed_up_in_the_order_of_the_stages():
+    section = lost_section(["refused", "not_found_by_bm25", "refused"])[LOST]
+    assert section["text"] == "Of 3 questions that went wrong: 1 not found by BM25, 2 read, and the question refused."
+    assert section["rows"] == [["not found by BM25", "1", "0.33"], ["read, and the question refused", "2", "0.67"]]
+    assert lost_section([]) == {}
