@@ -10,19 +10,24 @@ The ASGI application that is served: Hayhooks with the modes of a deployment, be
 import asyncio
 import os
 import sys
+from inspect import Parameter, Signature, signature
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, FastAPI, Request
+from haystack import AsyncPipeline
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.routing import BaseRoute
 
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.serving.authentication import Reader, check_open_host
+from shiguan.errors import ConfigurationError
+from shiguan.serving.authentication import Reader, check_open_host, check_tenant, current_principal
 from shiguan.serving.connections import limit_callers_connections
-from shiguan.serving.engine import WrappedMode, current_engine
-from shiguan.serving.logs import log_handler, write_logs
-from shiguan.serving.service import Service, include_routes, only_routes
+from shiguan.serving.engine import AnswerRequest, current_engine, read_request
+from shiguan.serving.error_replies import counted
+from shiguan.serving.service import Service, include_routes
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.telemetry import log_handler, write_logs
 
 
 class Expectation(BaseModel):
@@ -56,6 +61,40 @@ async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, A
     return await asyncio.to_thread(look)
 
 
+class WrappedMode:
+    """A mode at Hayhooks' own routes, such as `/simple/run`: the engine's, for the tenant of the caller's key."""
+
+    mode: ClassVar[str] = ""
+    # A tool call of MCP or A2A has no API key, and so no tenant.
+    skip_mcp: bool = True
+    skip_a2a: bool = True
+    pipeline: AsyncPipeline
+
+    def setup(self) -> None:
+        """Take the mode as the engine has loaded it."""
+        self.pipeline = current_engine().runner(self.mode).pipeline
+
+    async def run_api_async(self, **given: Any) -> dict[str, Any]:
+        """Answer a question from the caller's documents."""
+        asker = current_principal()
+        request = read_request({"mode": self.mode, **given})
+        check_tenant(asker, request.tenant_id)
+        try:
+            return await current_engine().ask(request, asker.tenant_id)
+        except Exception as error:
+            raise counted(error, None) from error
+
+
+# Hayhooks reads from the signature what the route takes.
+WrappedMode.run_api_async.__signature__ = Signature(  # type: ignore[attr-defined]
+    [
+        Parameter("self", Parameter.POSITIONAL_ONLY),
+        *(one for one in signature(AnswerRequest).parameters.values() if one.name != "mode"),
+    ],
+    return_annotation=dict[str, Any],
+)
+
+
 def create(settings: ServingSettings) -> Any:
     """
     Build the application of one deployment; its models are loaded when it starts.
@@ -79,11 +118,13 @@ def create(settings: ServingSettings) -> Any:
     _log_without_values(settings.log_format)
 
     def deploy(application: FastAPI) -> None:
+        before = list(application.router.routes)
         for mode in service.modes:
             wrapper = type("PipelineWrapper", (WrappedMode, BasePipelineWrapper), {"mode": mode})
             made: Any = SimpleNamespace(PipelineWrapper=wrapper)  # in place of a file for each mode
             prepared = PreparedPipeline(mode, create_pipeline_wrapper_instance(made, allow_durable=False))
             commit_prepared_pipeline(prepared, app=application)
+        check_deployed(application, before, service.modes)
 
     application = create_app()
     # Deploying, undeploying, uploads of code, traces, a drawing made by a public server: what is not put back cannot
@@ -93,6 +134,27 @@ def create(settings: ServingSettings) -> Any:
     include_routes(application, router)
     service.install(application, deploy=deploy)
     return application
+
+
+def only_routes(app: FastAPI) -> None:
+    """Take out every route that the application came with, and the pages that load foreign scripts."""
+    app.router.routes.clear()
+    app.docs_url = app.redoc_url = None
+    # An address is right or wrong; a redirect would let a client send its body twice.
+    app.router.redirect_slashes = False
+
+
+def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str]) -> None:
+    """Make sure that deploying the modes added one route for each, and nothing else."""
+    expected = {("POST", f"/{mode}/run") for mode in modes} | {("GET", app.openapi_url), ("HEAD", app.openapi_url)}
+    known = {id(route) for route in before}
+    for route in app.router.routes:
+        came = {(method, getattr(route, "path", "")) for method in getattr(route, "methods", None) or ("*",)}
+        if id(route) not in known and came - expected:
+            raise ConfigurationError(
+                f"The server would have the route {sorted(came)[0]} that nobody asked for. Check the version of "
+                "Hayhooks: `pip install 'shiguan[serve]'`."
+            )
 
 
 def __getattr__(name: str) -> Any:

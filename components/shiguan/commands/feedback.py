@@ -26,7 +26,7 @@ def register(add: AddCommand) -> None:
 
 def _give(options: argparse.Namespace) -> int:
     from shiguan.engine.receipts import read_receipt
-    from shiguan.serving.receipt_routes import RECEIPT_ID, ReceiptFolder
+    from shiguan.serving.review_routes import RECEIPT_ID, ReceiptFolder
     from shiguan.serving.settings import ServingSettings
 
     file = open_feedback(options)

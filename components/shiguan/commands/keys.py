@@ -58,8 +58,7 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from shiguan.serving.key_use import last_used, used_path
-    from shiguan.serving.keys import shown
+    from shiguan.serving.keys import last_used, shown, used_path
 
     file = _file(options)
     records, used = file.read(), last_used(used_path(file.path))
@@ -86,7 +85,7 @@ def _revoke(options: argparse.Namespace) -> int:
 
 
 def _audit(action: str, record: "KeyRecord") -> None:
-    from shiguan.serving.key_use import audit
+    from shiguan.serving.keys import audit
     from shiguan.serving.settings import ServingSettings
 
     told = {"tenant": record.tenant, "key": record.id, "role": record.role, "expires": record.expires}

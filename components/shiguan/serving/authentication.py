@@ -16,8 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from shiguan.errors import ConfigurationError
 from shiguan.serving import metrics
 from shiguan.serving.error_replies import ApiError, error_response
-from shiguan.serving.key_use import KeyUse
-from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment
+from shiguan.serving.keys import KeyFile, KeyRecord, KeyUse, hash_of, keys_of_environment
 from shiguan.serving.settings import ServingSettings
 
 DEFAULT_TENANT = "default"

@@ -16,9 +16,9 @@ from shiguan.serving.authentication import Principal, Reader, Writer, check_tena
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
-from shiguan.serving.key_use import audit
+from shiguan.serving.keys import audit
 
-router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
+router = APIRouter(prefix="/api/v1")
 
 _FORM = {
     "requestBody": {
@@ -46,7 +46,7 @@ async def _audit(request: Request, principal: Principal, action: str, **told: An
     await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **told)
 
 
-@router.post("", status_code=202, openapi_extra=_FORM)
+@router.post("/documents", tags=["documents"], status_code=202, openapi_extra=_FORM)
 async def upload(request: Request, principal: Writer) -> JSONResponse:
     """
     Take a file on; it is ingested in the background.
@@ -75,7 +75,7 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
     )
 
 
-@router.get("/jobs/{job_id}")
+@router.get("/documents/jobs/{job_id}", tags=["documents"])
 async def job(request: Request, job_id: str, principal: Reader) -> dict[str, Any]:
     """Tell how far an upload is, and what became of it."""
     found = await asyncio.to_thread(_jobs(request).find, principal.tenant_id, job_id)
@@ -84,14 +84,14 @@ async def job(request: Request, job_id: str, principal: Reader) -> dict[str, Any
     return found
 
 
-@router.get("")
+@router.get("/documents", tags=["documents"])
 async def documents(request: Request, principal: Reader) -> dict[str, Any]:
     """List the tenant's sources."""
     sources = await asyncio.to_thread(_library(request).sources, tenant_id=principal.tenant_id)
     return {"sources": sources}
 
 
-@router.delete("/{source:path}")
+@router.delete("/documents/{source:path}", tags=["documents"])
 async def delete(request: Request, source: str, principal: Writer) -> dict[str, Any]:
     """Take a source out, by the name, record id or source id that the list shows; uploads of it that wait, too."""
     jobs = _jobs(request)
@@ -130,8 +130,6 @@ def source_name(given: str | None) -> str:
     return name
 
 
-library_router = APIRouter(prefix="/api/v1/library", tags=["library"])
-
 Source = Annotated[str, Query(max_length=500, description="A source's file name, record id or `source_id`.")]
 Names = Annotated[list[str] | None, Query(max_length=50, description="Look only here; may be repeated.")]
 
@@ -146,7 +144,7 @@ def _none(what: str, named: str = "GET /api/v1/documents lists the sources.") ->
     return ApiError("not_found", message=f"There is no such {what}.", next_step=named)
 
 
-@library_router.get("/passages/{passage_id}", summary="Read a passage where it stands")
+@router.get("/library/passages/{passage_id}", tags=["library"], summary="Read a passage where it stands")
 async def passage(
     request: Request,
     passage_id: str,
@@ -165,7 +163,7 @@ async def passage(
     return found
 
 
-@library_router.get("/contents", summary="Read the contents of a source")
+@router.get("/library/contents", tags=["library"], summary="Read the contents of a source")
 async def contents(request: Request, source: Source, reader: Reader) -> dict[str, Any]:
     """List the works in a source, each with its sections in order and the positions of their passages."""
     works = await asyncio.to_thread(_library(request).contents, source, tenant_id=reader.tenant_id)
@@ -174,7 +172,7 @@ async def contents(request: Request, source: Source, reader: Reader) -> dict[str
     return {"source": source, "works": works}
 
 
-@library_router.get("/passages", summary="Read a stretch of a work")
+@router.get("/library/passages", tags=["library"], summary="Read a stretch of a work")
 async def passages(
     request: Request,
     source_id: Annotated[str, Query(max_length=500, description="A work, as /contents names it.")],
@@ -191,7 +189,7 @@ async def passages(
     return {"source_id": source_id, "passages": found, "next": end + 1 if more else None}
 
 
-@library_router.get("/search", summary="Find passages")
+@router.get("/library/search", tags=["library"], summary="Find passages")
 async def search(
     query: Annotated[str, Query(min_length=1, max_length=MAX_QUESTION, description="Words or a question.")],
     reader: Reader,

@@ -1,27 +1,83 @@
-"""The modes of one deployment, loaded once and asked by everybody who serves them."""
+"""What may be asked, and the modes of one deployment that answer it, loaded once for everybody who serves them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from inspect import Parameter, Signature
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
-from haystack import AsyncPipeline, Document
-from pydantic import ValidationError
+from haystack import Document
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.loading import list_modes
+from shiguan.engine.options import AskOptions
 from shiguan.engine.runner import Runner
-from shiguan.errors import ConfigurationError
+from shiguan.engine.turn import MAX_QUESTION, checked_question
+from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving import metrics
-from shiguan.serving.answer_request import AnswerRequest
-from shiguan.serving.authentication import check_tenant, current_principal, principal_of_request
+from shiguan.serving.authentication import principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.receipt_routes import ReceiptFolder
+from shiguan.serving.review_routes import ReceiptFolder
 from shiguan.serving.settings import ServingSettings
+
+MAX_BATCH = 50
+_MOST_TURNS = 100
+
+
+class Turn(BaseModel):
+    """One turn of a conversation, as the caller kept it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Annotated[str, Field(max_length=20, description="`user` or `assistant`; other roles are left out.")]
+    content: Annotated[str, Field(max_length=20_000)]
+
+
+class AnswerRequest(AskOptions):
+    """A question with what it may come with. What is left out is as the mode's YAML says."""
+
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question.")]
+    mode: Annotated[str, Field(max_length=40, description="One of the deployment's modes.")] = "simple"
+    history: Annotated[
+        list[Turn] | None, Field(max_length=_MOST_TURNS, description="The turns before, instead of what is kept.")
+    ] = None
+    include_sources: Annotated[bool, Field(description="Whether `documents` lists the passages that were read.")] = True
+    tenant_id: Annotated[
+        str | None, Field(max_length=200, description="May be left out: the key says it. Another one is refused.")
+    ] = None
+
+    @field_validator("query")
+    @classmethod
+    def _is_a_question(cls, query: str) -> str:
+        try:
+            return checked_question(query)
+        except RefusedError as error:
+            raise ValueError(str(error)) from error
+
+    def options(self) -> dict[str, Any]:
+        """Give what the engine's runner takes beside the question."""
+        turns = {"history": [turn.model_dump() for turn in self.history]} if self.history else {}
+        return {**self.given(), **turns}
+
+
+def read_request(given: Mapping[str, Any]) -> AnswerRequest:
+    try:
+        return AnswerRequest.model_validate(given)
+    except ValidationError as error:
+        raise invalid_fields(error) from error
+
+
+class BatchRequest(BaseModel):
+    """Several questions at once; each is an `AnswerRequest` and is checked by itself."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    requests: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_BATCH)]
+    tenant_id: Annotated[str | None, Field(max_length=200)] = None
+
 
 _WARM_UP_TENANT = "shiguan:warm-up"
 _WARM_UP_TEXTS = ("Guo Ziyi retook Chang'an in 757.", "郭子儀收復長安。")
@@ -106,11 +162,9 @@ class Engine:
 
         async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
             try:
-                request = AnswerRequest.model_validate(body)
+                request = read_request(body)
                 async with free:
                     return {"index": index, "answer": await self.ask(request, tenant_id, deadline=deadline)}
-            except ValidationError as error:
-                told = counted(invalid_fields(error), request_id)
             except Exception as error:
                 told = counted(error, request_id)
             return {"index": index, **told.body(request_id)}
@@ -171,44 +225,3 @@ def current_engine() -> Engine:
             "`shiguan serve`, or `shiguan mcp` for MCP. `hayhooks run` and `hayhooks mcp run` cannot."
         )
     return _current[0]
-
-
-class WrappedMode:
-    """A mode at Hayhooks' own routes, such as `/simple/run`: the engine's, for the tenant of the caller's key."""
-
-    mode: ClassVar[str] = ""
-    # A tool call of MCP or A2A has no API key, and so no tenant.
-    skip_mcp: bool = True
-    skip_a2a: bool = True
-    pipeline: AsyncPipeline
-
-    def setup(self) -> None:
-        self.pipeline = current_engine().runner(self.mode).pipeline
-
-    async def run_api_async(self, **given: Any) -> dict[str, Any]:
-        """Answer a question from the caller's documents."""
-        principal = current_principal()
-        try:
-            request = AnswerRequest.model_validate({"mode": self.mode, **given})
-            check_tenant(principal, request.tenant_id)
-            return await current_engine().ask(request, principal.tenant_id)
-        except ValidationError as error:
-            raise invalid_fields(error) from error
-        except Exception as error:
-            raise counted(error, None) from error
-
-
-_FIELDS = [
-    Parameter(
-        name,
-        Parameter.KEYWORD_ONLY,
-        annotation=field.annotation,
-        default=Parameter.empty if field.is_required() else field.default,
-    )
-    for name, field in AnswerRequest.model_fields.items()
-    if name != "mode"
-]
-# Hayhooks reads from the signature what the route takes.
-WrappedMode.run_api_async.__signature__ = Signature(  # type: ignore[attr-defined]
-    [Parameter("self", Parameter.POSITIONAL_ONLY), *_FIELDS], return_annotation=dict[str, Any]
-)

@@ -11,7 +11,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.serving import metrics
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import Authentication, KeyRing
 from shiguan.serving.error_replies import (
     MOST_HEAD_BYTES,
@@ -20,9 +19,9 @@ from shiguan.serving.error_replies import (
     install_error_replies,
     log_failure,
 )
-from shiguan.serving.logs import current_request_id
-from shiguan.serving.request_lifetime import RequestLifetime
+from shiguan.serving.request_lifetime import Admission, RequestLifetime
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.telemetry import current_request_id
 
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _METHODS = frozenset({"GET", "POST", "DELETE", "OPTIONS", "HEAD"})

@@ -8,17 +8,15 @@ from typing import Any
 from haystack import Document
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import ValidationError
 from starlette.routing import Route
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-from shiguan.serving.answer_request import AnswerRequest
 from shiguan.serving.authentication import current_principal
-from shiguan.serving.engine import Engine
-from shiguan.serving.error_replies import counted, invalid_fields
-from shiguan.serving.logs import current_request_id
+from shiguan.serving.engine import Engine, read_request
+from shiguan.serving.error_replies import counted
 from shiguan.serving.mcp_tools import LibraryTools, first_mode
+from shiguan.serving.telemetry import current_request_id
 
 
 @asynccontextmanager
@@ -26,12 +24,8 @@ async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
     """Give the route while its tools can be called: a call is one request, let in, counted and cut off as any other."""
 
     async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
-        try:
-            given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
-            request = AnswerRequest.model_validate(given)
-        except ValidationError as error:
-            raise invalid_fields(error) from error
-        return await engine.ask(request, tenant_id)
+        given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
+        return await engine.ask(read_request(given), tenant_id)
 
     settings = engine.settings
 

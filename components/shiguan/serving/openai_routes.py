@@ -14,9 +14,8 @@ from starlette.responses import JSONResponse, Response
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.options import AskOptions
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.authentication import Reader
-from shiguan.serving.engine import current_engine
+from shiguan.serving.engine import AnswerRequest, Turn, current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.rag_routes import DONE, EventStreamResponse, deadline_of, request_id_of, sse
 from shiguan.text.terminal import one_line

@@ -12,9 +12,8 @@ from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Send
 
 from shiguan.engine.answer_stream import EVENTS, AnswerEvent
-from shiguan.serving.answer_request import AnswerRequest, BatchRequest
 from shiguan.serving.authentication import Reader, check_tenant
-from shiguan.serving.engine import current_engine
+from shiguan.serving.engine import AnswerRequest, BatchRequest, current_engine
 from shiguan.serving.error_replies import counted
 
 _BEAT = b": still at work\n\n"

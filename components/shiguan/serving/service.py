@@ -15,59 +15,32 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from haystack import logging
-from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafePipelineError
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.conversation_routes import router as conversation_router
-from shiguan.serving.document_routes import library_router
 from shiguan.serving.document_routes import router as document_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.openai_routes import router as openai_router
-from shiguan.serving.openapi import describe
+from shiguan.serving.page_routes import describe
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
-from shiguan.serving.receipt_routes import feedback_router
-from shiguan.serving.receipt_routes import router as receipt_router
-from shiguan.serving.report_routes import router as report_router
+from shiguan.serving.request_lifetime import Admission
+from shiguan.serving.review_routes import router as review_router
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.status_routes import Readiness
 from shiguan.serving.status_routes import router as status_router
-from shiguan.serving.traces import traces
+from shiguan.serving.telemetry import traces
 from shiguan.tenants import of_tenant
 
 
 def include_routes(app: FastAPI, router: APIRouter) -> None:
     app.router.routes.extend(router.routes)
-
-
-def only_routes(app: FastAPI) -> None:
-    """Take out every route that the application came with, and the pages that load foreign scripts."""
-    app.router.routes.clear()
-    app.docs_url = app.redoc_url = None
-    # An address is right or wrong; a redirect would let a client send its body twice.
-    app.router.redirect_slashes = False
-
-
-def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str]) -> None:
-    """Make sure that deploying the modes added one route for each, and nothing else."""
-    expected = {("POST", f"/{mode}/run") for mode in modes} | {("GET", app.openapi_url)}
-    known = {id(route) for route in before}
-    for route in app.router.routes:
-        if id(route) in known:
-            continue
-        came = {(method, getattr(route, "path", "")) for method in getattr(route, "methods", None) or ("*",)}
-        if came - {("HEAD", app.openapi_url)} - expected:
-            raise ConfigurationError(
-                f"The server would have the route {sorted(came)[0]} that nobody asked for. Check the version of "
-                "Hayhooks: `pip install 'shiguan[serve]'`."
-            )
 
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -116,11 +89,8 @@ _ROUTERS = (
     status_router,
     rag_router,
     document_router,
-    library_router,
     conversation_router,
-    receipt_router,
-    report_router,
-    feedback_router,
+    review_router,
     openai_router,
 )
 
@@ -199,10 +169,8 @@ class Service:
                 from shiguan.serving.mcp_route import mcp_route  # noqa: PLC0415
 
                 app.router.routes.append(await open_until_the_end.enter_async_context(mcp_route(engine, library)))
-            before = list(app.router.routes)
             # On this thread, since it changes the routes; the modes are loaded already, so that it is quick.
             deploy(app)
-            check_deployed(app, before, self.modes)
             app.openapi_schema = None
             await asyncio.to_thread(jobs.start)
             self._watch(library, jobs)

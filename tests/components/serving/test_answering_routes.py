@@ -11,12 +11,12 @@ from tests.doubles.fake_modes import AT_WORK, CANCELLED, HANG, PLANS, Plan, fake
 from shiguan.errors import ConfigurationError
 from shiguan.serving import engine as engine_module
 from shiguan.serving import metrics
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import Engine, current_engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 
 HANGING = Plan(stage="generator", failure=HANG, tokens=2)

@@ -4,8 +4,7 @@ import pytest
 from haystack import Document
 
 from shiguan.cli import main
-from shiguan.errors import ConfigurationError, StoreError
-from shiguan.serving.engine import WrappedMode
+from shiguan.errors import StoreError
 
 pytest.importorskip("mcp")
 from mcp import Client
@@ -109,8 +108,3 @@ def test_what_cannot_start_says_why_on_standard_error(capsys):
     told = capsys.readouterr()
     assert told.out == ""
     assert "There is no deployment `nowhere`" in told.err
-
-
-def test_a_mode_under_hayhooks_own_commands_says_which_server_to_start():
-    with pytest.raises(ConfigurationError, match="start `shiguan serve`, or `shiguan mcp` for MCP"):
-        WrappedMode().setup()

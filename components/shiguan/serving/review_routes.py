@@ -1,6 +1,7 @@
-"""/api/v1/receipts and feedback: how an answer came about, and what its readers say of it, kept for its tenant."""
+"""/api/v1/receipts, feedback and reports: how an answer came about, what its readers say, how a mode was measured."""
 
 import asyncio
+import html
 import re
 import time
 from contextlib import suppress
@@ -8,13 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from lxml.html import HTMLParser, document_fromstring
 from pydantic import BaseModel, Field
 
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.replay import Replay
 from shiguan.errors import RefusedError
-from shiguan.resources import check_free_space, write_json
+from shiguan.resources import check_free_space, utc_time, write_json
 from shiguan.serving.authentication import Principal, Reader
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.settings import ServingSettings
@@ -69,11 +71,10 @@ async def kept_receipt(request: Request, receipt_id: str, asker: Principal) -> R
     return found
 
 
-router = APIRouter(prefix="/api/v1/receipts", tags=["receipts"])
-feedback_router = APIRouter(prefix="/api/v1/feedback", tags=["feedback"])
+router = APIRouter(prefix="/api/v1")
 
 
-@router.get("/{receipt_id}")
+@router.get("/receipts/{receipt_id}", tags=["receipts"])
 async def receipt(request: Request, receipt_id: str, asker: Reader) -> dict[str, Any]:
     """
     Give the receipt whose id an answer's `metadata.receipt` has.
@@ -94,7 +95,7 @@ class Judgement(BaseModel, extra="forbid"):
     note: Annotated[str, Field(max_length=LONGEST_NOTE, description="In the reader's words; kept as one line.")] = ""
 
 
-@feedback_router.post("", status_code=201, summary="Say what is right or wrong about an answer")
+@router.post("/feedback", tags=["feedback"], status_code=201, summary="Say what is right or wrong about an answer")
 async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, Any]:
     """Keep a judgement on an answer; it replaces what the same key said of the same receipt before."""
     found = await kept_receipt(request, body.receipt, asker)
@@ -103,7 +104,7 @@ async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, An
     return await asyncio.to_thread(file.give, found, body.kind, body.note, reader=asker.key_id)
 
 
-@feedback_router.get("", summary="List what readers said")
+@router.get("/feedback", tags=["feedback"], summary="List what readers said")
 async def listed(
     request: Request,
     asker: Reader,
@@ -114,3 +115,78 @@ async def listed(
     file = FeedbackFile(request.app.state.settings.folder)
     found = await asyncio.to_thread(lambda: list(file.entries(asker.tenant_id, before=before, limit=limit + 1)))
     return {"feedback": found[:limit], "next": found[limit - 1]["number"] if len(found) > limit else None}
+
+
+_MOST_REPORTS = 200
+_LARGEST_REPORT = 8 * 2**20
+_TITLE = re.compile(r"<title>([^<]{1,300})</title>")
+_ELEMENTS = frozenset(
+    "header section div h1 h2 p strong b small span code table thead tbody tr th td "
+    "svg path rect text tspan polygon polyline circle".split()
+)
+_ATTRIBUTES = frozenset(
+    "class data-label viewbox role aria-label d x y width height rx cx cy r points text-anchor transform".split()
+)
+_SPELLED = {"viewbox": "viewBox"}  # HTML knows no capitals, SVG does
+
+
+def _reports(folder: Path | None, tenant: str) -> dict[str, Path]:
+    """Find a tenant's reports, the newest first: pages in the folder of its name or one below it; no link leads out."""
+    if folder is None:
+        return {}
+    root, own = folder.resolve(), (folder / tenant).resolve()
+    if own.parent != root or own.name != tenant or not own.is_dir():
+        return {}
+    pages = (page for pattern in ("*.html", "*/*.html") for page in own.glob(pattern))
+    kept = [page for page in pages if page.resolve().is_relative_to(own) and page.stat().st_size <= _LARGEST_REPORT]
+    kept.sort(key=lambda page: page.stat().st_mtime, reverse=True)
+    return {page.relative_to(own).as_posix(): page for page in kept[:_MOST_REPORTS]}
+
+
+def _listed(name: str, page: Path) -> dict[str, str]:
+    with page.open(encoding="utf-8", errors="replace") as file:
+        title = _TITLE.search(file.read(2_000))
+    written = utc_time(page.stat().st_mtime)
+    return {"name": name, "title": html.unescape(title[1]) if title else name, "written": written}
+
+
+@router.get("/reports", tags=["library"], summary="List the reports")
+async def reports(request: Request, reader: Reader) -> dict[str, Any]:
+    """List the reports of `shiguan eval` in the tenant's folder below SHIGUAN_REPORTS_DIR, the newest first."""
+
+    def listed() -> list[dict[str, str]]:
+        found = _reports(request.app.state.settings.reports_dir, reader.tenant_id)
+        return [_listed(name, page) for name, page in found.items()]
+
+    return {"reports": await asyncio.to_thread(listed)}
+
+
+@router.get("/reports/{name:path}", tags=["library"], summary="Read a report")
+async def report(request: Request, name: str, reader: Reader) -> dict[str, Any]:
+    """Give a report's `title` and its `body`: texts, and elements as name, attributes and what stands in them."""
+
+    def read() -> dict[str, Any]:
+        page = _reports(request.app.state.settings.reports_dir, reader.tenant_id).get(name)
+        if page is None:
+            raise ApiError("not_found", message="There is no such report.", next_step="GET /api/v1/reports lists them.")
+        return {**_listed(name, page), "body": report_body(page)}
+
+    return await asyncio.to_thread(read)
+
+
+def report_body(page: Path) -> list[Any]:
+    """Read what a report says, as texts and the few elements that a report has."""
+    root = document_fromstring(page.read_bytes() or b" ", HTMLParser(encoding="utf-8"), ensure_head_body=True)
+    main = root.find(".//main")
+    return [] if main is None else _parts(main)
+
+
+def _parts(element: Any) -> list[Any]:
+    """Write what stands in an element down; what a report never has is left out with all that stands in it."""
+    parts = [element.text or ""]
+    for child in element:
+        if child.tag in _ELEMENTS:
+            given = {_SPELLED.get(key, key): value for key, value in child.items() if key in _ATTRIBUTES}
+            parts.append([child.tag, given, *_parts(child)])
+        parts.append(child.tail or "")
+    return [part for part in parts if part]

@@ -1,15 +1,23 @@
-"""Traces of what the server does, for OpenTelemetry: names, sizes and times, and never a text."""
+"""What the server tells of its work: log lines with the id of their request, and traces without a text."""
 
+import json
+import logging
 import os
+import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sized
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from haystack.tracing.tracer import NullTracer, Span, Tracer, enable_tracing, tracer
 
 from shiguan.errors import ConfigurationError
 from shiguan.llm.run_watch import StageTimer
+from shiguan.text.terminal import printable
 
 _NAMES = frozenset(
     "haystack.component.name haystack.component.type shiguan.request_id http.request.method http.route "
@@ -107,3 +115,50 @@ def _open_telemetry(exporter: Any) -> tuple[Tracer, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # Haystack 3 moves it to a package of its own
         return OpenTelemetryTracer(provider.get_tracer("shiguan")), provider
+
+
+current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
+
+
+class _TextLines(logging.Formatter):
+    """Lines for people, which cannot steer their terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line, request_id = printable(super().format(record)), current_request_id.get()
+        return line if request_id is None or request_id in line else f"{line} [request {request_id}]"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a record; of an exception its type and place, never its message, which may quote a question."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message, error = record.getMessage(), record.exc_info[1] if record.exc_info else None
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            # Below its first line the event loop quotes the exception of a task.
+            "message": message if error is None else message.partition("\n")[0],
+            "request_id": current_request_id.get(),
+        }
+        if error is not None:
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
+            line["error"] = {"type": type(error).__name__, "place": place}
+        return json.dumps(line)
+
+
+def log_handler(form: str) -> logging.Handler:
+    """Make what writes lines to standard error; JSON has no level of debugging, which may quote texts."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.INFO if form == "json" else logging.NOTSET)
+    handler.setFormatter(JsonLines() if form == "json" else _TextLines(logging.BASIC_FORMAT))
+    return handler
+
+
+def write_logs(form: str) -> None:
+    """Let all parts log in one form, in place of what `shiguan` set up; handlers of somebody else stay."""
+    root = logging.getLogger()
+    others = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
+    if form == "json" or len(others) < len(root.handlers):
+        root.handlers[:] = [*others, log_handler(form)]
