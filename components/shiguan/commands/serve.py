@@ -6,49 +6,36 @@ import os
 import socket
 import sys
 import threading
+import webbrowser
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shiguan.commands import AddCommand
-from shiguan.commands.options import say, tell, whole_number
+import uvicorn
+from uvicorn.supervisors.multiprocess import Multiprocess
+
+from shiguan.commands.models import awaited_models
+from shiguan.commands.options import say, tell
+from shiguan.engine.loading import list_modes, load_stores
 from shiguan.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from shiguan.serving.settings import ServingSettings
+from shiguan.resources import resource_folder
+from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
+from shiguan.serving.connections import limit_connections
+from shiguan.serving.keys import KeyFile
+from shiguan.serving.settings import ServingSettings
 
 _GRACE_SECONDS = 5
 _HANGING_SECONDS = 60
 """How long a worker may not answer the process that watches over it; one that loads models is slow."""
 
 
-def register(add: AddCommand) -> None:
-    parser = add("serve", _serve, "answer questions over HTTP", deployment=False, library=False)
-    parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
-    parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
-    parser.add_argument(
-        "--port", type=whole_number(0, 65535), default=1416, help="the port, 0 for a free one (default: 1416)"
-    )
-    parser.add_argument("--workers", type=int, default=1, help="processes on the one port, where stores are servers")
-
-
-def _serve(options: argparse.Namespace) -> int:
+def serve(options: argparse.Namespace) -> int:
     _log_more()
     # What the options say is said to every part, also to the stores that YAML describes.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
     if options.deployment is not None:
         os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
-    try:
-        from shiguan.serving.authentication import KeyRing, check_open_host
-        from shiguan.serving.settings import ServingSettings
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f'The server needs `{error.name}`, which is not installed. Install it with: pip install "shiguan[serve]"'
-        ) from error
     settings = ServingSettings.from_environment()
     _check_workers(options.workers, settings.deployment)
     keyless = KeyRing(settings).keyless
@@ -73,8 +60,6 @@ def _log_more() -> None:
 
 
 def _check_workers(workers: int, deployment: str) -> None:
-    from shiguan.engine.loading import load_stores
-
     if workers < 1:
         raise ConfigurationError(f"`--workers` must be 1 or more, got {workers}.")
     if workers > 1 and not all(hasattr(store, "set_up") for store in load_stores(deployment).values()):
@@ -86,10 +71,8 @@ def _check_workers(workers: int, deployment: str) -> None:
 
 
 def _run_workers(
-    workers: int, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]
+    workers: int, settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]
 ) -> int:
-    from uvicorn.supervisors.multiprocess import Multiprocess
-
     class Workers(Multiprocess):
         """Says where they listen, once all of them can answer."""
 
@@ -109,17 +92,11 @@ def _run_workers(
 
 def _application() -> Any:
     """Build the application in a worker, which inherits nothing but the environment."""
-    from shiguan.serving.settings import ServingSettings
-
     _log_more()
     return _application_module().create(ServingSettings.from_environment())
 
 
-def _config(application: Any, settings: "ServingSettings", **more: Any) -> Any:
-    import uvicorn
-
-    from shiguan.serving.connections import limit_connections
-
+def _config(application: Any, settings: ServingSettings, **more: Any) -> Any:
     config = uvicorn.Config(
         application,
         log_config=None,
@@ -138,9 +115,7 @@ def _address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _run(_: int, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]) -> int:
-    import uvicorn
-
+def _run(_: int, settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
     class Server(uvicorn.Server):
         """Says where it listens, once it can answer."""
 
@@ -178,8 +153,6 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _application_module() -> Any:
-    from shiguan.resources import resource_folder
-
     path = resource_folder("hayhooks") / "app.py"
     spec = spec_from_file_location("shiguan_hayhooks_app", path)
     if spec is None or spec.loader is None:
@@ -189,11 +162,8 @@ def _application_module() -> Any:
     return module
 
 
-def _offer_key(options: argparse.Namespace, settings: "ServingSettings") -> bool:
+def _offer_key(options: argparse.Namespace, settings: ServingSettings) -> bool:
     """Offer a person at a terminal the first key; without an answer all stays as it is, and nobody more is let in."""
-    from shiguan.serving.authentication import DEFAULT_TENANT, is_loopback
-    from shiguan.serving.keys import KeyFile
-
     first = not settings.folder.exists() or not is_loopback(options.host)
     if options.json or not first or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
@@ -205,11 +175,8 @@ def _offer_key(options: argparse.Namespace, settings: "ServingSettings") -> bool
     return True
 
 
-def _say_loading(options: argparse.Namespace, settings: "ServingSettings") -> None:
+def _say_loading(options: argparse.Namespace, settings: ServingSettings) -> None:
     if not options.json:
-        from shiguan.commands.models import awaited_models
-        from shiguan.engine.loading import list_modes
-
         modes = ", ".join(list_modes().get(settings.deployment, []))
         say(f"Loading {settings.deployment} ({modes}) with the library in {settings.folder} ...")
         for sentence in awaited_models(settings.deployment):
@@ -218,8 +185,6 @@ def _say_loading(options: argparse.Namespace, settings: "ServingSettings") -> No
 
 def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyless: bool) -> None:
     if options.open:
-        import webbrowser
-
         # In a thread: a browser that is started in the terminal would hold the server.
         threading.Thread(target=webbrowser.open, args=(f"{url}/",), daemon=True).start()
     lines = [f"Serving {deployment}. The page: {url}/   The interface: {url}/docs   Stop with Ctrl-C."]
