@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
-from shiguan.serving import metrics
+from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.keys import KeyFile, KeyRecord, KeyUse, hash_of, keys_of_environment
 from shiguan.serving.settings import ServingSettings
@@ -230,7 +230,7 @@ class Authentication:
         try:
             principal = self._principal(scope)
         except ApiError as error:
-            metrics.FAILURES.labels(error.kind).inc()
+            telemetry.FAILURES.labels(error.kind).inc()
             await error_response(error, scope.get("state", {}).get("request_id"))(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = principal

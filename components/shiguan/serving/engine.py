@@ -17,7 +17,7 @@ from shiguan.engine.runner import Runner
 from shiguan.engine.turn import MAX_QUESTION, checked_question
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.run_watch import TimeLimits
-from shiguan.serving import metrics
+from shiguan.serving import telemetry
 from shiguan.serving.authentication import principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.review_routes import ReceiptFolder
@@ -193,7 +193,7 @@ class Engine:
 
 
 def _count(answer: dict[str, Any], **more: float | None) -> None:
-    metrics.record_answer(answer, **more)
+    telemetry.record_answer(answer, **more)
     usage = answer["metadata"].get("usage") or {}
     _spend(tokens=sum(usage.get(kind) or 0 for kind in ("prompt_tokens", "completion_tokens")))
 

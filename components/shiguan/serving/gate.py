@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shiguan.serving import metrics
+from shiguan.serving import telemetry
 from shiguan.serving.authentication import Authentication, KeyRing
 from shiguan.serving.error_replies import (
     MOST_HEAD_BYTES,
@@ -77,8 +77,8 @@ class RequestIdentity:
             await error_response(error, request_id)(scope, receive, send_with_id)
         finally:
             current_request_id.reset(known)
-            metrics.REQUESTS.labels(_route(scope), method, str(status or 499)).inc()
-            metrics.REQUEST_SECONDS.labels(_route(scope)).observe(time.perf_counter() - started)
+            telemetry.REQUESTS.labels(_route(scope), method, str(status or 499)).inc()
+            telemetry.REQUEST_SECONDS.labels(_route(scope)).observe(time.perf_counter() - started)
 
 
 def _route(scope: Scope) -> str:

@@ -13,7 +13,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.engine.library import IngestedFile, Library
 from shiguan.errors import ShiguanError, StoreFullError
-from shiguan.serving import metrics
+from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError, as_api_error
 from shiguan.serving.job_folder import JobFolder, JobRecord
 
@@ -154,7 +154,7 @@ class IngestJobs:
         with self._choosing:
             self._wake.clear()
             waiting = list(self.folder.waiting())
-            metrics.JOBS_WAITING.set(len(waiting))
+            telemetry.JOBS_WAITING.set(len(waiting))
             due = [r for r in waiting if r.not_before <= time.time() and r.tenant_id not in self._served]
             if not due:
                 return None
@@ -241,7 +241,7 @@ class IngestJobs:
         with self._changing:
             ended = self.folder.is_pending(record.id) and self.folder.finish(record)
         if ended:
-            metrics.JOBS.labels(record.state).inc()
+            telemetry.JOBS.labels(record.state).inc()
             self.folder.prune()
         return ended
 

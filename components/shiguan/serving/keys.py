@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import utc_time, write_json
-from shiguan.serving import metrics
+from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.settings import ServingSettings
 
@@ -229,7 +229,7 @@ class KeyUse:
         left = self._of(key_id, now)
         for limit, rest, needed, unit in zip(self._limits, left, (1, 0), ("requests", "tokens"), strict=True):
             if limit and rest < needed:
-                metrics.REJECTED.labels("key_limit").inc()
+                telemetry.REJECTED.labels("key_limit").inc()
                 seconds = math.ceil((needed - rest) * 60 / limit)
                 raise ApiError(
                     "too_many_requests",

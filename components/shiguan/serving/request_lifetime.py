@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shiguan.serving import metrics
+from shiguan.serving import telemetry
 from shiguan.serving.authentication import METRICS_PATH, UPLOAD_PATH, Principal, is_open
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.request_body import RequestBody, check_length
@@ -53,15 +53,15 @@ class Admission:
     @contextlib.contextmanager
     def admitted(self, tenant_id: str, *, limited: bool = True) -> Iterator[None]:
         if self.stopping:
-            metrics.REJECTED.labels("shutting_down").inc()
+            telemetry.REJECTED.labels("shutting_down").inc()
             raise ApiError("shutting_down", headers={"Retry-After": "5", "Connection": "close"})
         if self.in_flight >= self.max_in_flight:
-            metrics.REJECTED.labels("overloaded").inc()
+            telemetry.REJECTED.labels("overloaded").inc()
             raise ApiError(
                 "overloaded", message=f"The server has {self.in_flight} requests at once.", headers=_RETRY_AFTER
             )
         if limited and self._of_tenant[tenant_id] >= self.max_per_tenant:
-            metrics.REJECTED.labels("tenant_limit").inc()
+            telemetry.REJECTED.labels("tenant_limit").inc()
             raise ApiError(
                 "too_many_requests",
                 message=f"This tenant has {self._of_tenant[tenant_id]} requests at once, its limit.",
@@ -70,7 +70,7 @@ class Admission:
         self.in_flight += 1
         self._of_tenant[tenant_id] += 1
         try:
-            with metrics.IN_FLIGHT.track_inprogress():
+            with telemetry.IN_FLIGHT.track_inprogress():
                 yield
         finally:
             self.in_flight -= 1
@@ -80,7 +80,7 @@ class Admission:
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        with metrics.WAITING.track_inprogress():
+        with telemetry.WAITING.track_inprogress():
             await self._turns.acquire()
         try:
             yield
@@ -200,7 +200,7 @@ class RequestLifetime:
                 check_length(scope, limit)
                 await self._run(scope, body, reply, seconds)
         except ApiError as error:
-            metrics.FAILURES.labels(error.kind).inc()
+            telemetry.FAILURES.labels(error.kind).inc()
             await error_response(error, scope["state"].get("request_id"))(scope, receive, send)
 
     async def _run(self, scope: Scope, body: RequestBody, reply: ResponseWatch, seconds: float) -> None:
@@ -247,14 +247,14 @@ class RequestLifetime:
             await self.app(scope, body, reply)
 
     async def _cut_off(self, work: asyncio.Task[None], reason: str, reply: ResponseWatch, scope: Scope) -> None:
-        metrics.CANCELLED.labels(reason).inc()
+        telemetry.CANCELLED.labels(reason).inc()
         work.cancel(reason)
         await asyncio.wait({work}, timeout=_CANCEL_SECONDS)
         if reason == "disconnect":
             reply.close()
             return
         error = ApiError("timeout" if reason == "timeout" else "shutting_down")
-        metrics.FAILURES.labels(error.kind).inc()
+        telemetry.FAILURES.labels(error.kind).inc()
         await reply.end(error, scope["state"].get("request_id"), scope)
 
     async def _conclude(self, work: asyncio.Task[None], reply: ResponseWatch, scope: Scope) -> None:

@@ -14,7 +14,7 @@ from shiguan import __version__
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import Engine
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.metrics import REGISTRY
+from shiguan.serving.telemetry import REGISTRY
 
 logger = logging.getLogger(__name__)
 
