@@ -132,24 +132,17 @@ def _run(_: int, settings: ServingSettings, listening: socket.socket, say_ready:
 def _bound(host: str, port: int) -> socket.socket:
     """Listen before models are loaded: callers wait, and the next server finds the address taken, also by uvloop."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as error:
         raise ConfigurationError(f"`{host}` is no address of this machine: {error.strerror}. Correct it.") from error
-    listening = socket.socket(family, kind, protocol)
     try:
-        if os.name == "posix":
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen()
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, dualstack_ipv6=both)
     except OSError as error:
-        listening.close()
         raise ConfigurationError(
-            f"{host}:{port} cannot be listened on: {error.strerror or error}. Choose another with `--host` and "
+            f"{host}:{port} cannot be listened on: {os.strerror(error.errno or 0)}. Choose another with `--host` and "
             "`--port`, or end the program that has it."
         ) from error
-    return listening
 
 
 def _application_module() -> Any:

@@ -231,7 +231,7 @@ class Authentication:
             principal = self._principal(scope)
         except ApiError as error:
             telemetry.FAILURES.labels(error.kind).inc()
-            await error_response(error, scope.get("state", {}).get("request_id"))(scope, receive, send)
+            await error_response(error)(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = principal
         token = principal_of_request.set(principal)

@@ -2,18 +2,13 @@
 
 import asyncio
 import json
-import sys
-from types import FrameType
 
 import h11
 import uvicorn
-from haystack import logging
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shiguan.serving.error_replies import MOST_HEAD_BYTES, ApiError
 from shiguan.serving.settings import ServingSettings
-
-logger = logging.getLogger(__name__)
 
 _HEAD_SECONDS = 10.0
 _SPARE = 64
@@ -42,7 +37,7 @@ class Connection(H11Protocol):
         # h11 measures only a head that is not complete yet, and reads may be larger than its limit.
         heads = self.conn.their_state is h11.IDLE
         if heads and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
-            body = json.dumps(ApiError("head_too_large").body(None)).encode()
+            body = json.dumps(ApiError("head_too_large").body()).encode()
             head = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: application/json"
             self.transport.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
             self.transport.close()
@@ -86,21 +81,3 @@ def limit_connections(config: uvicorn.Config, settings: ServingSettings) -> None
     config.h11_max_incomplete_event_size = MOST_HEAD_BYTES
     if config.limit_concurrency is None:
         config.limit_concurrency = max(settings.max_connections, settings.max_in_flight + _SPARE)
-
-
-def limit_callers_connections(settings: ServingSettings) -> str:
-    """Do the same for the server that is loading the application, which says not who it is; give its address."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        config = frame.f_locals.get("self")
-        if isinstance(config, uvicorn.Config):
-            limit_connections(config, settings)
-            # It chose these before it loaded the application.
-            config.http_protocol_class, config.ws_protocol_class = Connection, None
-            return config.host
-        frame = frame.f_back
-    logger.warning(
-        "The server that loads the application is not uvicorn's command, so how large and how slow heads are "
-        "is up to it. `shiguan serve` limits both."
-    )
-    return "127.0.0.1"

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from shiguan.conversations import (
@@ -27,10 +27,8 @@ from shiguan.serving.error_replies import ApiError
 router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
 
 
-class Title(BaseModel):
+class Title(BaseModel, extra="forbid"):
     """Another title."""
-
-    model_config = ConfigDict(extra="forbid")
 
     title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, pattern=r"\S")]
 

@@ -17,23 +17,9 @@ from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
+from shiguan.serving.telemetry import current_request_id
 
 router = APIRouter(prefix="/api/v1")
-
-_FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary"}},
-                }
-            }
-        },
-    }
-}
 
 
 def _jobs(request: Request) -> IngestJobs:
@@ -42,11 +28,11 @@ def _jobs(request: Request) -> IngestJobs:
 
 
 async def _audit(request: Request, principal: Principal, action: str, **told: Any) -> None:
-    who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": request.state.request_id}
+    who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": current_request_id.get()}
     await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **told)
 
 
-@router.post("/documents", tags=["documents"], status_code=202, openapi_extra=_FORM)
+@router.post("/documents", tags=["documents"], status_code=202)
 async def upload(request: Request, principal: Writer) -> JSONResponse:
     """
     Take a file on; it is ingested in the background.
@@ -198,10 +184,8 @@ async def search(
     top_k: Annotated[int, Query(ge=1, le=50, description="How many passages at most.")] = 10,
 ) -> dict[str, Any]:
     """Find the passages that an answer in the mode `simple` would be written from; no model is asked."""
-    engine = current_engine()
-    runner = engine.runner("simple" if "simple" in engine.modes else engine.modes[0])
     options = {"top_k": top_k, "sources": source, "sections": section}
-    found, warnings = await asyncio.to_thread(runner.search, query, tenant_id=reader.tenant_id, **options)
+    found, warnings = await asyncio.to_thread(current_engine().search, query, reader.tenant_id, **options)
     return {
         "passages": [{**shown_passage(document), "score": document.score} for document in found],
         "warnings": warnings,

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from haystack import Document
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import AnswerEvent
@@ -20,20 +20,20 @@ from shiguan.llm.run_watch import TimeLimits
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
+from shiguan.serving.request_lifetime import deadline_of_request
 from shiguan.serving.review_routes import ReceiptFolder
 from shiguan.serving.settings import ServingSettings
 
-MAX_BATCH = 50
-_MOST_TURNS = 100
+MOST_TURNS = 100
+LONGEST_TURN = 20_000
+_MOST_QUESTIONS = 50
 
 
-class Turn(BaseModel):
+class Turn(BaseModel, extra="forbid"):
     """One turn of a conversation, as the caller kept it."""
 
-    model_config = ConfigDict(extra="forbid")
-
     role: Annotated[str, Field(max_length=20, description="`user` or `assistant`; other roles are left out.")]
-    content: Annotated[str, Field(max_length=20_000)]
+    content: Annotated[str, Field(max_length=LONGEST_TURN)]
 
 
 class AnswerRequest(AskOptions):
@@ -42,7 +42,7 @@ class AnswerRequest(AskOptions):
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question.")]
     mode: Annotated[str, Field(max_length=40, description="One of the deployment's modes.")] = "simple"
     history: Annotated[
-        list[Turn] | None, Field(max_length=_MOST_TURNS, description="The turns before, instead of what is kept.")
+        list[Turn] | None, Field(max_length=MOST_TURNS, description="The turns before, instead of what is kept.")
     ] = None
     include_sources: Annotated[bool, Field(description="Whether `documents` lists the passages that were read.")] = True
     tenant_id: Annotated[
@@ -70,12 +70,10 @@ def read_request(given: Mapping[str, Any]) -> AnswerRequest:
         raise invalid_fields(error) from error
 
 
-class BatchRequest(BaseModel):
+class BatchRequest(BaseModel, extra="forbid"):
     """Several questions at once; each is an `AnswerRequest` and is checked by itself."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    requests: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_BATCH)]
+    requests: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=_MOST_QUESTIONS)]
     tenant_id: Annotated[str | None, Field(max_length=200)] = None
 
 
@@ -98,14 +96,17 @@ class Engine:
         self.deployment = settings.deployment
         # An unknown deployment is refused when its first mode is loaded.
         names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
-        keep = ReceiptFolder(settings).keep if settings.receipt_days else None
         self.conversations = open_conversations(self.deployment, data_dir=settings.data_dir)
-        more: dict[str, Any] = {
-            "data_dir": settings.data_dir,
-            "keep_receipt": keep,
-            "conversations": self.conversations,
+        self._runners = {
+            mode: Runner(
+                self.deployment,
+                mode,
+                data_dir=settings.data_dir,
+                keep_receipt=ReceiptFolder(settings).keep if settings.receipt_days else None,
+                conversations=self.conversations,
+            )
+            for mode in names
         }
-        self._runners = {mode: Runner(self.deployment, mode, **more) for mode in names}
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -129,18 +130,16 @@ class Engine:
             claims.add(text)
             claims.finished(last=True)
 
-    async def ask(self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None) -> dict[str, Any]:
+    async def ask(self, request: AnswerRequest, tenant_id: str) -> dict[str, Any]:
         runner = self.runner(request.mode)
-        options = {"limits": self._limits(deadline), **request.options()}
+        options = {"limits": self._limits(), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
         _count(answer)
         return _for_caller(answer, request)
 
-    async def stream(
-        self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None
-    ) -> AsyncGenerator[AnswerEvent, None]:
+    async def stream(self, request: AnswerRequest, tenant_id: str) -> AsyncGenerator[AnswerEvent, None]:
         runner = self.runner(request.mode)
-        options = {"limits": self._limits(deadline), **request.options()}
+        options = {"limits": self._limits(), **request.options()}
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
             async for event in events:
                 if event.name == "generation_complete":
@@ -149,14 +148,7 @@ class Engine:
                     _for_caller(event.data, request)
                 yield event
 
-    async def batch(
-        self,
-        requests: Sequence[Mapping[str, Any]],
-        tenant_id: str,
-        *,
-        deadline: float | None = None,
-        request_id: str | None = None,
-    ) -> list[dict[str, Any]]:
+    async def batch(self, requests: Sequence[Mapping[str, Any]], tenant_id: str) -> list[dict[str, Any]]:
         free = asyncio.Semaphore(self.settings.batch_concurrency)
         _spend(requests=len(requests) - 1)  # the batch itself was the first
 
@@ -164,14 +156,18 @@ class Engine:
             try:
                 request = read_request(body)
                 async with free:
-                    return {"index": index, "answer": await self.ask(request, tenant_id, deadline=deadline)}
+                    return {"index": index, "answer": await self.ask(request, tenant_id)}
             except Exception as error:
-                told = counted(error, request_id)
-            return {"index": index, **told.body(request_id)}
+                return {"index": index, **counted(error).body()}
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(index, body)) for index, body in enumerate(requests)]
         return [task.result() for task in tasks]
+
+    def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
+        """Find the passages that an answer in the simplest mode would be written from; no model is asked."""
+        runner = self.runner("simple" if "simple" in self.modes else self.modes[0])
+        return runner.search(query, tenant_id=tenant_id, **options)
 
     def close(self) -> None:
         """Let go of the runners; stores close with the process."""
@@ -180,8 +176,8 @@ class Engine:
         if self.conversations is not None:
             self.conversations.close()
 
-    def _limits(self, deadline: float | None) -> TimeLimits:
-        left = self.settings.request_timeout
+    def _limits(self) -> TimeLimits:
+        deadline, left = deadline_of_request.get(), self.settings.request_timeout
         if deadline is not None:
             left = deadline - asyncio.get_running_loop().time()
         return TimeLimits(

@@ -26,6 +26,7 @@ from shiguan.errors import (
 )
 from shiguan.resources import read_table
 from shiguan.serving import telemetry
+from shiguan.serving.telemetry import current_request_id
 
 logger = logging.getLogger(__name__)
 
@@ -70,14 +71,14 @@ class ApiError(HTTPException):
         self.fields = fields
         super().__init__(status_code=known.status, detail=self.message, headers=dict(headers) if headers else None)
 
-    def body(self, request_id: str | None) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         """Give the JSON of the reply, which is also the data of a stream's `error` event."""
         error: dict[str, Any] = {
             "type": self.kind,
             "stage": self.stage,
             "message": self.message,
             "next_step": self.next_step,
-            "request_id": request_id,
+            "request_id": current_request_id.get(),
         }
         if self.fields is not None:
             error["fields"] = self.fields
@@ -117,36 +118,36 @@ def as_api_error(error: BaseException) -> ApiError:
     return ApiError("internal")
 
 
-def counted(error: BaseException, request_id: str | None) -> ApiError:
+def counted(error: BaseException) -> ApiError:
     """Translate an error for a caller who is about to be told of it, count it, and log what should not happen."""
     told = as_api_error(error)
     telemetry.FAILURES.labels(told.kind).inc()
     if told.status_code >= 500 and not isinstance(error, ApiError):
-        log_failure(error, request_id)
+        log_failure(error)
     return told
 
 
-def error_response(error: BaseException, request_id: str | None) -> JSONResponse:
+def error_response(error: BaseException) -> JSONResponse:
     told = as_api_error(error)
     headers = dict(told.headers or {})
     if told.kind == "unauthenticated":
         headers.setdefault("WWW-Authenticate", "Bearer")
     # Programs that know nothing of this server, such as Hayhooks' own command line, show `detail`.
-    body = {**told.body(request_id), "detail": f"{told.message} {told.next_step}"}
+    body = {**told.body(), "detail": f"{told.message} {told.next_step}"}
     return JSONResponse(body, status_code=told.status_code, headers=headers)
 
 
-def log_failure(error: BaseException, request_id: str | None) -> None:
+def log_failure(error: BaseException) -> None:
     """Log where something failed and as what; its message, which may quote a question, is for debugging only."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     logger.error(
         "Request {request_id} failed: {kind}{summary} at {place}",
-        request_id=request_id,
+        request_id=current_request_id.get(),
         kind=type(error).__name__,
         summary=f" ({error.summary})" if isinstance(error, EndpointError) and error.summary else "",
         place=" < ".join(f"{frame.filename.rsplit('/', 2)[-1]}:{frame.lineno}" for frame in reversed(frames)),
     )
-    logger.debug("Request {request_id}: {error}", request_id=request_id, error=str(error))
+    logger.debug("Request {request_id}: {error}", request_id=current_request_id.get(), error=str(error))
 
 
 _MOST_FIELDS = 20
@@ -171,17 +172,11 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
 
 
 def install_error_replies(app: FastAPI) -> None:
-    async def reply(request: Request, error: Exception) -> JSONResponse:
-        told = as_api_error(error)
-        request_id = getattr(request.state, "request_id", None)
+    async def reply(_: Request, error: Exception) -> JSONResponse:
+        told = invalid_fields(error) if isinstance(error, RequestValidationError) else as_api_error(error)
         if told.status_code >= 500 and not isinstance(error, ApiError):
-            log_failure(error, request_id)
-        return error_response(told, request_id)
+            log_failure(error)
+        return error_response(told)
 
-    async def invalid(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)  # noqa: S101
-        return error_response(invalid_fields(error), getattr(request.state, "request_id", None))
-
-    app.add_exception_handler(StarletteHTTPException, reply)
-    app.add_exception_handler(ShiguanError, reply)
-    app.add_exception_handler(RequestValidationError, invalid)
+    for kind in (StarletteHTTPException, ShiguanError, RequestValidationError):
+        app.add_exception_handler(kind, reply)

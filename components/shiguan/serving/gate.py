@@ -70,11 +70,11 @@ class RequestIdentity:
                     span.set_tags({"http.route": _route(scope), "http.response.status_code": status or 499})
         except Exception as error:
             if not isinstance(error, ApiError):
-                log_failure(error, request_id)
+                log_failure(error)
             if status:
                 # The server would write the error with its message to the log; without an end it closes the line.
                 return
-            await error_response(error, request_id)(scope, receive, send_with_id)
+            await error_response(error)(scope, receive, send_with_id)
         finally:
             current_request_id.reset(known)
             telemetry.REQUESTS.labels(_route(scope), method, str(status or 499)).inc()

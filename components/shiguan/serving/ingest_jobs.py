@@ -255,5 +255,5 @@ class IngestJobs:
 
 
 def _told(error: ApiError) -> dict[str, Any]:
-    body: dict[str, Any] = error.body(None)["error"]
+    body: dict[str, Any] = error.body()["error"]
     return {name: body[name] for name in ("type", "stage", "message", "next_step")}

@@ -22,6 +22,8 @@ from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.settings import ServingSettings
 
+logger = logging.getLogger(__name__)
+
 ROLES = ("read", "write", "metrics")
 """`read` asks and lists, `write` also uploads and deletes, `metrics` reads /metrics and nothing else."""
 
@@ -133,7 +135,7 @@ def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) 
         id=digest[:_ID_LENGTH],
         hash=digest,
         tenant=NO_TENANT if role == "metrics" else checked_tenant(tenant),
-        role=_checked_role(role),
+        role=role,
         name=_checked_name(name),
         prefix=key[:_SHOWN],
         created=utc_time(),
@@ -172,12 +174,6 @@ def checked_tenant(tenant: str) -> str:
     return tenant
 
 
-def _checked_role(role: str) -> str:
-    if role not in ROLES:
-        raise RefusedError(f"`{role}` is no role. Roles are {', '.join(ROLES)}.")
-    return role
-
-
 def _checked_name(name: str) -> str:
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise RefusedError(f"The name of a key has at most {_LONGEST_NAME} printable characters. Shorten it.")
@@ -186,7 +182,8 @@ def _checked_name(name: str) -> str:
 
 def _checked(record: KeyRecord) -> KeyRecord:
     try:
-        _checked_role(record.role)
+        if record.role not in ROLES:
+            raise RefusedError(f"`{record.role}` is no role. Roles are {', '.join(ROLES)}.")
         if record.role != "metrics":
             checked_tenant(record.tenant)
         if len(record.hash) != _HASH_LENGTH or set(record.hash) - set("0123456789abcdef"):
@@ -202,11 +199,8 @@ def shown(record: KeyRecord) -> dict[str, Any]:
     return {name: value for name, value in asdict(record).items() if name != "hash"}
 
 
-logger = logging.getLogger(__name__)
-
 _AUDIT_BYTES = 10 * 1024 * 1024
 _AUDIT_FILES = 10
-_LOCK_SECONDS = 10
 
 
 class KeyUse:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
 from typing import Any
 
 from haystack import Document
@@ -11,12 +10,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 
 from shiguan.engine.library import Library
-from shiguan.engine.runner import Runner
 from shiguan.serving.authentication import current_principal
 from shiguan.serving.engine import Engine, read_request
 from shiguan.serving.error_replies import counted
-from shiguan.serving.mcp_tools import LibraryTools, first_mode
-from shiguan.serving.telemetry import current_request_id
+from shiguan.serving.mcp_tools import LibraryTools
 
 
 @asynccontextmanager
@@ -27,15 +24,8 @@ async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
         given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
         return await engine.ask(read_request(given), tenant_id)
 
-    settings = engine.settings
-
-    @cache
-    def searching() -> Runner:
-        # The weights and the stores are the process's and loaded already.
-        return Runner(settings.deployment, first_mode(engine.modes), data_dir=settings.data_dir, retrieval_only=True)
-
     def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
-        return searching().search(query, tenant_id=tenant_id, top_k=top_k)
+        return engine.search(query, tenant_id, top_k=top_k)
 
     tools = LibraryTools(library, engine.modes, ask, search, lambda: current_principal().tenant_id, _words_of)
     server = tools.server()
@@ -44,10 +34,8 @@ async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
     server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
     async with server.session_manager.run():
         yield Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"])
-    if searching.cache_info().currsize:
-        searching().close()
 
 
 def _words_of(error: Exception) -> str:
-    told = counted(error, current_request_id.get()).body(None)["error"]
+    told = counted(error).body()["error"]
     return f"{told['message']} {told['next_step']}".strip()

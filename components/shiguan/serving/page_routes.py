@@ -88,6 +88,8 @@ def _described(schema: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
             replies["default"] = {"description": "What went wrong, and what to do.", "content": error}
             if path in table["open"]:
                 operation["security"] = []
+            if method == "post" and path in table["forms"]:
+                operation["requestBody"] = table["forms"][path]
             if method == "post" and path in table["bodies"]:
                 operation["requestBody"]["content"]["application/json"]["example"] = table["bodies"][path]
             if example := table["replies"].get(path, {}).get(method):

@@ -5,6 +5,7 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -15,6 +16,9 @@ from shiguan.serving.authentication import METRICS_PATH, UPLOAD_PATH, Principal,
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.request_body import RequestBody, check_length
 from shiguan.serving.settings import ServingSettings
+
+deadline_of_request: ContextVar[float | None] = ContextVar("deadline_of_request", default=None)
+"""When, by the clock of the event loop, the request that is being served is given up."""
 
 _RETRY_AFTER = {"Retry-After": "1"}
 
@@ -124,18 +128,18 @@ class ResponseWatch:
             self.complete = not message.get("more_body", False)
         await self._send(message)
 
-    async def end(self, error: ApiError, request_id: str | None, scope: Scope) -> None:
+    async def end(self, error: ApiError, scope: Scope) -> None:
         """End the reply with an error; from then on nothing more of the application gets through."""
         if self._closed or self.complete:
             return
         self._closed = True
         if not self.started:
             self.started = True
-            await error_response(error, request_id)(scope, _nothing, self._send)
+            await error_response(error)(scope, _nothing, self._send)
         elif self._events:
             body = b"" if self._tail == b"\n" or self._tail.endswith(b"\n\n") else b"\n\n"
             if not self._told and not self._done:
-                told = json.dumps(error.body(request_id), ensure_ascii=False)
+                told = json.dumps(error.body(), ensure_ascii=False)
                 body += f"event: error\ndata: {told}\n\n".encode()
             if not self._done:
                 body += b"data: [DONE]\n\n"
@@ -201,7 +205,7 @@ class RequestLifetime:
                 await self._run(scope, body, reply, seconds)
         except ApiError as error:
             telemetry.FAILURES.labels(error.kind).inc()
-            await error_response(error, scope["state"].get("request_id"))(scope, receive, send)
+            await error_response(error)(scope, receive, send)
 
     async def _run(self, scope: Scope, body: RequestBody, reply: ResponseWatch, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -218,8 +222,7 @@ class RequestLifetime:
                 end("timeout")
 
         timers = [loop.call_later(seconds, time_is_over)]
-        scope["state"]["deadline"] = loop.time() + seconds
-        work = asyncio.create_task(self._work(scope, body, reply))
+        work = asyncio.create_task(self._work(scope, body, reply, loop.time() + seconds))
         first: set[asyncio.Future[Any]] = {work, ended}
         watch = asyncio.create_task(body.watch(lambda: end("disconnect")))
         try:
@@ -240,7 +243,8 @@ class RequestLifetime:
             with contextlib.suppress(asyncio.CancelledError):
                 await watch
 
-    async def _work(self, scope: Scope, body: RequestBody, reply: ResponseWatch) -> None:
+    async def _work(self, scope: Scope, body: RequestBody, reply: ResponseWatch, deadline: float) -> None:
+        deadline_of_request.set(deadline)
         if not await body.start(whole=not _is_upload(scope)):
             return
         async with self.admission.turn():
@@ -255,7 +259,7 @@ class RequestLifetime:
             return
         error = ApiError("timeout" if reason == "timeout" else "shutting_down")
         telemetry.FAILURES.labels(error.kind).inc()
-        await reply.end(error, scope["state"].get("request_id"), scope)
+        await reply.end(error, scope)
 
     async def _conclude(self, work: asyncio.Task[None], reply: ResponseWatch, scope: Scope) -> None:
         """Answer for work that failed: nothing leaves the server without an end."""
@@ -264,5 +268,4 @@ class RequestLifetime:
         failure = work.exception()
         if failure is None or reply.complete:
             return
-        request_id = scope["state"].get("request_id")
-        await reply.end(counted(failure, request_id), request_id, scope)
+        await reply.end(counted(failure), scope)

@@ -7,12 +7,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from haystack import AsyncPipeline, logging
+from haystack import logging
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from shiguan import __version__
 from shiguan.serving.authentication import Reader
-from shiguan.serving.engine import Engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.telemetry import REGISTRY
 
@@ -86,7 +85,7 @@ async def ready(request: Request) -> Response:
     failed = ", ".join(f"`{part}`" for part, state in parts.items() if state != "ok")
     message = "The server is shutting down." if readiness.stopping else f"Not ready: {failed or 'starting'}."
     error = ApiError("shutting_down" if readiness.stopping else "not_ready", message=message)
-    body = error.body(getattr(request.state, "request_id", None))
+    body = error.body()
     return JSONResponse({**body, "parts": parts}, status_code=503, headers={"Retry-After": "2"})
 
 
@@ -116,29 +115,3 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
 async def metrics() -> Response:
     """Give the numbers to Prometheus; the authentication asks for a key of the role `metrics`."""
     return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
-
-
-@router.get("/draw/{mode}", tags=["config"], response_class=PlainTextResponse)
-async def draw(mode: str, request: Request) -> Response:
-    """
-    Draw a mode.
-
-    Hayhooks' own route of this name sends the pipeline to a public server to have it drawn. This one gives the text of
-    a Mermaid diagram.
-    """
-    engine: Engine = request.app.state.engine
-    if mode not in engine.modes:
-        raise ApiError("not_found", message="There is no such mode.", next_step=f"Modes: {', '.join(engine.modes)}.")
-    pipeline = engine.runner(mode).pipeline
-    return PlainTextResponse(mermaid(pipeline), media_type="text/vnd.mermaid")
-
-
-def mermaid(pipeline: AsyncPipeline) -> str:
-    names = {name: f"c{number}" for number, name in enumerate(pipeline.graph.nodes)}
-    lines = ["flowchart TD"]
-    for name, key in names.items():
-        kind = type(pipeline.graph.nodes[name]["instance"]).__name__
-        lines.append(f'  {key}["{name}<br/>{kind}"]')
-    for sender, receiver, data in pipeline.graph.edges(data=True):
-        lines.append(f'  {names[sender]} -->|"{data["from_socket"].name}"| {names[receiver]}')
-    return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sized
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,45 +30,37 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _OTHER = "other"
 
+_counter = partial(Counter, namespace="shiguan", registry=REGISTRY)
+_histogram = partial(Histogram, namespace="shiguan", buckets=_SECONDS, registry=REGISTRY)
+_gauge = partial(Gauge, namespace="shiguan", registry=REGISTRY)
 
-def _counter(name: str, text: str, *labels: str) -> Counter:
-    return Counter(f"shiguan_{name}", text, labels, registry=REGISTRY)
-
-
-def _histogram(name: str, text: str, *labels: str) -> Histogram:
-    return Histogram(f"shiguan_{name}", text, labels, buckets=_SECONDS, registry=REGISTRY)
-
-
-def _gauge(name: str, text: str) -> Gauge:
-    return Gauge(f"shiguan_{name}", text, registry=REGISTRY)
-
-
-REQUESTS = _counter("requests", "Requests by route and status.", "route", "method", "status")
-REQUEST_SECONDS = _histogram("request_seconds", "Time of a request.", "route")
+REQUESTS = _counter("requests", "Requests by route and status.", ["route", "method", "status"])
+REQUEST_SECONDS = _histogram("request_seconds", "Time of a request.", ["route"])
 IN_FLIGHT = _gauge("in_flight_requests", "Requests in the server, waiting ones included.")
 WAITING = _gauge("waiting_requests", "Requests that wait for their turn.")
-REJECTED = _counter("rejected_requests", "Requests turned away, by reason.", "reason")
-CANCELLED = _counter("cancelled_requests", "Requests ended early, by reason.", "reason")
-ANSWERS = _counter("answers", "Answers by mode and status.", "mode", "status")
-ANSWER_SECONDS = _histogram("answer_seconds", "Time of an answer, by mode.", "mode")
-STAGE_SECONDS = _histogram("stage_seconds", "Time of a stage of a mode.", "mode", "stage")
+REJECTED = _counter("rejected_requests", "Requests turned away, by reason.", ["reason"])
+CANCELLED = _counter("cancelled_requests", "Requests ended early, by reason.", ["reason"])
+ANSWERS = _counter("answers", "Answers by mode and status.", ["mode", "status"])
+ANSWER_SECONDS = _histogram("answer_seconds", "Time of an answer, by mode.", ["mode"])
+STAGE_SECONDS = _histogram("stage_seconds", "Time of a stage of a mode.", ["mode", "stage"])
 FIRST_TOKEN_SECONDS = _histogram(
-    "first_token_seconds", "Time to the first token of an answer that is streamed.", "mode"
+    "first_token_seconds", "Time to the first token of an answer that is streamed.", ["mode"]
 )
-TOKENS = _counter("tokens", "Tokens that the LLM read and wrote.", "mode", "kind")
+TOKENS = _counter("tokens", "Tokens that the LLM read and wrote.", ["mode", "kind"])
 PROMPT_CHARACTERS = _counter(
-    "prompt_characters", "Characters of prompts, and of these the ones with which the prompt before began.",
-    "mode", "kind",
-)  # fmt: skip
-LLM_CALLS = _counter("llm_calls", "Calls of the LLM.", "mode")
-SWITCHES = _counter(
-    "model_switches", "Calls that went to another model, by the one passed over and why.", "model", "reason"
+    "prompt_characters",
+    "Characters of prompts, and of these the ones with which the prompt before began.",
+    ["mode", "kind"],
 )
-CACHED = _counter("cache_hits", "Calls, vectors and whole answers taken from the cache.", "mode", "kind")
-FALLBACKS = _counter("fallbacks", "Answers that came with a warning.", "mode")
-VERDICTS = _counter("verdicts", "Sentences of answers by verdict.", "mode", "verdict")
-FAILURES = _counter("failures", "Errors that callers were told of, by type.", "type")
-JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", "state")
+LLM_CALLS = _counter("llm_calls", "Calls of the LLM.", ["mode"])
+SWITCHES = _counter(
+    "model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"]
+)
+CACHED = _counter("cache_hits", "Calls, vectors and whole answers taken from the cache.", ["mode", "kind"])
+FALLBACKS = _counter("fallbacks", "Answers that came with a warning.", ["mode"])
+VERDICTS = _counter("verdicts", "Sentences of answers by verdict.", ["mode", "verdict"])
+FAILURES = _counter("failures", "Errors that callers were told of, by type.", ["type"])
+JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", ["state"])
 JOBS_WAITING = _gauge("ingest_jobs_waiting", "Uploads that wait to be ingested.")
 
 _VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
