@@ -23,6 +23,8 @@ CLUSTER = "elasticsearch_qdrant"
 _HISTORY = 'JSON list of {"role", "content"}: the turns before the question'
 _DATA_DIR = "where the library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)"
 
+_PLAIN = {"deployment": False, "library": False}
+
 Add = Callable[..., argparse.ArgumentParser]
 """
 Adds a command by its name, its function as `file.function` and a text. `deployment` and `library` say whether it has
@@ -79,10 +81,7 @@ def declare(add: Add) -> None:
     parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
 
     _declare_server(add)
-    parser = add(
-        "check", "check.check", "check pipeline files: allowed types, no code, every tenant apart",
-        deployment=False, library=False,
-    )  # fmt: skip
+    parser = add("check", "check.check", "check pipeline files: allowed types, no code, every tenant apart", **_PLAIN)
     parser.add_argument(
         "pipelines",
         nargs="*",
@@ -130,7 +129,7 @@ def _declare_review(add: Add) -> None:
 
 
 def _declare_server(add: Add) -> None:
-    parser = add("serve", "serve.serve", "answer questions over HTTP", deployment=False, library=False, extra="serve")
+    parser = add("serve", "serve.serve", "answer questions over HTTP", **_PLAIN, extra="serve")
     parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
     parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
@@ -147,7 +146,7 @@ def _declare_server(add: Add) -> None:
         ("list", "list_keys", "list the keys, without what would let anybody in"),
         ("revoke", "revoke_key", "revoke a key"),
     ):
-        parser = add(f"keys {command}", f"keys.{function}", text, deployment=False, library=False, extra="serve")
+        parser = add(f"keys {command}", f"keys.{function}", text, **_PLAIN, extra="serve")
         parser.add_argument(
             "--keys-file", type=Path, help="the file (default: $SHIGUAN_KEYS_FILE, else keys.json in the data folder)"
         )
@@ -180,7 +179,7 @@ def _declare_stores(add: Add) -> None:
         ("verify", "say whether a backup is whole; without a name, list what there is"),
         ("restore", "bring a backup back beside what is there, and let the names mean it"),
     ):
-        parser = add(f"stores {command}", f"stores.{command}", text, deployment=False, library=False)
+        parser = add(f"stores {command}", f"stores.{command}", text, **_PLAIN)
         parser.add_argument("--deployment", default=CLUSTER, help=f"a folder of pipelines/ (default: {CLUSTER})")
         if command in ("reindex", "switch"):
             parser.add_argument("names", nargs="*", metavar="NAME", help="only these, e.g. shiguan-children")
@@ -191,7 +190,7 @@ def _declare_stores(add: Add) -> None:
                 "backup", nargs="?" if command == "verify" else None, help="as `stores backup` named it"
             )
     text = "copy the whole library of one deployment to another"
-    parser = add("stores copy", "stores.copy", text, deployment=False, library=False)
+    parser = add("stores copy", "stores.copy", text, **_PLAIN)
     parser.add_argument("--from", dest="source", default="embedded", help="what to copy (default: embedded)")
     parser.add_argument("--to", dest="target", default=CLUSTER, help=f"where to (default: {CLUSTER})")
     parser.add_argument("--data-dir", type=Path, help=_DATA_DIR.replace("the library", "the embedded library"))

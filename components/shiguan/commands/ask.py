@@ -116,14 +116,8 @@ def _search_file(options: argparse.Namespace) -> int:
 
 
 def _hit(document: Document) -> dict[str, Any]:
-    meta = document.meta
-    return {
-        "id": document.id,
-        "record_id": meta.get("record_id"),
-        "score": document.score,
-        "start": meta.get("start"),
-        "end": meta.get("end"),
-    }
+    place = {name: document.meta.get(name) for name in ("record_id", "start", "end")}
+    return {"id": document.id, "score": document.score, **place}
 
 
 def _read_queries(path: Path) -> Iterator[tuple[str, str]]:

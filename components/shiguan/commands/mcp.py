@@ -13,7 +13,7 @@ from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
-from shiguan.serving.mcp_tools import LibraryTools, first_mode
+from shiguan.serving.mcp_tools import first_mode, tool_server
 
 
 def mcp(options: argparse.Namespace) -> int:
@@ -40,10 +40,10 @@ def mcp(options: argparse.Namespace) -> int:
         def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
             return searching.search(query, tenant_id=tenant_id, top_k=top_k)
 
-        tools = LibraryTools(library, modes, ask, search, lambda: whose)
+        server = tool_server(library, modes, ask, search, tenant=lambda: whose)
         # Standard output belongs to the protocol.
         say(f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True)
-        tools.server().run("stdio")
+        server.run("stdio")
     if memory is not None:
         memory.close()
     return 0

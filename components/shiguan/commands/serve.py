@@ -8,6 +8,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
@@ -44,13 +45,10 @@ def serve(options: argparse.Namespace) -> int:
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
         _say_loading(options, settings)
-        run = _run if options.workers == 1 else _run_workers
-        return run(
-            options.workers,
-            settings,
-            listening,
-            lambda url: _say_ready(options, settings.deployment, url, keyless=keyless),
-        )
+        say_ready = partial(_say_ready, options, settings.deployment, keyless=keyless)
+        if options.workers > 1:
+            return _run_workers(options.workers, settings, listening, say_ready)
+        return _run(settings, listening, say_ready)
 
 
 def _log_more() -> None:
@@ -115,7 +113,7 @@ def _address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _run(_: int, settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
+def _run(settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
     class Server(uvicorn.Server):
         """Says where it listens, once it can answer."""
 

@@ -27,9 +27,10 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency - 1:
-            idle = [other for other in self.connections if isinstance(other, Connection) and other._timer is not None]
+            others = [other for other in self.connections if isinstance(other, Connection)]
+            idle = {other._timer.when(): other for other in others if other._timer is not None}
             if idle:
-                min(idle, key=_waits_until).give_up()
+                idle[min(idle)].give_up()
         super().connection_made(transport)
         self._wait()
 
@@ -68,11 +69,6 @@ class Connection(H11Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self.loop.call_later(_HEAD_SECONDS, self.give_up)
-
-
-def _waits_until(connection: Connection) -> float:
-    assert connection._timer is not None  # noqa: S101
-    return connection._timer.when()
 
 
 def limit_connections(config: uvicorn.Config, settings: ServingSettings) -> None:

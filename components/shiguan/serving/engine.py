@@ -135,7 +135,7 @@ class Engine:
         options = {"limits": self._limits(), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
         _count(answer)
-        return _for_caller(answer, request)
+        return answer if request.include_sources else {**answer, "documents": []}
 
     async def stream(self, request: AnswerRequest, tenant_id: str) -> AsyncGenerator[AnswerEvent, None]:
         runner = self.runner(request.mode)
@@ -145,7 +145,8 @@ class Engine:
                 if event.name == "generation_complete":
                     first = event.data["metadata"].get("time_to_first_token_ms")
                     _count(event.data, first_token_seconds=None if first is None else first / 1000)
-                    _for_caller(event.data, request)
+                    if not request.include_sources:
+                        event.data["documents"] = []
                 yield event
 
     async def batch(self, requests: Sequence[Mapping[str, Any]], tenant_id: str) -> list[dict[str, Any]]:
@@ -198,12 +199,6 @@ def _spend(**used: int) -> None:
     principal = principal_of_request.get()
     if principal is not None and principal.use is not None:
         principal.use.spend(principal.key_id, **used)
-
-
-def _for_caller(answer: dict[str, Any], request: AnswerRequest) -> dict[str, Any]:
-    if not request.include_sources:
-        answer["documents"] = []
-    return answer
 
 
 _current: list[Engine] = []

@@ -161,10 +161,7 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
     outer = 1 if isinstance(error, RequestValidationError) else 0
     # `msg` says what was expected; `input` would give the caller's text back and stays out.
     fields = [
-        {
-            "field": ".".join(str(part) for part in problem["loc"][outer:]) or "body",
-            "problem": problem["msg"],
-        }
+        {"field": ".".join(map(str, problem["loc"][outer:])) or "body", "problem": problem["msg"]}
         for problem in problems[:_MOST_FIELDS]
     ]
     named = ", ".join(dict.fromkeys(f"`{entry['field']}`" for entry in fields))

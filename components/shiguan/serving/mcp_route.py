@@ -13,7 +13,7 @@ from shiguan.engine.library import Library
 from shiguan.serving.authentication import current_principal
 from shiguan.serving.engine import Engine, read_request
 from shiguan.serving.error_replies import counted
-from shiguan.serving.mcp_tools import LibraryTools
+from shiguan.serving.mcp_tools import tool_server
 
 
 @asynccontextmanager
@@ -27,8 +27,9 @@ async def mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
     def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
         return engine.search(query, tenant_id, top_k=top_k)
 
-    tools = LibraryTools(library, engine.modes, ask, search, lambda: current_principal().tenant_id, _words_of)
-    server = tools.server()
+    server = tool_server(
+        library, engine.modes, ask, search, tenant=lambda: current_principal().tenant_id, words_of=_words_of
+    )
     # Who may ask, from where and how much, is decided before a request comes here.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)

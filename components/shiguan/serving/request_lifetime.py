@@ -36,23 +36,14 @@ class Admission:
         self.max_per_tenant = settings.max_per_tenant
         self.in_flight = 0
         self.stopping = False
-        self._ends: set[Callable[[str], None]] = set()
+        self.ends: set[Callable[[str], None]] = set()
         self._of_tenant: Counter[str] = Counter()
         self._turns = asyncio.Semaphore(settings.max_running)
 
     def stop(self) -> None:
         self.stopping = True
-        for end in list(self._ends):
+        for end in list(self.ends):
             end("shutdown")
-
-    @contextlib.contextmanager
-    def stoppable(self, end: Callable[[str], None]) -> Iterator[None]:
-        """Be ended by `stop`."""
-        self._ends.add(end)
-        try:
-            yield
-        finally:
-            self._ends.discard(end)
 
     @contextlib.contextmanager
     def admitted(self, tenant_id: str, *, limited: bool = True) -> Iterator[None]:
@@ -225,15 +216,16 @@ class RequestLifetime:
         work = asyncio.create_task(self._work(scope, body, reply, loop.time() + seconds))
         first: set[asyncio.Future[Any]] = {work, ended}
         watch = asyncio.create_task(body.watch(lambda: end("disconnect")))
+        self.admission.ends.add(end)
         try:
-            with self.admission.stoppable(end):
-                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
             if ended.done() and not work.done() and not reply.complete:
                 await self._cut_off(work, ended.result(), reply, scope)
             else:
                 await asyncio.wait({work})
             await self._conclude(work, reply, scope)
         finally:
+            self.admission.ends.discard(end)
             for timer in timers:
                 timer.cancel()
             watch.cancel()

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from types import FrameType
 from typing import Any
@@ -20,21 +21,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafePipelineError
+from shiguan.serving import (
+    conversation_routes,
+    document_routes,
+    openai_routes,
+    page_routes,
+    rag_routes,
+    review_routes,
+    status_routes,
+)
 from shiguan.serving.authentication import KeyRing
-from shiguan.serving.conversation_routes import router as conversation_router
-from shiguan.serving.document_routes import router as document_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
-from shiguan.serving.openai_routes import router as openai_router
-from shiguan.serving.page_routes import describe
-from shiguan.serving.page_routes import router as page_router
-from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.request_lifetime import Admission
-from shiguan.serving.review_routes import router as review_router
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.status_routes import Readiness
-from shiguan.serving.status_routes import router as status_router
 from shiguan.serving.telemetry import traces
 from shiguan.tenants import of_tenant
 
@@ -79,19 +80,11 @@ def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
 logger = logging.getLogger(__name__)
 
 Deploy = Callable[[FastAPI], None]
-_NOBODY = of_tenant("nobody")
-"""Asks a store whether it answers, and for nothing else."""
-
 _SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
-_ROUTERS = (
-    page_router,
-    status_router,
-    rag_router,
-    document_router,
-    conversation_router,
-    review_router,
-    openai_router,
+_ROUTES = (
+    *(page_routes, status_routes, rag_routes, document_routes),
+    *(conversation_routes, review_routes, openai_routes),
 )
 
 
@@ -123,12 +116,12 @@ class Service:
                 )
         self.keys = KeyRing(settings)
         self.admission = Admission(settings)
-        self.readiness = Readiness()
+        self.readiness = status_routes.Readiness()
 
     def install(self, app: FastAPI, *, deploy: Deploy) -> None:
-        for router in _ROUTERS:
-            include_routes(app, router)
-        describe(app)
+        for routes in _ROUTES:
+            include_routes(app, routes.router)
+        page_routes.describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
         app.add_middleware(PlainStartupFailure)
         app.state.settings = self.settings
@@ -158,7 +151,6 @@ class Service:
         if torch is not None:
             torch.set_num_threads(self.settings.torch_threads)
         use_engine(engine)
-        app.state.engine = engine
         jobs = IngestJobs(library, self.settings.spool_path, max_pending=self.settings.max_pending_jobs)
         app.state.ingest_jobs = jobs
         saving: asyncio.Task[None] | None = None
@@ -173,7 +165,14 @@ class Service:
             deploy(app)
             app.openapi_schema = None
             await asyncio.to_thread(jobs.start)
-            self._watch(library, jobs)
+            self.readiness.checks = {
+                "keys": self.keys.check,
+                "stores": partial(_check_stores, library),
+                # Loaded and warmed up, or the server would not have come to this line.
+                "models": bool,
+                "pipelines": bool,
+                "ingest": jobs.check,
+            }
             saving = asyncio.create_task(self._save_use())
             # What is loaded now stays: a full collection that goes through all of it holds every question up for
             # some hundred milliseconds.
@@ -198,33 +197,21 @@ class Service:
 
     def _open_library(self) -> Library:
         library = Library(self.settings.deployment, data_dir=self.settings.data_dir)
-        for name, store in library.stores.items():
-            try:
-                store.count_documents_by_filter(_NOBODY)
-            except ShiguanError:
-                raise
-            except Exception as error:
-                raise StoreError(
-                    f"The store of the {name} does not answer: {type(error).__name__}. Start its server, check its "
-                    "address and key in the environment, and start again."
-                ) from error
+        _check_stores(library)
         return library
 
-    def _watch(self, library: Library, jobs: IngestJobs) -> None:
-        def stores() -> None:
-            for store in library.stores.values():
-                store.count_documents_by_filter(_NOBODY)
 
-        def ingest() -> None:
-            if not jobs.alive:
-                raise ConfigurationError("The ingest of uploads does not run.")
-
-        self.readiness.add("keys", self.keys.check)
-        self.readiness.add("stores", stores)
-        # Loaded and warmed up, or the server would not have come to this line.
-        self.readiness.add("models", lambda: None)
-        self.readiness.add("pipelines", lambda: None)
-        self.readiness.add("ingest", ingest)
+def _check_stores(library: Library) -> None:
+    for name, store in library.stores.items():
+        try:
+            store.count_documents_by_filter(of_tenant("nobody"))
+        except ShiguanError:
+            raise
+        except Exception as error:
+            raise StoreError(
+                f"The store of the {name} does not answer: {type(error).__name__}. Start its server, check its address "
+                "and key in the environment, and start again."
+            ) from error
 
 
 class PlainStartupFailure:

@@ -20,8 +20,6 @@ logger = logging.getLogger(__name__)
 _CHECK_SECONDS = 3.0
 _FRESH_SECONDS = 1.0
 
-Check = Callable[[], Any]
-
 
 class Readiness:
     """
@@ -32,13 +30,10 @@ class Readiness:
 
     def __init__(self) -> None:
         self.stopping = False
-        self._checks: dict[str, Check] = {}
+        self.checks: dict[str, Callable[[], Any]] = {}
         self._results: dict[str, str] = {}
         self._looked = float("-inf")
         self._looking: asyncio.Task[None] | None = None
-
-    def add(self, part: str, check: Check) -> None:
-        self._checks[part] = check
 
     async def ready(self) -> tuple[bool, dict[str, str]]:
         """Look at every part, and say whether all is well."""
@@ -51,11 +46,11 @@ class Readiness:
         return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
 
     async def _look(self) -> None:
-        states = await asyncio.gather(*(self._state(part, check) for part, check in self._checks.items()))
-        self._results = dict(zip(self._checks, states, strict=True))
+        states = await asyncio.gather(*(self._state(part, check) for part, check in self.checks.items()))
+        self._results = dict(zip(self.checks, states, strict=True))
         self._looked = time.monotonic()
 
-    async def _state(self, part: str, check: Check) -> str:
+    async def _state(self, part: str, check: Callable[[], Any]) -> str:
         try:
             await asyncio.wait_for(asyncio.to_thread(check), _CHECK_SECONDS)
         except TimeoutError:

@@ -9,7 +9,7 @@ from shiguan.errors import StoreError
 pytest.importorskip("mcp")
 from mcp import Client
 
-from shiguan.serving.mcp_tools import LibraryTools
+from shiguan.serving.mcp_tools import tool_server
 
 PARENT = Document(id="p1", content="Li Su took Caizhou.", meta={"source": "a.txt", "position": 0}, score=0.5)
 
@@ -41,7 +41,7 @@ def tools(shelf=None, modes=("advanced", "simple")):
     def search(query, top_k, tenant_id):
         return [PARENT][:top_k], [f"for {tenant_id}"]
 
-    return LibraryTools(shelf or Shelf(), modes, ask, search, lambda: "t").server()
+    return tool_server(shelf or Shelf(), modes, ask, search, tenant=lambda: "t")
 
 
 async def call(server, name, **arguments):
