@@ -24,9 +24,9 @@ from starlette.routing import BaseRoute
 from shiguan.engine.turn import MAX_QUESTION
 from shiguan.errors import ConfigurationError
 from shiguan.serving.authentication import Reader, check_open_host, check_tenant, current_principal
-from shiguan.serving.connections import Connection, limit_connections
 from shiguan.serving.engine import AnswerRequest, current_engine, read_request
 from shiguan.serving.error_replies import ApiError, counted
+from shiguan.serving.gate import Connection, limit_connections
 from shiguan.serving.service import Service, include_routes
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import log_handler, write_logs

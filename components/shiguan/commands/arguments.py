@@ -146,7 +146,7 @@ def _declare_server(add: Add) -> None:
         ("list", "list_keys", "list the keys, without what would let anybody in"),
         ("revoke", "revoke_key", "revoke a key"),
     ):
-        parser = add(f"keys {command}", f"keys.{function}", text, **_PLAIN, extra="serve")
+        parser = add(f"keys {command}", f"serve.{function}", text, **_PLAIN, extra="serve")
         parser.add_argument(
             "--keys-file", type=Path, help="the file (default: $SHIGUAN_KEYS_FILE, else keys.json in the data folder)"
         )
@@ -199,10 +199,11 @@ def _declare_stores(add: Add) -> None:
 def _declare_eval(add: Add) -> None:
     parser = add("eval retrieval", "eval.retrieval", "measure how well a mode finds passages", library=False)
     _set_options(parser, required=True)
-    _run_options(parser, mode=True, library=True)
+    _eval_mode_option(parser)
+    _run_options(parser, library=True)
     parser = add("eval answers", "eval.answers", "measure how well a mode answers a golden set")
     _golden_options(parser)
-    _run_options(parser, mode=True)
+    _run_options(parser)
     parser.add_argument(
         "--prices", type=Path, metavar="FILE", help="YAML of `model: {input: 0.4, output: 1.6}`, per million tokens"
     )
@@ -213,7 +214,6 @@ def _declare_eval(add: Add) -> None:
     )
     parser = add("eval record", "eval.record", "keep a model's replies to a golden set, to measure with them again")
     _golden_options(parser)
-    _eval_mode_option(parser)
     parser.add_argument("--recording", type=Path, required=True, metavar="FILE", help="run again for what is missing")
     parser.add_argument("--limit", type=_positive, metavar="N", help="only N questions, spread evenly over the file")
     parser.add_argument("--max-tokens", type=_positive, metavar="N", help="the longest reply to record")
@@ -298,6 +298,7 @@ def _golden_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help=f"JSONL of {shape}")
     text = "ask a library of these files alone (default: the tenant's own library)"
     parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+    _eval_mode_option(parser)
 
 
 def _eval_mode_option(parser: argparse.ArgumentParser) -> None:
@@ -309,9 +310,7 @@ def _eval_mode_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run_options(parser: argparse.ArgumentParser, *, mode: bool = False, library: bool = False) -> None:
-    if mode:
-        _eval_mode_option(parser)
+def _run_options(parser: argparse.ArgumentParser, *, library: bool = False) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
     )

@@ -118,7 +118,7 @@ def _place(entry: dict[str, Any]) -> str:
 
 
 def give(options: argparse.Namespace) -> int:
-    from shiguan.serving.review_routes import RECEIPT_ID, ReceiptFolder
+    from shiguan.serving.engine import RECEIPT_ID, ReceiptFolder
     from shiguan.serving.settings import ServingSettings
 
     file = open_feedback(options)

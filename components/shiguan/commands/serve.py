@@ -1,4 +1,4 @@
-"""`shiguan serve`: answer questions over HTTP."""
+"""`shiguan serve` and `keys`: answer questions over HTTP, and say who may ask."""
 
 import argparse
 import logging
@@ -9,7 +9,8 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
 from typing import Any
 
 import uvicorn
@@ -18,11 +19,11 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 from shiguan.commands.models import awaited_models
 from shiguan.commands.options import say, tell
 from shiguan.engine.loading import list_modes, load_stores
-from shiguan.errors import ConfigurationError
+from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
-from shiguan.serving.connections import limit_connections
-from shiguan.serving.keys import KeyFile
+from shiguan.serving.gate import limit_connections
+from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key, shown, used_path
 from shiguan.serving.settings import ServingSettings
 
 _GRACE_SECONDS = 5
@@ -144,12 +145,9 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _application_module() -> Any:
-    path = resource_folder("hayhooks") / "app.py"
-    spec = spec_from_file_location("shiguan_hayhooks_app", path)
-    if spec is None or spec.loader is None:
-        raise ConfigurationError(f"{path} cannot be loaded. Install Shiguan again.")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    loader = SourceFileLoader("shiguan_hayhooks_app", str(resource_folder("hayhooks") / "app.py"))
+    module = ModuleType(loader.name)
+    loader.exec_module(module)
     return module
 
 
@@ -184,3 +182,54 @@ def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyles
             "No API keys: only this machine may ask. Make one with `shiguan keys add --tenant NAME --role write`."
         ]
     tell(options, {"url": url, "deployment": deployment, "keyless": keyless}, *lines)
+
+
+def add_key(options: argparse.Namespace) -> int:
+    file = _key_file(options)
+    if not options.tenant and options.role != "metrics":
+        raise RefusedError("`--tenant` is missing. Say whose library the key opens: `--tenant NAME`.")
+    if options.print_hash and options.days:
+        raise RefusedError("An entry of SHIGUAN_API_KEYS cannot end by itself. Leave out `--days` or `--print-hash`.")
+    if options.print_hash:
+        key, record = new_key(options.tenant, options.role, options.name, days=options.days)
+    else:
+        key, record = file.add(options.tenant, options.role, options.name, days=options.days)
+        _audit("key add", record)
+    entry = f"{record.tenant}:{record.role}:{record.hash}"
+    line = f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now."
+    if options.print_hash:
+        line = f"Entry for SHIGUAN_API_KEYS: {entry}"
+    tell(options, {"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})}, key, line)
+    return 0
+
+
+def list_keys(options: argparse.Namespace) -> int:
+    file = _key_file(options)
+    records, used = file.read(), last_used(used_path(file.path))
+    lines = []
+    for record in records:
+        state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
+        state += f", expire{'d' if record.expired else 's'} {record.expires}" if record.expires else ""
+        state += f", last used {used[record.id]}" if record.id in used else ""
+        name = f"  {record.name}" if record.name else ""
+        lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
+    told = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
+    tell(options, told, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."]))
+    return 0
+
+
+def revoke_key(options: argparse.Namespace) -> int:
+    record = _key_file(options).revoke(options.id)
+    _audit("key revoke", record)
+    line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request."
+    tell(options, shown(record), line)
+    return 0
+
+
+def _audit(action: str, record: KeyRecord) -> None:
+    told = {"tenant": record.tenant, "key": record.id, "role": record.role, "expires": record.expires}
+    audit(ServingSettings.from_environment().folder, action, **told)
+
+
+def _key_file(options: argparse.Namespace) -> KeyFile:
+    return KeyFile(options.keys_file or ServingSettings.from_environment().keys_path)

@@ -14,9 +14,8 @@ from shiguan.errors import RefusedError
 
 def init(options: argparse.Namespace) -> int:
     done = [line for store in _stores(options.deployment) for line in getattr(store, "set_up", list)()]
-    return _say_done(
-        options, done or [f"The deployment `{options.deployment}` has no servers; there is nothing to make."]
-    )
+    none = f"The deployment `{options.deployment}` has no servers; there is nothing to make."
+    return _say_done(options, done or [none])
 
 
 def status(options: argparse.Namespace) -> int:
@@ -59,9 +58,8 @@ def verify(options: argparse.Namespace) -> int:
     from shiguan.stores.cluster import backups
 
     if options.backup is None:
-        return _say_done(
-            options, backups.names(_parts(options)) or ["There is no backup; `shiguan stores backup` makes one."]
-        )
+        found = backups.names(_parts(options))
+        return _say_done(options, found or ["There is no backup; `shiguan stores backup` makes one."])
     problems = backups.verify(_parts(options), options.backup)
     _say_done(options, problems or [f"The backup {options.backup} is whole."])
     return 1 if problems else 0

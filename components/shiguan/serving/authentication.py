@@ -195,11 +195,9 @@ class KeyRing:
 OPEN_PATHS = frozenset({"/health", "/ready", "/", "/docs"})
 """What needs no key: load balancers ask it, or it is the page that asks for the key. It tells nothing of anybody."""
 
-_PAGE_FILES = "/ui/"
-
 
 def is_open(path: str) -> bool:
-    return path in OPEN_PATHS or path.startswith(_PAGE_FILES)
+    return path in OPEN_PATHS or path.startswith("/ui/")
 
 
 METRICS_PATH = "/metrics"

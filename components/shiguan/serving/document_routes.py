@@ -52,9 +52,9 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
             name = source_name(file.filename)
             record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
             await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
-    except ApiError:
-        raise
     except (MultiPartException, HTTPException) as error:  # which of the two depends on where Starlette runs
+        if isinstance(error, ApiError):
+            raise
         raise _refused("the multipart body cannot be read, or has more than one file") from error
     return JSONResponse(
         jobs.shown(record), status_code=202, headers={"Location": f"/api/v1/documents/jobs/{record.id}"}

@@ -1,8 +1,11 @@
 """What may be asked, and the modes of one deployment that answer it, loaded once for everybody who serves them."""
 
 import asyncio
+import re
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 from haystack import Document
@@ -13,15 +16,16 @@ from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.loading import list_modes
 from shiguan.engine.options import AskOptions
+from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
 from shiguan.engine.turn import MAX_QUESTION, checked_question
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.run_watch import TimeLimits
+from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.request_lifetime import deadline_of_request
-from shiguan.serving.review_routes import ReceiptFolder
 from shiguan.serving.settings import ServingSettings
 
 MOST_TURNS = 100
@@ -84,6 +88,46 @@ _AHEAD = 0.15
 _LEAST = 0.05
 
 
+RECEIPT_ID = re.compile(r"[0-9a-f]{64}")
+_HOUR = 3600
+
+
+class ReceiptFolder:
+    """The receipts that a server keeps: a file each, whole or not there, in a folder that does not spell the tenant."""
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self._path = settings.folder / "receipts"
+        self._seconds = settings.receipt_days * 24 * _HOUR
+        self._pruned = 0.0
+
+    def keep(self, receipt: Receipt) -> None:
+        """Write a receipt, and once an hour remove what is too old, unfinished files of a crash too."""
+        path = self._file(receipt.tenant_id, receipt.id)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        check_free_space(path.parent)
+        write_json(path, receipt.model_dump(mode="json"), mode=0o600)
+        if time.time() - self._pruned > _HOUR:
+            self._pruned = time.time()
+            for old in self._path.glob("*/*"):
+                if not self._is_kept(old):
+                    old.unlink(missing_ok=True)
+
+    def find(self, tenant_id: str, receipt_id: str) -> Receipt | None:
+        """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""
+        path = self._file(tenant_id, receipt_id)
+        with suppress(RefusedError):
+            return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
+        return None
+
+    def _file(self, tenant_id: str, receipt_id: str) -> Path:
+        return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"
+
+    def _is_kept(self, path: Path) -> bool:
+        with suppress(FileNotFoundError):  # another process removes them, too, and a file that is written is renamed
+            return time.time() - path.stat().st_mtime < self._seconds
+        return False
+
+
 class Engine:
     """
     All modes are loaded when it is made and warmed up by `warm_up`, before the first question. Whoever awaits an answer
@@ -95,22 +139,13 @@ class Engine:
         self.settings = settings
         self.deployment = settings.deployment
         # An unknown deployment is refused when its first mode is loaded.
-        names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
-        self.conversations = open_conversations(self.deployment, data_dir=settings.data_dir)
+        self.modes = tuple(list_modes().get(self.deployment, ["simple"]) if modes is None else modes)
+        self.conversations = memory = open_conversations(self.deployment, data_dir=settings.data_dir)
+        keep = ReceiptFolder(settings).keep if settings.receipt_days else None
         self._runners = {
-            mode: Runner(
-                self.deployment,
-                mode,
-                data_dir=settings.data_dir,
-                keep_receipt=ReceiptFolder(settings).keep if settings.receipt_days else None,
-                conversations=self.conversations,
-            )
-            for mode in names
+            mode: Runner(self.deployment, mode, data_dir=settings.data_dir, keep_receipt=keep, conversations=memory)
+            for mode in self.modes
         }
-
-    @property
-    def modes(self) -> tuple[str, ...]:
-        return tuple(self._runners)
 
     def runner(self, mode: str) -> Runner:
         if mode not in self._runners:

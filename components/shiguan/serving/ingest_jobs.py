@@ -201,13 +201,12 @@ class IngestJobs:
             self._again(record, ApiError("internal", message=f"The stage `{broken}` failed.", stage=broken))
             return
         result = {name: value for name, value in asdict(done).items() if name != "file"}
+        state, error = "done", None
         if done.skipped and not done.sources:
             entry = done.skipped[0]
-            error = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
-            ended = self._finish(replace(record, state="failed", result=result, error=_told(error)))
-        else:
-            ended = self._finish(replace(record, state="done", result=result, error=None))
-        if not ended:
+            told = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
+            state, error = "failed", _told(told)
+        if not self._finish(replace(record, state=state, result=result, error=error)):
             self._after_stop(record)
 
     def _again(self, record: JobRecord, error: ApiError) -> None:

@@ -153,10 +153,8 @@ def keys_of_environment(text: str) -> list[KeyRecord]:
                 f"SHIGUAN_API_KEYS, entry {number}: expected TENANT:ROLE:SHA256, got {len(parts)} parts. "
                 "`shiguan keys add --print-hash` prints such an entry."
             )
-        tenant, role, digest = parts
-        records.append(
-            _checked(KeyRecord(id=digest.lower()[:_ID_LENGTH], hash=digest.lower(), tenant=tenant, role=role))
-        )
+        tenant, role, digest = parts[0], parts[1], parts[2].lower()
+        records.append(_checked(KeyRecord(id=digest[:_ID_LENGTH], hash=digest, tenant=tenant, role=role)))
     return records
 
 

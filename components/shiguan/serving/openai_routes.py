@@ -92,9 +92,7 @@ class ChatRequest(AskOptions, extra="allow"):
             for message in before
             if message.role in _SPEAKERS
         ]
-        given = {"max_tokens": self.max_completion_tokens, **self.given()}
-        if turns:
-            given["history"] = turns[-MOST_TURNS:]
+        given = {"max_tokens": self.max_completion_tokens, "history": turns[-MOST_TURNS:] or None, **self.given()}
         return AnswerRequest(query=question, mode=self.model.removeprefix(MODEL_PREFIX), **given)
 
 

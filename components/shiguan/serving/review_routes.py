@@ -1,64 +1,106 @@
-"""/api/v1/receipts, feedback and reports: how an answer came about, what its readers say, how a mode was measured."""
+"""/api/v1/conversations, receipts, feedback and reports: what was asked, how it was answered, what is said of that."""
 
 import asyncio
 import html
 import re
-import time
-from contextlib import suppress
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from lxml.html import HTMLParser, document_fromstring
 from pydantic import BaseModel, Field
+from starlette.responses import Response
 
+from shiguan.conversations import (
+    LONGEST_TITLE,
+    Conversation,
+    ConversationStore,
+    Turn,
+    export_json,
+    export_markdown,
+    head_of,
+)
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
-from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
+from shiguan.engine.receipts import Receipt
 from shiguan.engine.replay import Replay
 from shiguan.errors import RefusedError
-from shiguan.resources import check_free_space, utc_time, write_json
-from shiguan.serving.authentication import Principal, Reader
+from shiguan.llm.reply_cache import TenantCache
+from shiguan.resources import utc_time
+from shiguan.serving.authentication import Principal, Reader, Writer
+from shiguan.serving.engine import ReceiptFolder, current_engine
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.settings import ServingSettings
 
-RECEIPT_ID = re.compile(r"[0-9a-f]{64}")
-_HOUR = 3600
+router = APIRouter(prefix="/api/v1")
 
 
-class ReceiptFolder:
-    """The receipts that a server keeps: a file each, whole or not there, in a folder that does not spell the tenant."""
+class Title(BaseModel, extra="forbid"):
+    """Another title."""
 
-    def __init__(self, settings: ServingSettings) -> None:
-        self._path = settings.folder / "receipts"
-        self._seconds = settings.receipt_days * 24 * _HOUR
-        self._pruned = 0.0
+    title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, pattern=r"\S")]
 
-    def keep(self, receipt: Receipt) -> None:
-        """Write a receipt, and once an hour remove what is too old, unfinished files of a crash too."""
-        path = self._file(receipt.tenant_id, receipt.id)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        check_free_space(path.parent)
-        write_json(path, receipt.model_dump(mode="json"), mode=0o600)
-        if time.time() - self._pruned > _HOUR:
-            self._pruned = time.time()
-            for old in self._path.glob("*/*"):
-                if not self._is_kept(old):
-                    old.unlink(missing_ok=True)
 
-    def find(self, tenant_id: str, receipt_id: str) -> Receipt | None:
-        """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""
-        path = self._file(tenant_id, receipt_id)
-        with suppress(RefusedError):
-            return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
-        return None
+async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
+    memory = current_engine().conversations
+    try:
+        found = None if memory is None else await asyncio.to_thread(read, memory.store)
+    except RefusedError:
+        found = None
+    if not found:
+        # The same for an id that was never used, one that can be none and one of another tenant's.
+        listing = "GET /api/v1/conversations lists them."
+        raise ApiError("not_found", message="There is no such conversation.", next_step=listing)
+    return found
 
-    def _file(self, tenant_id: str, receipt_id: str) -> Path:
-        return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"
 
-    def _is_kept(self, path: Path) -> bool:
-        with suppress(FileNotFoundError):  # another process removes them, too, and a file that is written is renamed
-            return time.time() - path.stat().st_mtime < self._seconds
-        return False
+async def _whole(tenant_id: str, conversation_id: str) -> tuple[Conversation, list[Turn]]:
+    def read(store: ConversationStore) -> Any:
+        conversation = store.find(tenant_id, conversation_id)
+        return conversation and (conversation, store.turns(tenant_id, conversation_id))
+
+    found: tuple[Conversation, list[Turn]] = await _of_store(read)
+    return found
+
+
+@router.get("/conversations", name="listed", tags=["conversations"])
+async def conversations(asker: Reader) -> dict[str, Any]:
+    """List the tenant's conversations, the newest first."""
+    memory = current_engine().conversations
+    if memory is None:
+        return {"conversations": []}
+    found = await asyncio.to_thread(memory.store.conversations, asker.tenant_id)
+    return {"conversations": [head_of(one) for one in found]}
+
+
+@router.get("/conversations/{conversation_id}", tags=["conversations"])
+async def read(conversation_id: str, asker: Reader) -> dict[str, Any]:
+    """Give a conversation with its turns."""
+    conversation, turns = await _whole(asker.tenant_id, conversation_id)
+    return {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
+
+
+@router.get("/conversations/{conversation_id}/export", tags=["conversations"], response_class=Response)
+async def export(conversation_id: str, asker: Reader, form: Literal["markdown", "json"] = "markdown") -> Response:
+    """Give a conversation as a file."""
+    written = export_json if form == "json" else export_markdown
+    kind = "application/json" if form == "json" else "text/markdown; charset=utf-8"
+    return Response(written(*await _whole(asker.tenant_id, conversation_id)), media_type=kind)
+
+
+@router.patch("/conversations/{conversation_id}", tags=["conversations"])
+async def rename(conversation_id: str, body: Title, asker: Writer) -> dict[str, Any]:
+    """Give a conversation another title."""
+    await _of_store(lambda store: store.rename(asker.tenant_id, conversation_id, body.title))
+    return {"id": conversation_id, "title": body.title}
+
+
+@router.delete("/conversations/{conversation_id}", tags=["conversations"])
+async def delete(conversation_id: str, asker: Writer) -> dict[str, Any]:
+    """Remove a conversation with its summaries."""
+    await _of_store(lambda store: store.delete(asker.tenant_id, conversation_id))
+    await asyncio.to_thread(TenantCache(current_engine().settings.folder, asker.tenant_id).clear)
+    return {"id": conversation_id, "deleted": True}
 
 
 async def kept_receipt(request: Request, receipt_id: str, asker: Principal) -> Receipt:
@@ -69,9 +111,6 @@ async def kept_receipt(request: Request, receipt_id: str, asker: Principal) -> R
         days = f"The server keeps receipts for {settings.receipt_days} days."
         raise ApiError("not_found", message="There is no such receipt.", next_step=f"Check the id. {days}")
     return found
-
-
-router = APIRouter(prefix="/api/v1")
 
 
 @router.get("/receipts/{receipt_id}", tags=["receipts"])

@@ -15,14 +15,14 @@ from types import FrameType
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from haystack import logging
+from haystack import Document, logging
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafePipelineError
 from shiguan.serving import (
-    conversation_routes,
     document_routes,
     openai_routes,
     page_routes,
@@ -30,8 +30,9 @@ from shiguan.serving import (
     review_routes,
     status_routes,
 )
-from shiguan.serving.authentication import KeyRing
-from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.authentication import KeyRing, current_principal
+from shiguan.serving.engine import Engine, read_request, use_engine
+from shiguan.serving.error_replies import counted
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.request_lifetime import Admission
@@ -82,10 +83,6 @@ logger = logging.getLogger(__name__)
 Deploy = Callable[[FastAPI], None]
 _SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
-_ROUTES = (
-    *(page_routes, status_routes, rag_routes, document_routes),
-    *(conversation_routes, review_routes, openai_routes),
-)
 
 
 class Service:
@@ -119,7 +116,7 @@ class Service:
         self.readiness = status_routes.Readiness()
 
     def install(self, app: FastAPI, *, deploy: Deploy) -> None:
-        for routes in _ROUTES:
+        for routes in (page_routes, status_routes, rag_routes, document_routes, review_routes, openai_routes):
             include_routes(app, routes.router)
         page_routes.describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
@@ -158,9 +155,7 @@ class Service:
         try:
             await asyncio.to_thread(engine.warm_up)
             if find_spec("mcp") is not None:  # the extra of that name
-                from shiguan.serving.mcp_route import mcp_route  # noqa: PLC0415
-
-                app.router.routes.append(await open_until_the_end.enter_async_context(mcp_route(engine, library)))
+                app.router.routes.append(await open_until_the_end.enter_async_context(_mcp_route(engine, library)))
             # On this thread, since it changes the routes; the modes are loaded already, so that it is quick.
             deploy(app)
             app.openapi_schema = None
@@ -212,6 +207,36 @@ def _check_stores(library: Library) -> None:
                 f"The store of the {name} does not answer: {type(error).__name__}. Start its server, check its address "
                 "and key in the environment, and start again."
             ) from error
+
+
+@contextlib.asynccontextmanager
+async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
+    """Give the route while its tools can be called: a call is one request, let in, counted and cut off as any other."""
+    from mcp.server.streamable_http_manager import StreamableHTTPASGIApp  # noqa: PLC0415  # an extra
+    from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
+    from shiguan.serving.mcp_tools import tool_server  # noqa: PLC0415
+
+    async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
+        given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
+        return await engine.ask(read_request(given), tenant_id)
+
+    def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
+        return engine.search(query, tenant_id, top_k=top_k)
+
+    server = tool_server(
+        library, engine.modes, ask, search, tenant=lambda: current_principal().tenant_id, words_of=_words_of
+    )
+    # Who may ask, from where and how much, is decided before a request comes here.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
+    async with server.session_manager.run():
+        yield Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"])
+
+
+def _words_of(error: Exception) -> str:
+    told = counted(error).body()["error"]
+    return f"{told['message']} {told['next_step']}".strip()
 
 
 class PlainStartupFailure:

@@ -72,8 +72,8 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     mode = answer["mode"]  # the name of a file that the server loaded
     metadata = answer.get("metadata", {})
     # An answer that was withheld reads like one that was not found: what was done with it says which.
-    withheld = metadata.get("grounding") == "refused"
-    ANSWERS.labels(mode, "refused" if withheld else _one_of(answer.get("status"), _STATUSES)).inc()
+    status = "refused" if metadata.get("grounding") == "refused" else answer.get("status")
+    ANSWERS.labels(mode, status if status in _STATUSES else _OTHER).inc()
     for stage, milliseconds in metadata.get("timings_ms", {}).items():
         if stage == "total":
             ANSWER_SECONDS.labels(mode).observe(milliseconds / 1000)
@@ -95,12 +95,8 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         SWITCHES.labels(switch["from"], switch["reason"]).inc()  # names of a pipeline file, and words of the engine
     if metadata.get("warnings"):
         FALLBACKS.labels(mode).inc()
-    for claim in metadata.get("claims", []):
-        VERDICTS.labels(mode, _one_of(claim.get("verdict"), _VERDICTS)).inc()
-
-
-def _one_of(value: Any, known: frozenset[str]) -> str:
-    return value if value in known else _OTHER
+    for verdict in (claim.get("verdict") for claim in metadata.get("claims", [])):
+        VERDICTS.labels(mode, verdict if verdict in _VERDICTS else _OTHER).inc()
 
 
 _NAMES = frozenset(

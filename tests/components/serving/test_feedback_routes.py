@@ -8,12 +8,13 @@ from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.receipts import receipt
 
 from shiguan.serving.authentication import KeyRing
+from shiguan.serving.engine import ReceiptFolder
 from shiguan.serving.error_replies import install_error_replies
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.page_routes import describe
 from shiguan.serving.request_lifetime import Admission
-from shiguan.serving.review_routes import ReceiptFolder, router
+from shiguan.serving.review_routes import router
 from shiguan.serving.settings import ServingSettings
 
 MINE, THEIRS = receipt("a", "Who rose?", quotes=["An Lushan rose."]), receipt("b")

@@ -19,11 +19,10 @@ from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreFullError
 from shiguan.serving.authentication import KeyRing
-from shiguan.serving.engine import Engine
+from shiguan.serving.engine import Engine, ReceiptFolder
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.request_lifetime import Admission
-from shiguan.serving.review_routes import ReceiptFolder
 from shiguan.serving.review_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
 
