@@ -27,8 +27,7 @@ def why(options: argparse.Namespace) -> int:
         raise RefusedError("`--expected` is empty. Give words of the passage that should have been used, or its id.")
     asked: dict[str, Any] = {"history": read_history(options.history)} if options.history else {}
     with open_runner(options) as runner:
-        library = ExpectedPassages(open_library(options).stores, tenant(options))
-        expected = library.find(options.expected)
+        expected = ExpectedPassages(open_library(options).stores, tenant(options)).find(options.expected)
         run = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
         trace = run.trace()
     found = attribute(trace, expected)

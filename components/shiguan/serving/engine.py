@@ -81,13 +81,6 @@ class BatchRequest(BaseModel, extra="forbid"):
     tenant_id: Annotated[str | None, Field(max_length=200)] = None
 
 
-_WARM_UP_TENANT = "shiguan:warm-up"
-_WARM_UP_TEXTS = ("Guo Ziyi retook Chang'an in 757.", "郭子儀收復長安。")
-# The engine says a little before the gate does that the time is over: it knows which stage was at work.
-_AHEAD = 0.15
-_LEAST = 0.05
-
-
 RECEIPT_ID = re.compile(r"[0-9a-f]{64}")
 _HOUR = 3600
 
@@ -126,6 +119,13 @@ class ReceiptFolder:
         with suppress(FileNotFoundError):  # another process removes them, too, and a file that is written is renamed
             return time.time() - path.stat().st_mtime < self._seconds
         return False
+
+
+_WARM_UP_TENANT = "shiguan:warm-up"
+_WARM_UP_TEXTS = ("Guo Ziyi retook Chang'an in 757.", "郭子儀收復長安。")
+# The engine says a little before the gate does that the time is over: it knows which stage was at work.
+_AHEAD = 0.15
+_LEAST = 0.05
 
 
 class Engine:

@@ -30,9 +30,6 @@ from shiguan.serving.telemetry import current_request_id
 
 logger = logging.getLogger(__name__)
 
-MOST_HEAD_BYTES = 16 * 1024
-"""The most bytes of a request's address and headers together; the address has half of it."""
-
 _STAGE = re.compile(r"^The stage `([^`]{1,80})`")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

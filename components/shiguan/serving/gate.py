@@ -17,16 +17,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import Authentication, KeyRing
-from shiguan.serving.error_replies import (
-    MOST_HEAD_BYTES,
-    ApiError,
-    error_response,
-    install_error_replies,
-    log_failure,
-)
+from shiguan.serving.error_replies import ApiError, error_response, install_error_replies, log_failure
 from shiguan.serving.request_lifetime import Admission, RequestLifetime
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import current_request_id
+
+MOST_HEAD_BYTES = 16 * 1024
+"""The most bytes of a request's address and headers together; the address has half of it."""
 
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _METHODS = frozenset({"GET", "POST", "DELETE", "OPTIONS", "HEAD"})
