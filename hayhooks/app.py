@@ -10,35 +10,41 @@ The ASGI application that is served: Hayhooks with the modes of a deployment, be
 import asyncio
 import os
 import sys
-from types import SimpleNamespace
-from typing import Annotated, Any
+from inspect import Parameter, Signature, signature
+from types import FrameType, SimpleNamespace
+from typing import Annotated, Any, ClassVar
 
+import uvicorn
 from fastapi import APIRouter, FastAPI, Request
-from pydantic import BaseModel, ConfigDict, Field
+from haystack import AsyncPipeline, logging
+from pydantic import BaseModel, Field
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute
 
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.serving.authentication import Reader, check_open_host
-from shiguan.serving.connections import limit_callers_connections
-from shiguan.serving.engine import WrappedMode, current_engine
-from shiguan.serving.logs import log_handler, write_logs
-from shiguan.serving.service import Service, include_routes, only_routes
+from shiguan.errors import ConfigurationError
+from shiguan.serving.authentication import Reader, check_open_host, check_tenant, current_principal
+from shiguan.serving.engine import AnswerRequest, current_engine, read_request
+from shiguan.serving.error_replies import ApiError, counted
+from shiguan.serving.gate import Connection, limit_connections
+from shiguan.serving.service import Service, include_routes
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.telemetry import log_handler, write_logs
 
 
-class Expectation(BaseModel):
+class Expectation(BaseModel, extra="forbid"):
     """A passage that should have been used for a question."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
     expected: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S", description="Its words, or its id.")]
     mode: Annotated[str, Field(max_length=40)] = "simple"
 
 
-router = APIRouter(prefix="/api/v1", tags=["rag"])
+logger = logging.getLogger(__name__)
+router = APIRouter()
 
 
-@router.post("/why", summary="Say where an expected passage was lost")
+@router.post("/api/v1/why", tags=["rag"], summary="Say where an expected passage was lost")
 async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, Any]:
     """Ask the question again and name the stage that lost the passage, with its rank at each."""
     # Here, since the server and the measuring of modes know nothing of each other.
@@ -57,6 +63,67 @@ async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, A
         return {**found.to_json(), "passages": expected.places()[:10]}
 
     return await asyncio.to_thread(look)
+
+
+@router.get("/draw/{mode}", tags=["config"], response_class=PlainTextResponse)
+async def draw(mode: str) -> Response:
+    """
+    Draw a mode.
+
+    Hayhooks' own route of this name sends the pipeline to a public server to have it drawn. This one gives the text of
+    a Mermaid diagram.
+    """
+    engine = current_engine()
+    if mode not in engine.modes:
+        raise ApiError("not_found", message="There is no such mode.", next_step=f"Modes: {', '.join(engine.modes)}.")
+    pipeline = engine.runner(mode).pipeline
+    return PlainTextResponse(mermaid(pipeline), media_type="text/vnd.mermaid")
+
+
+def mermaid(pipeline: AsyncPipeline) -> str:
+    """Write a pipeline as Mermaid's text."""
+    names = {name: f"c{number}" for number, name in enumerate(pipeline.graph.nodes)}
+    lines = ["flowchart TD"]
+    for name, key in names.items():
+        kind = type(pipeline.graph.nodes[name]["instance"]).__name__
+        lines.append(f'  {key}["{name}<br/>{kind}"]')
+    for sender, receiver, data in pipeline.graph.edges(data=True):
+        lines.append(f'  {names[sender]} -->|"{data["from_socket"].name}"| {names[receiver]}')
+    return "\n".join(lines) + "\n"
+
+
+class WrappedMode:
+    """A mode at Hayhooks' own routes, such as `/simple/run`: the engine's, for the tenant of the caller's key."""
+
+    mode: ClassVar[str] = ""
+    # A tool call of MCP or A2A has no API key, and so no tenant.
+    skip_mcp: bool = True
+    skip_a2a: bool = True
+    pipeline: AsyncPipeline
+
+    def setup(self) -> None:
+        """Take the mode as the engine has loaded it."""
+        self.pipeline = current_engine().runner(self.mode).pipeline
+
+    async def run_api_async(self, **given: Any) -> dict[str, Any]:
+        """Answer a question from the caller's documents."""
+        asker = current_principal()
+        request = read_request({"mode": self.mode, **given})
+        check_tenant(asker, request.tenant_id)
+        try:
+            return await current_engine().ask(request, asker.tenant_id)
+        except Exception as error:
+            raise counted(error) from error
+
+
+# Hayhooks reads from the signature what the route takes.
+WrappedMode.run_api_async.__signature__ = Signature(  # type: ignore[attr-defined]
+    [
+        Parameter("self", Parameter.POSITIONAL_ONLY),
+        *(one for one in signature(AnswerRequest).parameters.values() if one.name != "mode"),
+    ],
+    return_annotation=dict[str, Any],
+)
 
 
 def create(settings: ServingSettings) -> Any:
@@ -82,11 +149,13 @@ def create(settings: ServingSettings) -> Any:
     _log_without_values(settings.log_format)
 
     def deploy(application: FastAPI) -> None:
+        before = list(application.router.routes)
         for mode in service.modes:
             wrapper = type("PipelineWrapper", (WrappedMode, BasePipelineWrapper), {"mode": mode})
             made: Any = SimpleNamespace(PipelineWrapper=wrapper)  # in place of a file for each mode
             prepared = PreparedPipeline(mode, create_pipeline_wrapper_instance(made, allow_durable=False))
             commit_prepared_pipeline(prepared, app=application)
+        check_deployed(application, before, service.modes)
 
     application = create_app()
     # Deploying, undeploying, uploads of code, traces, a drawing made by a public server: what is not put back cannot
@@ -96,6 +165,45 @@ def create(settings: ServingSettings) -> Any:
     include_routes(application, router)
     service.install(application, deploy=deploy)
     return application
+
+
+def only_routes(app: FastAPI) -> None:
+    """Take out every route that the application came with, and the pages that load foreign scripts."""
+    app.router.routes.clear()
+    app.docs_url = app.redoc_url = None
+    # An address is right or wrong; a redirect would let a client send its body twice.
+    app.router.redirect_slashes = False
+
+
+def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str]) -> None:
+    """Make sure that deploying the modes added one route for each, and nothing else."""
+    expected = {("POST", f"/{mode}/run") for mode in modes} | {("GET", app.openapi_url), ("HEAD", app.openapi_url)}
+    known = {id(route) for route in before}
+    for route in app.router.routes:
+        came = {(method, getattr(route, "path", "")) for method in getattr(route, "methods", None) or ("*",)}
+        if id(route) not in known and came - expected:
+            raise ConfigurationError(
+                f"The server would have the route {sorted(came)[0]} that nobody asked for. Check the version of "
+                "Hayhooks: `pip install 'shiguan[serve]'`."
+            )
+
+
+def limit_callers_connections(settings: ServingSettings) -> str:
+    """Do the same for the server that is loading the application, which says not who it is; give its address."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        config = frame.f_locals.get("self")
+        if isinstance(config, uvicorn.Config):
+            limit_connections(config, settings)
+            # It chose these before it loaded the application.
+            config.http_protocol_class, config.ws_protocol_class = Connection, None
+            return config.host
+        frame = frame.f_back
+    logger.warning(
+        "The server that loads the application is not uvicorn's command, so how large and how slow heads are "
+        "is up to it. `shiguan serve` limits both."
+    )
+    return "127.0.0.1"
 
 
 def __getattr__(name: str) -> Any:

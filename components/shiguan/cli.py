@@ -4,13 +4,12 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from shiguan import __version__
-from shiguan.commands import COMMANDS, GROUPS
+from shiguan.commands.arguments import GROUPS, declare
 from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 from shiguan.text.terminal import printable
@@ -22,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     _quiet_libraries()
     try:
-        return int(options.command(options))
+        return _run(options)
     except ShiguanError as error:
         _report(str(error), as_json=options.json)
         return 2 if isinstance(error, _REFUSALS) else 1
@@ -44,6 +43,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
+def _run(options: argparse.Namespace) -> int:
+    """Run the function that a command names; what its file imports need not be installed for the other commands."""
+    file, function = options.command.split(".")
+    try:
+        command = getattr(import_module(f"shiguan.commands.{file}"), function)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"`shiguan {file}` needs `{error.name}`, which is not installed. Install it with: "
+            f'pip install "shiguan{options.extra}"'
+        ) from error
+    return int(command(options))
+
+
 class _Parser(argparse.ArgumentParser):
     """Complains of arguments, which may be names of files, in printable text."""
 
@@ -63,11 +75,12 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(
         name: str,
-        command: Callable[[argparse.Namespace], int],
+        command: str,
         text: str,
         *,
         deployment: bool = True,
         library: bool = True,
+        extra: str = "",
     ) -> argparse.ArgumentParser:
         group, _, own_name = name.rpartition(" ")
         if group and group not in groups:
@@ -78,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = (groups[group] if group else top).add_parser(
             own_name, help=text, description=_sentence(text)
         )
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=command, extra=f"[{extra}]" if extra else "")
         sub.add_argument("--json", action="store_true", help="print JSON for programs instead of text for people")
         if deployment:
             sub.add_argument("--deployment", default="embedded", help="a folder of pipelines/ (default: embedded)")
@@ -91,8 +104,7 @@ def _parser() -> argparse.ArgumentParser:
             )
         return sub
 
-    for name in COMMANDS:
-        import_module(f"shiguan.commands.{name}").register(add)
+    declare(add)
     return parser
 
 

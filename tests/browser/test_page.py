@@ -128,7 +128,7 @@ def test_a_refusal_says_what_to_do(site, opened):
 
 
 def test_an_error_in_the_stream_is_told_in_its_own_words(site, opened):
-    site.script = [("error", ApiError("upstream_unavailable").body("r-9"))]
+    site.script = [("error", ApiError("upstream_unavailable").body())]
     page = opened(site.url + "/")
     ask(page, done=False)
     page.wait_for_selector(".failure >> text=The language model gave no usable answer.")

@@ -7,7 +7,7 @@ from tests.browser.test_page_hostile import HOSTILE, quiet
 from shiguan.evaluation.metrics import Estimate
 from shiguan.evaluation.report import write_report
 from shiguan.evaluation.tables import Report, Section, Table
-from shiguan.serving.report_routes import report_body
+from shiguan.serving.review_routes import report_body
 
 pytestmark = pytest.mark.browser
 NAME = "run 5/report.html"

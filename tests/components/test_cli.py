@@ -1,16 +1,19 @@
 """The command line as its users meet it: arguments in, text and exit codes out."""
 
+import argparse
 import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from shiguan.cli import main
+from shiguan.commands.arguments import declare
 from shiguan.errors import RefusedError
 from shiguan.stores.embedded.shards import close_all_shards
 
@@ -71,6 +74,25 @@ def test_help_is_shown_without_loading_anything_heavy():
     )  # fmt: skip
     assert "ingest" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_command_has_the_function_that_it_names():
+    named = []
+
+    def add(name, command, text, **more):
+        named.append(command.split("."))
+        return argparse.ArgumentParser()
+
+    declare(add)
+    assert len(named) == 35
+    for file, function in named:
+        assert callable(getattr(import_module(f"shiguan.commands.{file}"), function))
+
+
+def test_a_command_whose_extra_is_not_installed_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shiguan.commands.mcp", None)
+    assert main(["mcp"]) == 2
+    assert 'Install it with: pip install "shiguan[mcp]"' in capsys.readouterr().err
 
 
 def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):
@@ -177,9 +199,9 @@ def test_without_a_number_the_modes_file_says_how_many_passages(command, monkeyp
         search = ask
 
     monkeypatch.setattr(
-        f"shiguan.commands.{'why' if command[0] == 'why' else 'ask'}.open_runner", lambda options, **_: Asked()
+        f"shiguan.commands.{'review' if command[0] == 'why' else 'ask'}.open_runner", lambda options, **_: Asked()
     )
-    monkeypatch.setattr("shiguan.evaluation.attribution.TracedMode", lambda runner: runner)
+    monkeypatch.setattr("shiguan.commands.review.TracedMode", lambda runner: runner)
     monkeypatch.setattr("shiguan.evaluation.attribution.ExpectedPassages.find", lambda *_: None)
     main(command)
     main([*command, "--top-k", "7"])

@@ -8,7 +8,7 @@ from haystack.components.writers import DocumentWriter
 
 from shiguan.errors import RefusedError
 from shiguan.retrieval.tenant_filter import TenantFilter
-from shiguan.serving.answer_request import AnswerRequest
+from shiguan.serving.engine import AnswerRequest
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import check_filters, names_tenant
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shiguan.serving.metrics import REGISTRY
+from shiguan.serving.telemetry import REGISTRY
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.service import include_routes
+from shiguan.serving.telemetry import current_request_id
 
 WAIT = "wait"
 CUT = "cut"
@@ -83,6 +84,11 @@ class Script:
         return [*told, ("generation_complete", self.answer())]
 
 
+def refused(error, request_id):
+    current_request_id.set(request_id)
+    return error_response(error)
+
+
 class PageSite:
     """
     The site; set what it says before a test opens it, and `go.set()` where a stream waits.
@@ -132,7 +138,7 @@ class PageSite:
             self.seen.append(f"{request.method} {request.url.path}")
             given = request.headers.get("authorization", "").removeprefix("Bearer ")
             if request.url.path.startswith("/api") and self.keys is not None and given not in self.keys:
-                return error_response(ApiError("unauthenticated"), "r-2")
+                return refused(ApiError("unauthenticated"), "r-2")
             return await forward(request)
 
         @app.get("/api/v1/rag/health")
@@ -148,7 +154,7 @@ class PageSite:
         async def ask(request: Request) -> Response:
             self.asked.append(await request.json())
             if self.refusal is not None:
-                return error_response(self.refusal, "r-3")
+                return refused(self.refusal, "r-3")
             return StreamingResponse(self._stream(), media_type="text/event-stream")
 
         @app.get("/api/v1/documents")
@@ -173,7 +179,7 @@ class PageSite:
         async def one(passage_id: str) -> Any:
             found = [at for at, one in enumerate(self.passages) if one["id"] == passage_id]
             if not found:
-                return error_response(ApiError("not_found"), "r-4")
+                return refused(ApiError("not_found"), "r-4")
             at = found[0]
             return {
                 "passage": self.passages[at], "before": self.passages[max(0, at - 1) : at],
@@ -212,13 +218,13 @@ class PageSite:
         @app.get("/api/v1/receipts/{receipt_id}")
         async def receipt(receipt_id: str) -> Any:
             if receipt_id not in self.receipts:
-                return error_response(ApiError("not_found", message="There is no such receipt."), "r-5")
+                return refused(ApiError("not_found", message="There is no such receipt."), "r-5")
             return {"receipt": {"id": receipt_id, "answer": self.receipts[receipt_id]}, "stale": True}
 
         @app.post("/api/v1/feedback")
         async def feedback(request: Request) -> Any:
             if self.refusal is not None:
-                return error_response(self.refusal, "r-6")
+                return refused(self.refusal, "r-6")
             self.judged.append(await request.json())
             return JSONResponse(self.judged[-1], status_code=201)
 

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.serving import service
+from shiguan.serving.engine import AnswerRequest
 from shiguan.serving.settings import ServingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -214,8 +216,7 @@ async def test_a_mode_that_cannot_be_deployed_stops_the_start(app_module, settin
 def test_a_route_that_comes_in_with_the_modes_stops_the_start(app_module, settings):
     from fastapi import FastAPI
 
-    from shiguan.serving.service import check_deployed
-
+    check_deployed = app_module.check_deployed
     application = FastAPI()
     before = list(application.router.routes)
     application.add_api_route("/simple/run", lambda: None, methods=["POST"])
@@ -223,6 +224,16 @@ def test_a_route_that_comes_in_with_the_modes_stops_the_start(app_module, settin
     application.add_api_route("/simple/debug", lambda: None, methods=["GET"])
     with pytest.raises(ConfigurationError, match="/simple/debug"):
         check_deployed(application, before, ["simple"])
+
+
+def test_the_routes_of_the_modes_take_the_same_options(app_module):
+    taken = set(signature(app_module.WrappedMode.run_api_async).parameters)
+    assert taken == {"self", *AnswerRequest.model_fields} - {"mode"}
+
+
+def test_a_mode_under_hayhooks_own_commands_says_which_server_to_start(app_module):
+    with pytest.raises(ConfigurationError, match="start `shiguan serve`, or `shiguan mcp` for MCP"):
+        app_module.WrappedMode().setup()
 
 
 def test_importing_the_file_builds_nothing_and_asking_for_app_does(app_module, monkeypatch, tmp_path):

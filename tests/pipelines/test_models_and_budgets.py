@@ -166,13 +166,13 @@ async def test_a_stream_broken_after_its_first_token_ends_in_one_error_and_no_se
 
 def test_switches_are_metered_by_model_and_reason(llm, runner_of):
     pytest.importorskip("prometheus_client")
-    from shiguan.serving import metrics
+    from shiguan.serving import telemetry
 
     llm.rule(lambda call: call.body["model"] == "strong", fault=Fault(status=429))
     labels = {"model": "strong", "reason": "rate_limit"}
-    before = metrics.REGISTRY.get_sample_value("shiguan_model_switches_total", labels) or 0
-    metrics.record_answer(runner_of("advanced").ask(HARD, tenant_id="a"))
-    assert metrics.REGISTRY.get_sample_value("shiguan_model_switches_total", labels) == before + 1
+    before = telemetry.REGISTRY.get_sample_value("shiguan_model_switches_total", labels) or 0
+    telemetry.record_answer(runner_of("advanced").ask(HARD, tenant_id="a"))
+    assert telemetry.REGISTRY.get_sample_value("shiguan_model_switches_total", labels) == before + 1
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from shiguan.cli import main
 from shiguan.engine.options import AskOptions
 from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.serving.answer_request import AnswerRequest
-from shiguan.serving.engine import WrappedMode
+from shiguan.serving.engine import AnswerRequest
 from shiguan.serving.error_replies import invalid_fields
 from shiguan.serving.openai_routes import ChatRequest
 
@@ -106,12 +105,6 @@ def test_a_program_of_openai_may_send_every_option():
     body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}], **options}
     asked = ChatRequest.model_validate(body).as_request()
     assert asked.options() == {**{k: v for k, v in options.items() if "tokens" not in k}, "max_tokens": 9}
-
-
-def test_the_routes_of_hayhooks_take_the_same_options():
-    from inspect import signature
-
-    assert set(signature(WrappedMode.run_api_async).parameters) == {"self", *AnswerRequest.model_fields} - {"mode"}
 
 
 def test_the_command_line_has_every_option(capsys):

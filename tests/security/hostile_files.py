@@ -82,7 +82,7 @@ _FOREIGN = [
     "socket.socket", "ctypes.CDLL", "code.InteractiveConsole", "pty.spawn", "webbrowser.open", "http.server.HTTPServer",
     "urllib.request.Request", f"{CANARY}.Canary", f"{CANARY}.inner.Canary", "haystackevil.components.X",
     "shiguan.Runner", "shiguan.engine.library.Library", "shiguan.cli.main", "shiguan.models.engine.engine",
-    "shiguan.commands.serve.register", "haystack.Pipeline", "haystack.core.pipeline.pipeline.Pipeline",
+    "shiguan.commands.serve.serve", "haystack.Pipeline", "haystack.core.pipeline.pipeline.Pipeline",
     "haystack.core.super_component.super_component.SuperComponent", "haystack.utils.misc.X", "haystack.tools.tool.Tool",
     "haystack.tools.component_tool.ComponentTool", "haystack.components.agents.agent.Agent",
     "haystack.components.tools.tool_invoker.ToolInvoker", "haystack.components.connectors.openapi.OpenAPIConnector",

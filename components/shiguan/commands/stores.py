@@ -3,54 +3,22 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from shiguan.commands import AddCommand
 from shiguan.commands.options import say, tell
+from shiguan.commands.terminal import IngestProgress, track
+from shiguan.engine.library_copy import KINDS, LibraryCopy
+from shiguan.engine.loading import has_file, load_stores
 from shiguan.errors import RefusedError
 
-_CLUSTER = "elasticsearch_qdrant"
 
-
-def register(add: AddCommand) -> None:
-    for name, command, text in (
-        ("stores init", _init, "make the indexes and the collection of a deployment, where they are not there yet"),
-        ("stores status", _status, "show how the servers of a deployment do, and what is not as it should be"),
-        ("stores reindex", _reindex, "make the next index of what does not fit the files, from what is there"),
-        ("stores switch", _switch, "let the names mean the newest indexes, or those before"),
-        ("stores backup", _backup, "save indexes and collection on the servers' own disks"),
-        ("stores verify", _verify, "say whether a backup is whole; without a name, list what there is"),
-        ("stores restore", _restore, "bring a backup back beside what is there, and let the names mean it"),
-    ):
-        parser = add(name, command, text, deployment=False, library=False)
-        parser.add_argument("--deployment", default=_CLUSTER, help=f"a folder of pipelines/ (default: {_CLUSTER})")
-        if command in (_reindex, _switch):
-            parser.add_argument("names", nargs="*", metavar="NAME", help="only these, e.g. shiguan-children")
-        if command is _switch:
-            parser.add_argument("--back", action="store_true", help="to the indexes before")
-        if command in (_verify, _restore):
-            parser.add_argument("backup", nargs="?" if command is _verify else None, help="as `stores backup` named it")
-    parser = add(
-        "stores copy", _copy, "copy the whole library of one deployment to another", deployment=False, library=False
-    )
-    parser.add_argument("--from", dest="source", default="embedded", help="what to copy (default: embedded)")
-    parser.add_argument("--to", dest="target", default=_CLUSTER, help=f"where to (default: {_CLUSTER})")
-    parser.add_argument(
-        "--data-dir",
-        type=Path,
-        help="where the embedded library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)",
-    )
-
-
-def _init(options: argparse.Namespace) -> int:
+def init(options: argparse.Namespace) -> int:
     done = [line for store in _stores(options.deployment) for line in getattr(store, "set_up", list)()]
-    return _say_done(
-        options, done or [f"The deployment `{options.deployment}` has no servers; there is nothing to make."]
-    )
+    none = f"The deployment `{options.deployment}` has no servers; there is nothing to make."
+    return _say_done(options, done or [none])
 
 
-def _status(options: argparse.Namespace) -> int:
+def status(options: argparse.Namespace) -> int:
     found = [entry for store in _stores(options.deployment) for entry in getattr(store, "status", list)()]
     lines = [line for entry in found for line in _status_lines(entry)]
     none = f"The deployment `{options.deployment}` has no servers; `shiguan sources` shows what is in it."
@@ -58,7 +26,7 @@ def _status(options: argparse.Namespace) -> int:
     return 1 if any(entry["problems"] for entry in found) else 0
 
 
-def _reindex(options: argparse.Namespace) -> int:
+def reindex(options: argparse.Namespace) -> int:
     done = []
     for part in _parts(options, lambda part: part.status().get("copy_needed")):
         copied = part.copy()
@@ -70,7 +38,7 @@ def _reindex(options: argparse.Namespace) -> int:
     return _say_done(options, said or ["Everything fits the deployment's files. Name what is to be copied anyway."])
 
 
-def _switch(options: argparse.Namespace) -> int:
+def switch(options: argparse.Namespace) -> int:
     def other(part: Any) -> bool:
         names, current = part.listed()
         return any(name < current if options.back else name > current for name in names if current)
@@ -79,27 +47,28 @@ def _switch(options: argparse.Namespace) -> int:
     return _say_done(options, done or ["There is nothing to switch to; `shiguan stores reindex` makes it."])
 
 
-def _backup(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster.backups import back_up
+def backup(options: argparse.Namespace) -> int:
+    from shiguan.stores.cluster import backups
 
-    name, done = back_up(_parts(options))
+    name, done = backups.back_up(_parts(options))
     return _say_done(options, [*done, f"The backup is named {name}; `shiguan stores verify {name}` looks at it."])
 
 
-def _verify(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster.backups import names, verify
+def verify(options: argparse.Namespace) -> int:
+    from shiguan.stores.cluster import backups
 
     if options.backup is None:
-        return _say_done(options, names(_parts(options)) or ["There is no backup; `shiguan stores backup` makes one."])
-    problems = verify(_parts(options), options.backup)
+        found = backups.names(_parts(options))
+        return _say_done(options, found or ["There is no backup; `shiguan stores backup` makes one."])
+    problems = backups.verify(_parts(options), options.backup)
     _say_done(options, problems or [f"The backup {options.backup} is whole."])
     return 1 if problems else 0
 
 
-def _restore(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster.backups import restore
+def restore(options: argparse.Namespace) -> int:
+    from shiguan.stores.cluster import backups
 
-    return _say_done(options, restore(_parts(options), options.backup))
+    return _say_done(options, backups.restore(_parts(options), options.backup))
 
 
 def _parts(options: argparse.Namespace, wanted: Callable[[Any], Any] = lambda _: True) -> list[Any]:
@@ -125,8 +94,6 @@ def _say_done(options: argparse.Namespace, lines: list[str]) -> int:
 
 
 def _stores(deployment: str) -> list[Any]:
-    from shiguan.engine.loading import has_file, load_stores
-
     kinds = ["parents", "children", *(["conversations"] if has_file(deployment, "memory") else ())]
     return list(load_stores(deployment, kinds=kinds).values())
 
@@ -140,20 +107,17 @@ def _status_lines(entry: dict[str, Any]) -> list[str]:
     return [head, *(f"  ! {one}" for one in entry["problems"]), *(f"  {note}" for note in entry.get("notes", ()))]
 
 
-def _copy(options: argparse.Namespace) -> int:
-    from shiguan.commands.terminal import IngestProgress, track
-    from shiguan.engine.library_copy import KINDS, LibraryCopy
-
-    copy = LibraryCopy(options.source, options.target, data_dir=options.data_dir)
+def copy(options: argparse.Namespace) -> int:
+    work = LibraryCopy(options.source, options.target, data_dir=options.data_dir)
     try:
         for kind in KINDS:
-            for _ in copy.copy(kind) if options.json else track(copy.copy(kind), f"Copying {kind}", copy.slices(kind)):
+            for _ in work.copy(kind) if options.json else track(work.copy(kind), f"Copying {kind}", work.slices(kind)):
                 pass
         with IngestProgress([], show=not options.json) as progress:
-            warnings = copy.embed(progress.callback)
-        counts = {kind: asdict(done) for kind, done in copy.compare().items()}
+            warnings = work.embed(progress.callback)
+        counts = {kind: asdict(done) for kind, done in work.compare().items()}
     finally:
-        copy.close()
+        work.close()
     lines = [
         f"{kind}: {done['source']:,} in {options.source}, {done['written']:,} written, {done['known']:,} were there, "
         f"{done['missing']:,} missing; {options.target} has {done['target']:,} altogether."

@@ -14,10 +14,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
-from shiguan.serving import metrics
+from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError, error_response
-from shiguan.serving.key_use import KeyUse
-from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment
+from shiguan.serving.keys import KeyFile, KeyRecord, KeyUse, hash_of, keys_of_environment
 from shiguan.serving.settings import ServingSettings
 
 DEFAULT_TENANT = "default"
@@ -196,11 +195,9 @@ class KeyRing:
 OPEN_PATHS = frozenset({"/health", "/ready", "/", "/docs"})
 """What needs no key: load balancers ask it, or it is the page that asks for the key. It tells nothing of anybody."""
 
-_PAGE_FILES = "/ui/"
-
 
 def is_open(path: str) -> bool:
-    return path in OPEN_PATHS or path.startswith(_PAGE_FILES)
+    return path in OPEN_PATHS or path.startswith("/ui/")
 
 
 METRICS_PATH = "/metrics"
@@ -231,8 +228,8 @@ class Authentication:
         try:
             principal = self._principal(scope)
         except ApiError as error:
-            metrics.FAILURES.labels(error.kind).inc()
-            await error_response(error, scope.get("state", {}).get("request_id"))(scope, receive, send)
+            telemetry.FAILURES.labels(error.kind).inc()
+            await error_response(error)(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = principal
         token = principal_of_request.set(principal)

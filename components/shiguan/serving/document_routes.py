@@ -16,24 +16,10 @@ from shiguan.serving.authentication import Principal, Reader, Writer, check_tena
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
-from shiguan.serving.key_use import audit
+from shiguan.serving.keys import audit
+from shiguan.serving.telemetry import current_request_id
 
-router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
-
-_FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary"}},
-                }
-            }
-        },
-    }
-}
+router = APIRouter(prefix="/api/v1")
 
 
 def _jobs(request: Request) -> IngestJobs:
@@ -42,11 +28,11 @@ def _jobs(request: Request) -> IngestJobs:
 
 
 async def _audit(request: Request, principal: Principal, action: str, **told: Any) -> None:
-    who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": request.state.request_id}
+    who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": current_request_id.get()}
     await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **told)
 
 
-@router.post("", status_code=202, openapi_extra=_FORM)
+@router.post("/documents", tags=["documents"], status_code=202)
 async def upload(request: Request, principal: Writer) -> JSONResponse:
     """
     Take a file on; it is ingested in the background.
@@ -66,16 +52,16 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
             name = source_name(file.filename)
             record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
             await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
-    except ApiError:
-        raise
     except (MultiPartException, HTTPException) as error:  # which of the two depends on where Starlette runs
+        if isinstance(error, ApiError):
+            raise
         raise _refused("the multipart body cannot be read, or has more than one file") from error
     return JSONResponse(
         jobs.shown(record), status_code=202, headers={"Location": f"/api/v1/documents/jobs/{record.id}"}
     )
 
 
-@router.get("/jobs/{job_id}")
+@router.get("/documents/jobs/{job_id}", tags=["documents"])
 async def job(request: Request, job_id: str, principal: Reader) -> dict[str, Any]:
     """Tell how far an upload is, and what became of it."""
     found = await asyncio.to_thread(_jobs(request).find, principal.tenant_id, job_id)
@@ -84,14 +70,14 @@ async def job(request: Request, job_id: str, principal: Reader) -> dict[str, Any
     return found
 
 
-@router.get("")
+@router.get("/documents", tags=["documents"])
 async def documents(request: Request, principal: Reader) -> dict[str, Any]:
     """List the tenant's sources."""
     sources = await asyncio.to_thread(_library(request).sources, tenant_id=principal.tenant_id)
     return {"sources": sources}
 
 
-@router.delete("/{source:path}")
+@router.delete("/documents/{source:path}", tags=["documents"])
 async def delete(request: Request, source: str, principal: Writer) -> dict[str, Any]:
     """Take a source out, by the name, record id or source id that the list shows; uploads of it that wait, too."""
     jobs = _jobs(request)
@@ -130,8 +116,6 @@ def source_name(given: str | None) -> str:
     return name
 
 
-library_router = APIRouter(prefix="/api/v1/library", tags=["library"])
-
 Source = Annotated[str, Query(max_length=500, description="A source's file name, record id or `source_id`.")]
 Names = Annotated[list[str] | None, Query(max_length=50, description="Look only here; may be repeated.")]
 
@@ -146,7 +130,7 @@ def _none(what: str, named: str = "GET /api/v1/documents lists the sources.") ->
     return ApiError("not_found", message=f"There is no such {what}.", next_step=named)
 
 
-@library_router.get("/passages/{passage_id}", summary="Read a passage where it stands")
+@router.get("/library/passages/{passage_id}", tags=["library"], summary="Read a passage where it stands")
 async def passage(
     request: Request,
     passage_id: str,
@@ -165,7 +149,7 @@ async def passage(
     return found
 
 
-@library_router.get("/contents", summary="Read the contents of a source")
+@router.get("/library/contents", tags=["library"], summary="Read the contents of a source")
 async def contents(request: Request, source: Source, reader: Reader) -> dict[str, Any]:
     """List the works in a source, each with its sections in order and the positions of their passages."""
     works = await asyncio.to_thread(_library(request).contents, source, tenant_id=reader.tenant_id)
@@ -174,7 +158,7 @@ async def contents(request: Request, source: Source, reader: Reader) -> dict[str
     return {"source": source, "works": works}
 
 
-@library_router.get("/passages", summary="Read a stretch of a work")
+@router.get("/library/passages", tags=["library"], summary="Read a stretch of a work")
 async def passages(
     request: Request,
     source_id: Annotated[str, Query(max_length=500, description="A work, as /contents names it.")],
@@ -191,7 +175,7 @@ async def passages(
     return {"source_id": source_id, "passages": found, "next": end + 1 if more else None}
 
 
-@library_router.get("/search", summary="Find passages")
+@router.get("/library/search", tags=["library"], summary="Find passages")
 async def search(
     query: Annotated[str, Query(min_length=1, max_length=MAX_QUESTION, description="Words or a question.")],
     reader: Reader,
@@ -200,10 +184,8 @@ async def search(
     top_k: Annotated[int, Query(ge=1, le=50, description="How many passages at most.")] = 10,
 ) -> dict[str, Any]:
     """Find the passages that an answer in the mode `simple` would be written from; no model is asked."""
-    engine = current_engine()
-    runner = engine.runner("simple" if "simple" in engine.modes else engine.modes[0])
     options = {"top_k": top_k, "sources": source, "sections": section}
-    found, warnings = await asyncio.to_thread(runner.search, query, tenant_id=reader.tenant_id, **options)
+    found, warnings = await asyncio.to_thread(current_engine().search, query, reader.tenant_id, **options)
     return {
         "passages": [{**shown_passage(document), "score": document.score} for document in found],
         "warnings": warnings,

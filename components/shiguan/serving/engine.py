@@ -1,27 +1,125 @@
-"""The modes of one deployment, loaded once and asked by everybody who serves them."""
+"""What may be asked, and the modes of one deployment that answer it, loaded once for everybody who serves them."""
 
 import asyncio
+import re
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
-from inspect import Parameter, Signature
-from typing import Any, ClassVar
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Annotated, Any
 
-from haystack import AsyncPipeline, Document
-from pydantic import ValidationError
+from haystack import Document
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.loading import list_modes
+from shiguan.engine.options import AskOptions
+from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
-from shiguan.errors import ConfigurationError
+from shiguan.engine.turn import MAX_QUESTION, checked_question
+from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.run_watch import TimeLimits
-from shiguan.serving import metrics
-from shiguan.serving.answer_request import AnswerRequest
-from shiguan.serving.authentication import check_tenant, current_principal, principal_of_request
+from shiguan.resources import check_free_space, write_json
+from shiguan.serving import telemetry
+from shiguan.serving.authentication import principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.receipt_routes import ReceiptFolder
+from shiguan.serving.request_lifetime import deadline_of_request
 from shiguan.serving.settings import ServingSettings
+
+MOST_TURNS = 100
+LONGEST_TURN = 20_000
+_MOST_QUESTIONS = 50
+
+
+class Turn(BaseModel, extra="forbid"):
+    """One turn of a conversation, as the caller kept it."""
+
+    role: Annotated[str, Field(max_length=20, description="`user` or `assistant`; other roles are left out.")]
+    content: Annotated[str, Field(max_length=LONGEST_TURN)]
+
+
+class AnswerRequest(AskOptions):
+    """A question with what it may come with. What is left out is as the mode's YAML says."""
+
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question.")]
+    mode: Annotated[str, Field(max_length=40, description="One of the deployment's modes.")] = "simple"
+    history: Annotated[
+        list[Turn] | None, Field(max_length=MOST_TURNS, description="The turns before, instead of what is kept.")
+    ] = None
+    include_sources: Annotated[bool, Field(description="Whether `documents` lists the passages that were read.")] = True
+    tenant_id: Annotated[
+        str | None, Field(max_length=200, description="May be left out: the key says it. Another one is refused.")
+    ] = None
+
+    @field_validator("query")
+    @classmethod
+    def _is_a_question(cls, query: str) -> str:
+        try:
+            return checked_question(query)
+        except RefusedError as error:
+            raise ValueError(str(error)) from error
+
+    def options(self) -> dict[str, Any]:
+        """Give what the engine's runner takes beside the question."""
+        turns = {"history": [turn.model_dump() for turn in self.history]} if self.history else {}
+        return {**self.given(), **turns}
+
+
+def read_request(given: Mapping[str, Any]) -> AnswerRequest:
+    try:
+        return AnswerRequest.model_validate(given)
+    except ValidationError as error:
+        raise invalid_fields(error) from error
+
+
+class BatchRequest(BaseModel, extra="forbid"):
+    """Several questions at once; each is an `AnswerRequest` and is checked by itself."""
+
+    requests: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=_MOST_QUESTIONS)]
+    tenant_id: Annotated[str | None, Field(max_length=200)] = None
+
+
+RECEIPT_ID = re.compile(r"[0-9a-f]{64}")
+_HOUR = 3600
+
+
+class ReceiptFolder:
+    """The receipts that a server keeps: a file each, whole or not there, in a folder that does not spell the tenant."""
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self._path = settings.folder / "receipts"
+        self._seconds = settings.receipt_days * 24 * _HOUR
+        self._pruned = 0.0
+
+    def keep(self, receipt: Receipt) -> None:
+        """Write a receipt, and once an hour remove what is too old, unfinished files of a crash too."""
+        path = self._file(receipt.tenant_id, receipt.id)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        check_free_space(path.parent)
+        write_json(path, receipt.model_dump(mode="json"), mode=0o600)
+        if time.time() - self._pruned > _HOUR:
+            self._pruned = time.time()
+            for old in self._path.glob("*/*"):
+                if not self._is_kept(old):
+                    old.unlink(missing_ok=True)
+
+    def find(self, tenant_id: str, receipt_id: str) -> Receipt | None:
+        """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""
+        path = self._file(tenant_id, receipt_id)
+        with suppress(RefusedError):
+            return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
+        return None
+
+    def _file(self, tenant_id: str, receipt_id: str) -> Path:
+        return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"
+
+    def _is_kept(self, path: Path) -> bool:
+        with suppress(FileNotFoundError):  # another process removes them, too, and a file that is written is renamed
+            return time.time() - path.stat().st_mtime < self._seconds
+        return False
+
 
 _WARM_UP_TENANT = "shiguan:warm-up"
 _WARM_UP_TEXTS = ("Guo Ziyi retook Chang'an in 757.", "郭子儀收復長安。")
@@ -41,19 +139,13 @@ class Engine:
         self.settings = settings
         self.deployment = settings.deployment
         # An unknown deployment is refused when its first mode is loaded.
-        names = list_modes().get(self.deployment, ["simple"]) if modes is None else modes
+        self.modes = tuple(list_modes().get(self.deployment, ["simple"]) if modes is None else modes)
+        self.conversations = memory = open_conversations(self.deployment, data_dir=settings.data_dir)
         keep = ReceiptFolder(settings).keep if settings.receipt_days else None
-        self.conversations = open_conversations(self.deployment, data_dir=settings.data_dir)
-        more: dict[str, Any] = {
-            "data_dir": settings.data_dir,
-            "keep_receipt": keep,
-            "conversations": self.conversations,
+        self._runners = {
+            mode: Runner(self.deployment, mode, data_dir=settings.data_dir, keep_receipt=keep, conversations=memory)
+            for mode in self.modes
         }
-        self._runners = {mode: Runner(self.deployment, mode, **more) for mode in names}
-
-    @property
-    def modes(self) -> tuple[str, ...]:
-        return tuple(self._runners)
 
     def runner(self, mode: str) -> Runner:
         if mode not in self._runners:
@@ -73,51 +165,45 @@ class Engine:
             claims.add(text)
             claims.finished(last=True)
 
-    async def ask(self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None) -> dict[str, Any]:
+    async def ask(self, request: AnswerRequest, tenant_id: str) -> dict[str, Any]:
         runner = self.runner(request.mode)
-        options = {"limits": self._limits(deadline), **request.options()}
+        options = {"limits": self._limits(), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
         _count(answer)
-        return _for_caller(answer, request)
+        return answer if request.include_sources else {**answer, "documents": []}
 
-    async def stream(
-        self, request: AnswerRequest, tenant_id: str, *, deadline: float | None = None
-    ) -> AsyncGenerator[AnswerEvent, None]:
+    async def stream(self, request: AnswerRequest, tenant_id: str) -> AsyncGenerator[AnswerEvent, None]:
         runner = self.runner(request.mode)
-        options = {"limits": self._limits(deadline), **request.options()}
+        options = {"limits": self._limits(), **request.options()}
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
             async for event in events:
                 if event.name == "generation_complete":
                     first = event.data["metadata"].get("time_to_first_token_ms")
                     _count(event.data, first_token_seconds=None if first is None else first / 1000)
-                    _for_caller(event.data, request)
+                    if not request.include_sources:
+                        event.data["documents"] = []
                 yield event
 
-    async def batch(
-        self,
-        requests: Sequence[Mapping[str, Any]],
-        tenant_id: str,
-        *,
-        deadline: float | None = None,
-        request_id: str | None = None,
-    ) -> list[dict[str, Any]]:
+    async def batch(self, requests: Sequence[Mapping[str, Any]], tenant_id: str) -> list[dict[str, Any]]:
         free = asyncio.Semaphore(self.settings.batch_concurrency)
         _spend(requests=len(requests) - 1)  # the batch itself was the first
 
         async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
             try:
-                request = AnswerRequest.model_validate(body)
+                request = read_request(body)
                 async with free:
-                    return {"index": index, "answer": await self.ask(request, tenant_id, deadline=deadline)}
-            except ValidationError as error:
-                told = counted(invalid_fields(error), request_id)
+                    return {"index": index, "answer": await self.ask(request, tenant_id)}
             except Exception as error:
-                told = counted(error, request_id)
-            return {"index": index, **told.body(request_id)}
+                return {"index": index, **counted(error).body()}
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(index, body)) for index, body in enumerate(requests)]
         return [task.result() for task in tasks]
+
+    def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
+        """Find the passages that an answer in the simplest mode would be written from; no model is asked."""
+        runner = self.runner("simple" if "simple" in self.modes else self.modes[0])
+        return runner.search(query, tenant_id=tenant_id, **options)
 
     def close(self) -> None:
         """Let go of the runners; stores close with the process."""
@@ -126,8 +212,8 @@ class Engine:
         if self.conversations is not None:
             self.conversations.close()
 
-    def _limits(self, deadline: float | None) -> TimeLimits:
-        left = self.settings.request_timeout
+    def _limits(self) -> TimeLimits:
+        deadline, left = deadline_of_request.get(), self.settings.request_timeout
         if deadline is not None:
             left = deadline - asyncio.get_running_loop().time()
         return TimeLimits(
@@ -139,7 +225,7 @@ class Engine:
 
 
 def _count(answer: dict[str, Any], **more: float | None) -> None:
-    metrics.record_answer(answer, **more)
+    telemetry.record_answer(answer, **more)
     usage = answer["metadata"].get("usage") or {}
     _spend(tokens=sum(usage.get(kind) or 0 for kind in ("prompt_tokens", "completion_tokens")))
 
@@ -148,12 +234,6 @@ def _spend(**used: int) -> None:
     principal = principal_of_request.get()
     if principal is not None and principal.use is not None:
         principal.use.spend(principal.key_id, **used)
-
-
-def _for_caller(answer: dict[str, Any], request: AnswerRequest) -> dict[str, Any]:
-    if not request.include_sources:
-        answer["documents"] = []
-    return answer
 
 
 _current: list[Engine] = []
@@ -171,44 +251,3 @@ def current_engine() -> Engine:
             "`shiguan serve`, or `shiguan mcp` for MCP. `hayhooks run` and `hayhooks mcp run` cannot."
         )
     return _current[0]
-
-
-class WrappedMode:
-    """A mode at Hayhooks' own routes, such as `/simple/run`: the engine's, for the tenant of the caller's key."""
-
-    mode: ClassVar[str] = ""
-    # A tool call of MCP or A2A has no API key, and so no tenant.
-    skip_mcp: bool = True
-    skip_a2a: bool = True
-    pipeline: AsyncPipeline
-
-    def setup(self) -> None:
-        self.pipeline = current_engine().runner(self.mode).pipeline
-
-    async def run_api_async(self, **given: Any) -> dict[str, Any]:
-        """Answer a question from the caller's documents."""
-        principal = current_principal()
-        try:
-            request = AnswerRequest.model_validate({"mode": self.mode, **given})
-            check_tenant(principal, request.tenant_id)
-            return await current_engine().ask(request, principal.tenant_id)
-        except ValidationError as error:
-            raise invalid_fields(error) from error
-        except Exception as error:
-            raise counted(error, None) from error
-
-
-_FIELDS = [
-    Parameter(
-        name,
-        Parameter.KEYWORD_ONLY,
-        annotation=field.annotation,
-        default=Parameter.empty if field.is_required() else field.default,
-    )
-    for name, field in AnswerRequest.model_fields.items()
-    if name != "mode"
-]
-# Hayhooks reads from the signature what the route takes.
-WrappedMode.run_api_async.__signature__ = Signature(  # type: ignore[attr-defined]
-    [Parameter("self", Parameter.POSITIONAL_ONLY), *_FIELDS], return_annotation=dict[str, Any]
-)

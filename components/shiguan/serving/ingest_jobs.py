@@ -12,8 +12,8 @@ from haystack import logging
 from haystack.dataclasses import ByteStream
 
 from shiguan.engine.library import IngestedFile, Library
-from shiguan.errors import ShiguanError, StoreFullError
-from shiguan.serving import metrics
+from shiguan.errors import ConfigurationError, ShiguanError, StoreFullError
+from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError, as_api_error
 from shiguan.serving.job_folder import JobFolder, JobRecord
 
@@ -68,9 +68,9 @@ class IngestJobs:
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._thread.start()
 
-    @property
-    def alive(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
+    def check(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            raise ConfigurationError("The ingest of uploads does not run.")
 
     def stop(self) -> None:
         """End the work at its next step; what is unfinished begins again with the next server."""
@@ -91,17 +91,18 @@ class IngestJobs:
             record = self.folder.add(tenant_id, source, content)
         except (OSError, StoreFullError) as error:
             raise as_api_error(error) from error
-        for earlier in self.folder.waiting():
-            same = (earlier.tenant_id, earlier.source) == (tenant_id, source)
-            if same and earlier.id < record.id and earlier.state == "queued":
+        for earlier in self._waiting(tenant_id, source):
+            if earlier.id < record.id and earlier.state == "queued":
                 self._finish(replace(earlier, state="superseded"))
         self._wake.set()
         return record
 
     def cancel(self, tenant_id: str, source: str) -> int:
         """Take out of the queue what is to be deleted; an ingest that is at work on it ends at its next step."""
-        named = [r for r in self.folder.waiting() if r.tenant_id == tenant_id and r.source == source]
-        return sum(self._finish(replace(record, state="cancelled")) for record in named)
+        return sum(self._finish(replace(one, state="cancelled")) for one in self._waiting(tenant_id, source))
+
+    def _waiting(self, tenant_id: str, source: str) -> list[JobRecord]:
+        return [one for one in self.folder.waiting() if (one.tenant_id, one.source) == (tenant_id, source)]
 
     def find(self, tenant_id: str, job_id: str) -> dict[str, Any] | None:
         record = self.folder.find(job_id)
@@ -154,7 +155,7 @@ class IngestJobs:
         with self._choosing:
             self._wake.clear()
             waiting = list(self.folder.waiting())
-            metrics.JOBS_WAITING.set(len(waiting))
+            telemetry.JOBS_WAITING.set(len(waiting))
             due = [r for r in waiting if r.not_before <= time.time() and r.tenant_id not in self._served]
             if not due:
                 return None
@@ -197,27 +198,19 @@ class IngestJobs:
     def _conclude(self, record: JobRecord, done: IngestedFile) -> None:
         broken = next((entry["stage"] for entry in done.skipped if "stage" in entry), None)
         if broken is not None:
-            self._again(
-                record,
-                ApiError("internal", message=f"The stage `{broken}` failed.", stage=broken),
-            )
+            self._again(record, ApiError("internal", message=f"The stage `{broken}` failed.", stage=broken))
             return
         result = {name: value for name, value in asdict(done).items() if name != "file"}
+        state, error = "done", None
         if done.skipped and not done.sources:
             entry = done.skipped[0]
-            error = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
-            ended = self._finish(replace(record, state="failed", result=result, error=_told(error)))
-        else:
-            ended = self._finish(replace(record, state="done", result=result, error=None))
-        if not ended:
+            told = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
+            state, error = "failed", _told(told)
+        if not self._finish(replace(record, state=state, result=result, error=error)):
             self._after_stop(record)
 
     def _again(self, record: JobRecord, error: ApiError) -> None:
-        newer = any(
-            (other.tenant_id, other.source) == (record.tenant_id, record.source) and other.id > record.id
-            for other in self.folder.waiting()
-        )
-        if newer:
+        if any(other.id > record.id for other in self._waiting(record.tenant_id, record.source)):
             self._finish(replace(record, state="superseded"))
         elif error.kind in _LASTING:
             self._queue_again(replace(record, attempts=record.attempts - 1), _LASTING_PAUSE, error)
@@ -241,7 +234,7 @@ class IngestJobs:
         with self._changing:
             ended = self.folder.is_pending(record.id) and self.folder.finish(record)
         if ended:
-            metrics.JOBS.labels(record.state).inc()
+            telemetry.JOBS.labels(record.state).inc()
             self.folder.prune()
         return ended
 
@@ -255,5 +248,5 @@ class IngestJobs:
 
 
 def _told(error: ApiError) -> dict[str, Any]:
-    body: dict[str, Any] = error.body(None)["error"]
+    body: dict[str, Any] = error.body()["error"]
     return {name: body[name] for name in ("type", "stage", "message", "next_step")}

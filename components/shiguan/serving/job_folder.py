@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -42,7 +42,7 @@ class JobRecord:
     not_before: float = 0.0
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
-    version: int = field(default=1)
+    version: int = 1
 
 
 _RECORD = TypeAdapter(JobRecord)

@@ -1,19 +1,28 @@
-"""The API keys: made, listed and revoked in a file that holds no key, only what recognises one."""
+"""The API keys: made and revoked in a file that holds none of them, what each is used for, the trail of changes."""
 
 import contextlib
 import hashlib
 import hmac
+import json
+import math
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
+from haystack import logging
 from pydantic import BaseModel, ConfigDict
 
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import utc_time, write_json
+from shiguan.serving import telemetry
+from shiguan.serving.error_replies import ApiError
+from shiguan.serving.settings import ServingSettings
+
+logger = logging.getLogger(__name__)
 
 ROLES = ("read", "write", "metrics")
 """`read` asks and lists, `write` also uploads and deletes, `metrics` reads /metrics and nothing else."""
@@ -126,7 +135,7 @@ def new_key(tenant: str, role: str, name: str = "", *, days: int | None = None) 
         id=digest[:_ID_LENGTH],
         hash=digest,
         tenant=NO_TENANT if role == "metrics" else checked_tenant(tenant),
-        role=_checked_role(role),
+        role=role,
         name=_checked_name(name),
         prefix=key[:_SHOWN],
         created=utc_time(),
@@ -144,10 +153,8 @@ def keys_of_environment(text: str) -> list[KeyRecord]:
                 f"SHIGUAN_API_KEYS, entry {number}: expected TENANT:ROLE:SHA256, got {len(parts)} parts. "
                 "`shiguan keys add --print-hash` prints such an entry."
             )
-        tenant, role, digest = parts
-        records.append(
-            _checked(KeyRecord(id=digest.lower()[:_ID_LENGTH], hash=digest.lower(), tenant=tenant, role=role))
-        )
+        tenant, role, digest = parts[0], parts[1], parts[2].lower()
+        records.append(_checked(KeyRecord(id=digest[:_ID_LENGTH], hash=digest, tenant=tenant, role=role)))
     return records
 
 
@@ -165,12 +172,6 @@ def checked_tenant(tenant: str) -> str:
     return tenant
 
 
-def _checked_role(role: str) -> str:
-    if role not in ROLES:
-        raise RefusedError(f"`{role}` is no role. Roles are {', '.join(ROLES)}.")
-    return role
-
-
 def _checked_name(name: str) -> str:
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise RefusedError(f"The name of a key has at most {_LONGEST_NAME} printable characters. Shorten it.")
@@ -179,7 +180,8 @@ def _checked_name(name: str) -> str:
 
 def _checked(record: KeyRecord) -> KeyRecord:
     try:
-        _checked_role(record.role)
+        if record.role not in ROLES:
+            raise RefusedError(f"`{record.role}` is no role. Roles are {', '.join(ROLES)}.")
         if record.role != "metrics":
             checked_tenant(record.tenant)
         if len(record.hash) != _HASH_LENGTH or set(record.hash) - set("0123456789abcdef"):
@@ -193,3 +195,95 @@ def _checked(record: KeyRecord) -> KeyRecord:
 
 def shown(record: KeyRecord) -> dict[str, Any]:
     return {name: value for name, value in asdict(record).items() if name != "hash"}
+
+
+_AUDIT_BYTES = 10 * 1024 * 1024
+_AUDIT_FILES = 10
+
+
+class KeyUse:
+    """
+    Counts what each key asks for and turns it away with 429 for as long as it has asked for more than its share.
+
+    A share fills up evenly: of 60 requests a minute one comes back each second. Tokens are known when an answer is
+    finished, so that a key can overdraw them once and then waits. A limit of 0 is none. All of it is of one process.
+    """
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self.path = used_path(settings.keys_path)
+        self._limits = (settings.requests_per_minute, settings.tokens_per_minute)
+        self._left: dict[str, tuple[float, float, float]] = {}
+        self._last: dict[str, float] = {}
+
+    def take(self, key_id: str) -> None:
+        now = time.monotonic()
+        self._last[key_id] = time.time()
+        left = self._of(key_id, now)
+        for limit, rest, needed, unit in zip(self._limits, left, (1, 0), ("requests", "tokens"), strict=True):
+            if limit and rest < needed:
+                telemetry.REJECTED.labels("key_limit").inc()
+                seconds = math.ceil((needed - rest) * 60 / limit)
+                raise ApiError(
+                    "too_many_requests",
+                    message=f"This key has used its {limit:,} {unit} of a minute.",
+                    next_step=f"Try again in {seconds} s.",
+                    headers={"Retry-After": str(seconds)},
+                )
+        self.spend(key_id, requests=1)
+
+    def spend(self, key_id: str, *, requests: int = 0, tokens: int = 0) -> None:
+        if any(self._limits):
+            now = time.monotonic()
+            asked, written = self._of(key_id, now)
+            self._left[key_id] = (asked - requests, written - tokens, now)
+
+    def _of(self, key_id: str, now: float) -> tuple[float, float]:
+        first, second = self._limits
+        asked, written, then = self._left.get(key_id, (first, second, now))
+        minutes = (now - then) / 60
+        return min(first, asked + first * minutes), min(second, written + second * minutes)
+
+    def save(self) -> None:
+        """Write down when the keys were last used; what another process wrote later stays."""
+        if not self._last:
+            return
+        used, self._last = self._last, {}
+        told = {key_id: utc_time(then) for key_id, then in used.items()}
+        before = last_used(self.path)
+        try:
+            newest = {key_id: max(then, before.get(key_id, "")) for key_id, then in told.items()}
+            write_json(self.path, {**before, **newest}, mode=0o600)
+        except OSError as error:
+            logger.warning("When keys were last used cannot be written down: {problem}.", problem=error.strerror)
+
+
+def used_path(keys_path: Path) -> Path:
+    """Say where the server writes when keys were last used: beside their file."""
+    return keys_path.with_name(f"{keys_path.stem}-used.json")
+
+
+def last_used(path: Path) -> dict[str, str]:
+    try:
+        told = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {k: v for k, v in told.items() if isinstance(v, str)} if isinstance(told, dict) else {}
+
+
+def audit(folder: Path, action: str, **told: Any) -> None:
+    """Add a line to the trail of changes; what cannot be written down is logged, and done all the same."""
+    path = folder / "audit.jsonl"
+    line = (json.dumps({"time": utc_time(), "action": action, **told}) + "\n").encode()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / "audit.lock", timeout=_LOCK_SECONDS):
+            if path.exists() and path.stat().st_size + len(line) > _AUDIT_BYTES:
+                for number in range(_AUDIT_FILES - 1, 0, -1):
+                    older = path if number == 1 else folder / f"audit.{number - 1}.jsonl"
+                    if older.exists():
+                        older.replace(folder / f"audit.{number}.jsonl")
+            path.touch(mode=0o600)
+            with path.open("ab") as file:
+                file.write(line)
+    except (OSError, Timeout) as error:
+        logger.error("The audit trail lacks a line ({action}): {kind}", action=action, kind=type(error).__name__)

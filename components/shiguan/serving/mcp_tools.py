@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from typing import Annotated, Any, ParamSpec
 
@@ -42,86 +41,84 @@ def words_of(error: Exception) -> str:
     return f"The tool failed ({type(error).__name__}). Call it again; what is wrong is in the log of the program."
 
 
-@dataclass(frozen=True)
-class LibraryTools:
-    """
-    `ask` takes question, mode, conversation and tenant, `search` question, number of passages and tenant; `tenant` says
-    whose library it is, of the call that is being served.
-    """
+Ask = Callable[[str, str, str | None, str], Awaitable[dict[str, Any]]]
+"""Takes question, mode, conversation and tenant."""
+Search = Callable[[str, int, str], tuple[list[Document], list[str]]]
+"""Takes question, number of passages and tenant."""
 
-    library: Library
-    modes: Sequence[str]
-    ask: Callable[[str, str, str | None, str], Awaitable[dict[str, Any]]]
-    search: Callable[[str, int, str], tuple[list[Document], list[str]]]
-    tenant: Callable[[], str]
-    words_of: Callable[[Exception], str] = words_of
 
-    def server(self) -> MCPServer[Any]:
-        """Make the server of these tools; a transport is the caller's."""
-        server: MCPServer[Any] = MCPServer("shiguan", version=__version__, instructions=_ABOUT, log_level="WARNING")
-        default = first_mode(self.modes)
-        described = f"One of {', '.join(self.modes)}: from the quickest to the most careful."
+def tool_server(
+    library: Library,
+    modes: Sequence[str],
+    ask_library: Ask,
+    search_library: Search,
+    *,
+    tenant: Callable[[], str],
+    words_of: Callable[[Exception], str] = words_of,
+) -> MCPServer[Any]:
+    """Make the server of the tools; `tenant` says whose library it is, and a transport is the caller's."""
+    server: MCPServer[Any] = MCPServer("shiguan", version=__version__, instructions=_ABOUT, log_level="WARNING")
+    default = first_mode(modes)
+    described = f"One of {', '.join(modes)}: from the quickest to the most careful."
 
-        @server.tool(annotations=ToolAnnotations(destructive_hint=False, open_world_hint=False))
-        @self._told
-        async def ask(
-            query: Query,
-            mode: Annotated[str, Field(max_length=40, description=described)] = default,
-            conversation_id: Annotated[
-                str | None, Field(max_length=64, description="The conversation that the question goes on, if any.")
-            ] = None,
-        ) -> dict[str, Any]:
-            """Answer a question from the library, every sentence with the passage that supports it."""
-            answer = await self.ask(query, mode, conversation_id, self.tenant())
-            metadata = answer["metadata"]
-            return {name: answer[name] for name in _TOLD} | {
-                name: metadata.get(name) for name in ("confidence", "warnings", "receipt")
-            }
-
-        @server.tool(annotations=_READS)
-        @self._told
-        async def search(
-            query: Query, top_k: Annotated[int, Field(ge=1, le=50, description="How many passages at most.")] = 5
-        ) -> dict[str, Any]:
-            """Find the passages that an answer would be built from, the best first."""
-            found, warnings = await asyncio.to_thread(self.search, query, top_k, self.tenant())
-            return {"passages": [{**shown_passage(one), "score": one.score} for one in found], "warnings": warnings}
-
-        @server.tool(annotations=_READS)
-        @self._told
-        async def read_passage(
-            id: Annotated[str, Field(min_length=1, max_length=200)],  # noqa: A002
-            neighbours: Neighbours = 1,
-        ) -> dict[str, Any]:
-            """Read a passage with its neighbours in the same source."""
-            read, tenant_id = self.library.passage, self.tenant()
-            found = await asyncio.to_thread(read, id, tenant_id=tenant_id, neighbours=neighbours)
-            if found is None:
-                raise RefusedError(
-                    f"There is no passage `{id[:80]}`. Give the `parent_id` of a citation, or the `id` of a passage "
-                    "that `search` found; ids change when a source is ingested anew."
-                )
-            return found
-
-        @server.tool(annotations=_READS)
-        @self._told
-        async def list_sources() -> dict[str, Any]:
-            """List the sources of the library and how far each is indexed."""
-            return {"sources": await asyncio.to_thread(self.library.sources, tenant_id=self.tenant())}
-
-        return server
-
-    def _told(
-        self, tool: Callable[Arguments, Awaitable[dict[str, Any]]]
-    ) -> Callable[Arguments, Awaitable[dict[str, Any]]]:
+    def told(tool: Callable[Arguments, Awaitable[dict[str, Any]]]) -> Callable[Arguments, Awaitable[dict[str, Any]]]:
         @wraps(tool)
         async def in_words(*args: Arguments.args, **kwargs: Arguments.kwargs) -> dict[str, Any]:
             try:
                 return await tool(*args, **kwargs)
             except Exception as error:
-                raise ToolError(self.words_of(error)) from None
+                raise ToolError(words_of(error)) from None
 
         return in_words
+
+    @server.tool(annotations=ToolAnnotations(destructive_hint=False, open_world_hint=False))
+    @told
+    async def ask(
+        query: Query,
+        mode: Annotated[str, Field(max_length=40, description=described)] = default,
+        conversation_id: Annotated[
+            str | None, Field(max_length=64, description="The conversation that the question goes on, if any.")
+        ] = None,
+    ) -> dict[str, Any]:
+        """Answer a question from the library, every sentence with the passage that supports it."""
+        answer = await ask_library(query, mode, conversation_id, tenant())
+        metadata = answer["metadata"]
+        return {name: answer[name] for name in _TOLD} | {
+            name: metadata.get(name) for name in ("confidence", "warnings", "receipt")
+        }
+
+    @server.tool(annotations=_READS)
+    @told
+    async def search(
+        query: Query, top_k: Annotated[int, Field(ge=1, le=50, description="How many passages at most.")] = 5
+    ) -> dict[str, Any]:
+        """Find the passages that an answer would be built from, the best first."""
+        found, warnings = await asyncio.to_thread(search_library, query, top_k, tenant())
+        return {"passages": [{**shown_passage(one), "score": one.score} for one in found], "warnings": warnings}
+
+    @server.tool(annotations=_READS)
+    @told
+    async def read_passage(
+        id: Annotated[str, Field(min_length=1, max_length=200)],  # noqa: A002
+        neighbours: Neighbours = 1,
+    ) -> dict[str, Any]:
+        """Read a passage with its neighbours in the same source."""
+        read, tenant_id = library.passage, tenant()
+        found = await asyncio.to_thread(read, id, tenant_id=tenant_id, neighbours=neighbours)
+        if found is None:
+            raise RefusedError(
+                f"There is no passage `{id[:80]}`. Give the `parent_id` of a citation, or the `id` of a passage "
+                "that `search` found; ids change when a source is ingested anew."
+            )
+        return found
+
+    @server.tool(annotations=_READS)
+    @told
+    async def list_sources() -> dict[str, Any]:
+        """List the sources of the library and how far each is indexed."""
+        return {"sources": await asyncio.to_thread(library.sources, tenant_id=tenant())}
+
+    return server
 
 
 def first_mode(modes: Sequence[str]) -> str:

@@ -8,17 +8,17 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.options import AskOptions
 from shiguan.engine.turn import MAX_QUESTION
-from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.authentication import Reader
-from shiguan.serving.engine import current_engine
+from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, Turn, current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.rag_routes import DONE, EventStreamResponse, deadline_of, request_id_of, sse
+from shiguan.serving.rag_routes import DONE, EventStreamResponse, sse
+from shiguan.serving.telemetry import current_request_id
 from shiguan.text.terminal import one_line
 
 MODEL_PREFIX = "shiguan-"
@@ -39,8 +39,6 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "prediction": (),
     "web_search_options": (),
 }
-_LONGEST_TURN = 20_000
-_MOST_TURNS = 100
 
 
 class StreamOptions(BaseModel):
@@ -56,10 +54,8 @@ class ChatMessage(BaseModel):
     content: str | list[dict[str, Any]] | None = None
 
 
-class ChatRequest(AskOptions):
+class ChatRequest(AskOptions, extra="allow"):
     """What a chat completion may ask for beside options; other fields are for `unsupported` and `ignored`."""
-
-    model_config = ConfigDict(extra="allow")
 
     model: str
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
@@ -67,16 +63,9 @@ class ChatRequest(AskOptions):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
 
-    def unsupported(self) -> str:
-        given = self.model_extra or {}
-        return next(
-            (
-                name
-                for name, harmless in _REFUSED.items()
-                if given.get(name) is not None and given[name] not in harmless
-            ),
-            "",
-        )
+    def unsupported(self) -> list[str]:
+        given = {name: value for name, value in (self.model_extra or {}).items() if value is not None}
+        return [name for name, harmless in _REFUSED.items() if name in given and given[name] not in harmless]
 
     def ignored(self) -> list[str]:
         """Say what is left aside, for many programs send fields whether they matter or not."""
@@ -99,13 +88,11 @@ class ChatRequest(AskOptions):
                 f"The question has {len(question):,} characters, the limit is {MAX_QUESTION:,}. Shorten it.", "messages"
             )
         turns = [
-            Turn(role=message.role, content=_text(message.content)[:_LONGEST_TURN])
+            Turn(role=message.role, content=_text(message.content)[:LONGEST_TURN])
             for message in before
             if message.role in _SPEAKERS
         ]
-        given = {"max_tokens": self.max_completion_tokens, **self.given()}
-        if turns:
-            given["history"] = turns[-_MOST_TURNS:]
+        given = {"max_tokens": self.max_completion_tokens, "history": turns[-MOST_TURNS:] or None, **self.given()}
         return AnswerRequest(query=question, mode=self.model.removeprefix(MODEL_PREFIX), **given)
 
 
@@ -133,21 +120,15 @@ def _name(text: str | None) -> str:
     return one_line(html.unescape(text or "")).translate(_NO_MARKUP)
 
 
-def extension(answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
+def extension(answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
     """Give what an answer has beyond a chat completion: the field `shiguan` of the reply and of the last chunk."""
     metadata = answer["metadata"]
     return {
-        "mode": answer["mode"],
-        "status": answer["status"],
-        "citations": answer["citations"],
-        "documents": answer["documents"],
-        "claims": metadata["claims"],
-        "confidence": metadata["confidence"],
+        **{name: answer[name] for name in ("mode", "status", "citations", "documents")},
+        **{name: metadata[name] for name in ("claims", "confidence", "timings_ms", "receipt")},
         "warnings": [*metadata["warnings"], *warnings],
-        "timings_ms": metadata["timings_ms"],
-        "receipt": metadata["receipt"],
         "conversation_id": answer.get("conversation_id"),
-        "request_id": request_id,
+        "request_id": current_request_id.get(),
     }
 
 
@@ -167,13 +148,13 @@ class Completion:
         self.id = f"chatcmpl-{secrets.token_hex(12)}"
         self.created = int(time.time())
 
-    def whole(self, answer: dict[str, Any], warnings: Sequence[str], request_id: str | None) -> dict[str, Any]:
+    def whole(self, answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
         message = {"role": "assistant", "content": answer["answer"] + footnotes(answer), "refusal": None}
         return {
             **self._head("chat.completion"),
             "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
             "usage": usage_of(answer),
-            "shiguan": extension(answer, warnings, request_id),
+            "shiguan": extension(answer, warnings),
         }
 
     def chunk(self, delta: dict[str, Any], *, finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -208,10 +189,10 @@ async def models(_: Reader) -> JSONResponse:
 
 
 @router.get("/models/{model}", summary="Describe a mode as a model")
-async def model(model: str, request: Request, _: Reader) -> JSONResponse:
+async def model(model: str, _: Reader) -> JSONResponse:
     """Describe one model."""
     if model not in _models():
-        return _refusal(_unknown_model(model), request)
+        return _refusal(_unknown_model(model))
     return JSONResponse(model_object(model.removeprefix(MODEL_PREFIX)))
 
 
@@ -229,15 +210,14 @@ async def chat_completions(request: Request, asker: Reader) -> Response:
         body = await _body(request)
         body.conversation_id = body.conversation_id or request.headers.get("x-conversation-id")
         question = body.as_request()
-        engine, deadline = current_engine(), deadline_of(request)
         completion = Completion(body.model)
         if body.stream:
-            events = engine.stream(question, asker.tenant_id, deadline=deadline)
-            return EventStreamResponse(_chunks(events, body, completion, request_id_of(request)))
-        answer = await engine.ask(question, asker.tenant_id, deadline=deadline)
+            events = current_engine().stream(question, asker.tenant_id)
+            return EventStreamResponse(_chunks(events, body, completion))
+        answer = await current_engine().ask(question, asker.tenant_id)
     except Exception as error:
-        return _refusal(error, request)
-    return JSONResponse(completion.whole(answer, body.ignored(), request_id_of(request)))
+        return _refusal(error)
+    return JSONResponse(completion.whole(answer, body.ignored()))
 
 
 async def _body(request: Request) -> ChatRequest:
@@ -252,9 +232,9 @@ async def _body(request: Request) -> ChatRequest:
     if unsupported:
         raise ApiError(
             "bad_request",
-            message=f"`{unsupported}` is not supported: one answer, in words, from the documents.",
+            message=f"`{unsupported[0]}` is not supported: one answer, in words, from the documents.",
             next_step="Leave it out.",
-            fields=[{"field": unsupported, "problem": "not supported"}],
+            fields=[{"field": unsupported[0], "problem": "not supported"}],
         )
     return body
 
@@ -273,7 +253,7 @@ def _unknown_model(name: str) -> ApiError:
 
 
 async def _chunks(
-    events: AsyncGenerator[AnswerEvent, None], body: ChatRequest, completion: Completion, request_id: str | None
+    events: AsyncGenerator[AnswerEvent, None], body: ChatRequest, completion: Completion
 ) -> AsyncGenerator[bytes, None]:
     yield sse(completion.chunk({"role": "assistant", "content": ""}))
     async with aclosing(events):
@@ -284,27 +264,27 @@ async def _chunks(
                 notes = footnotes(event.data)
                 if notes:
                     yield sse(completion.chunk({"content": notes}))
-                more = extension(event.data, body.ignored(), request_id)
+                more = extension(event.data, body.ignored())
                 yield sse(completion.chunk({}, finish="stop", shiguan=more))
                 if body.stream_options is not None and body.stream_options.include_usage:
                     yield sse({**completion.chunk({}), "choices": [], "usage": usage_of(event.data)})
             elif event.error is not None:
-                yield sse(_told(event.error, request_id)[0], event="error")
+                yield sse(_told(event.error)[0], event="error")
     yield DONE
 
 
-def _refusal(error: Exception, request: Request) -> JSONResponse:
-    body, told = _told(error, request_id_of(request))
+def _refusal(error: Exception) -> JSONResponse:
+    body, told = _told(error)
     return JSONResponse(body, status_code=told.status_code, headers=dict(told.headers or {}))
 
 
-def _told(error: Exception, request_id: str | None) -> tuple[dict[str, Any], ApiError]:
+def _told(error: Exception) -> tuple[dict[str, Any], ApiError]:
     """Give an error the fields of both worlds: a client of either finds what it looks for."""
     if isinstance(error, ValidationError):
         wrong = invalid_fields(error)
         error = ApiError("bad_request", message=wrong.message, fields=wrong.fields)
-    told = counted(error, request_id)
-    body = told.body(request_id)
+    told = counted(error)
+    body = told.body()
     param = told.fields[0]["field"].partition(".")[0] if told.fields else None
     default = "invalid_request_error" if told.status_code < 500 else "server_error"
     code = "model_not_found" if told.kind == "not_found" else told.kind

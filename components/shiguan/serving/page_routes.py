@@ -1,13 +1,17 @@
-"""/, /docs and /ui: the page to read in and that of the interface, from files of the package."""
+"""/, /docs, /ui and /openapi.json: the page to read in, and the interface as it describes itself."""
 
 import hashlib
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
-from shiguan.resources import resource_folder
-from shiguan.serving.error_replies import ApiError
+from shiguan import __version__
+from shiguan.resources import read_table, resource_folder
+from shiguan.serving.error_replies import KINDS, ApiError
 
 router = APIRouter(include_in_schema=False)
 
@@ -50,3 +54,44 @@ async def page(request: Request, name: str = "") -> Response:
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=kind, headers=headers)
+
+
+def describe(app: FastAPI) -> None:
+    """Let an application describe itself as Shiguan, with what its routes do not say themselves."""
+    table = read_table(Path(__file__).with_name("openapi.yaml"))
+    app.title, app.version, app.description, app.summary = "Shiguan", __version__, table["about"], None
+
+    def schema() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            routes = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            app.openapi_schema = _described(routes, table)
+        return app.openapi_schema
+
+    app.openapi = schema  # type: ignore[method-assign]
+
+
+def _described(schema: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
+    table["error"]["properties"]["error"]["properties"]["type"]["enum"] = sorted(KINDS)
+    components = schema.setdefault("components", {})
+    components["securitySchemes"] = table["security_schemes"]
+    schema["security"] = [{name: []} for name in table["security_schemes"]]
+    schemas = components.setdefault("schemas", {})
+    # The framework's own shape of a failed validation is never sent.
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    schemas["Error"] = table["error"]
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            replies = operation["responses"]
+            replies.pop("422", None)
+            replies["default"] = {"description": "What went wrong, and what to do.", "content": error}
+            if path in table["open"]:
+                operation["security"] = []
+            if method == "post" and path in table["forms"]:
+                operation["requestBody"] = table["forms"][path]
+            if method == "post" and path in table["bodies"]:
+                operation["requestBody"]["content"]["application/json"]["example"] = table["bodies"][path]
+            if example := table["replies"].get(path, {}).get(method):
+                replies["200"]["content"]["application/json"]["example"] = example
+    return schema

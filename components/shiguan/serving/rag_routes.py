@@ -7,15 +7,15 @@ from contextlib import aclosing
 from typing import Any
 
 from anyio import CancelScope
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Send
 
 from shiguan.engine.answer_stream import EVENTS, AnswerEvent
-from shiguan.serving.answer_request import AnswerRequest, BatchRequest
 from shiguan.serving.authentication import Reader, check_tenant
-from shiguan.serving.engine import current_engine
+from shiguan.serving.engine import AnswerRequest, BatchRequest, current_engine
 from shiguan.serving.error_replies import counted
+from shiguan.serving.telemetry import current_request_id
 
 _BEAT = b": still at work\n\n"
 _BEAT_SECONDS = 10.0
@@ -48,15 +48,15 @@ router = APIRouter(tags=["rag"])
 
 @router.post("/generate", summary="Another name of /api/v1/rag/query", response_class=JSONResponse)
 @router.post("/api/v1/rag/query", summary="Answer a question", response_class=JSONResponse)
-async def query(body: AnswerRequest, request: Request, asker: Reader) -> JSONResponse:
+async def query(body: AnswerRequest, asker: Reader) -> JSONResponse:
     """
     Answer a question from the caller's documents.
 
     The reply is the object that `shiguan ask --json` prints, with `request_id`.
     """
     check_tenant(asker, body.tenant_id)
-    answer = await current_engine().ask(body, asker.tenant_id, deadline=deadline_of(request))
-    return JSONResponse({**answer, "request_id": request_id_of(request)})
+    answer = await current_engine().ask(body, asker.tenant_id)
+    return JSONResponse({**answer, "request_id": current_request_id.get()})
 
 
 _STREAM: dict[str, Any] = {
@@ -73,7 +73,7 @@ _STREAM: dict[str, Any] = {
 
 @router.post("/generate/stream", summary="Another name of /api/v1/rag/query-stream", **_STREAM)
 @router.post("/api/v1/rag/query-stream", summary="Answer a question and tell how the answer comes about", **_STREAM)
-async def query_stream(body: AnswerRequest, request: Request, asker: Reader) -> EventStreamResponse:
+async def query_stream(body: AnswerRequest, asker: Reader) -> EventStreamResponse:
     """
     Answer a question as server-sent events, numbered from 1.
 
@@ -82,12 +82,12 @@ async def query_stream(body: AnswerRequest, request: Request, asker: Reader) -> 
     check_tenant(asker, body.tenant_id)
     engine = current_engine()
     engine.runner(body.mode)  # an unknown mode is 422 and no stream
-    events = engine.stream(body, asker.tenant_id, deadline=deadline_of(request))
-    return EventStreamResponse(_written(events, request_id_of(request)))
+    events = engine.stream(body, asker.tenant_id)
+    return EventStreamResponse(_written(events))
 
 
 @router.post("/api/v1/rag/batch", summary="Answer several questions", response_class=JSONResponse)
-async def batch(body: BatchRequest, request: Request, asker: Reader) -> JSONResponse:
+async def batch(body: BatchRequest, asker: Reader) -> JSONResponse:
     """
     Answer up to 50 questions, some of them side by side.
 
@@ -95,22 +95,8 @@ async def batch(body: BatchRequest, request: Request, asker: Reader) -> JSONResp
     """
     for tenant_id in (body.tenant_id, *(one.get("tenant_id") for one in body.requests)):
         check_tenant(asker, tenant_id)
-    request_id = request_id_of(request)
-    results = await current_engine().batch(
-        body.requests, asker.tenant_id, deadline=deadline_of(request), request_id=request_id
-    )
-    return JSONResponse({"results": results, "request_id": request_id})
-
-
-def request_id_of(request: Request) -> str | None:
-    request_id: str | None = getattr(request.state, "request_id", None)
-    return request_id
-
-
-def deadline_of(request: Request) -> float | None:
-    """Give the time at which the gate ends a request."""
-    deadline: float | None = getattr(request.state, "deadline", None)
-    return deadline
+    results = await current_engine().batch(body.requests, asker.tenant_id)
+    return JSONResponse({"results": results, "request_id": current_request_id.get()})
 
 
 async def _beating(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
@@ -145,16 +131,16 @@ async def _beating(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, 
             await asyncio.wait({reading})
 
 
-async def _written(events: AsyncGenerator[AnswerEvent, None], request_id: str | None) -> AsyncGenerator[bytes, None]:
+async def _written(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(events):
         async for event in events:
-            yield sse(_told(event, request_id), event=event.name, id=event.id)
+            yield sse(_told(event), event=event.name, id=event.id)
             # A long answer that comes in one go must not keep the others waiting.
             await asyncio.sleep(0)
     yield DONE
 
 
-def _told(event: AnswerEvent, request_id: str | None) -> dict[str, Any]:
+def _told(event: AnswerEvent) -> dict[str, Any]:
     if event.error is None:
-        return {**event.data, "request_id": request_id} if event.is_terminal else event.data
-    return counted(event.error, request_id).body(request_id)
+        return {**event.data, "request_id": current_request_id.get()} if event.is_terminal else event.data
+    return counted(event.error).body()

@@ -1,19 +1,87 @@
-"""From the moment a request is let in to its end: its body, its reply, its time, and how it is cut off."""
+"""From the moment a request is let in to its end: how many there may be, its reply, its time, how it is cut off."""
 
 import asyncio
 import contextlib
 import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shiguan.serving import metrics
-from shiguan.serving.admission import Admission
+from shiguan.serving import telemetry
 from shiguan.serving.authentication import METRICS_PATH, UPLOAD_PATH, Principal, is_open
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.request_body import RequestBody, check_length
 from shiguan.serving.settings import ServingSettings
+
+deadline_of_request: ContextVar[float | None] = ContextVar("deadline_of_request", default=None)
+"""When, by the clock of the event loop, the request that is being served is given up."""
+
+_RETRY_AFTER = {"Retry-After": "1"}
+
+
+class Admission:
+    """
+    Counts requests, turns away at once what would only wait, and ends all of them when the server shuts down.
+
+    Of at most `max_in_flight` in the server `max_running` run, and the others wait in their order; a tenant may have
+    `max_per_tenant`. All of it happens on the event loop, so plain numbers are enough.
+    """
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self.max_in_flight = settings.max_in_flight
+        self.max_per_tenant = settings.max_per_tenant
+        self.in_flight = 0
+        self.stopping = False
+        self.ends: set[Callable[[str], None]] = set()
+        self._of_tenant: Counter[str] = Counter()
+        self._turns = asyncio.Semaphore(settings.max_running)
+
+    def stop(self) -> None:
+        self.stopping = True
+        for end in list(self.ends):
+            end("shutdown")
+
+    @contextlib.contextmanager
+    def admitted(self, tenant_id: str, *, limited: bool = True) -> Iterator[None]:
+        if self.stopping:
+            telemetry.REJECTED.labels("shutting_down").inc()
+            raise ApiError("shutting_down", headers={"Retry-After": "5", "Connection": "close"})
+        if self.in_flight >= self.max_in_flight:
+            telemetry.REJECTED.labels("overloaded").inc()
+            raise ApiError(
+                "overloaded", message=f"The server has {self.in_flight} requests at once.", headers=_RETRY_AFTER
+            )
+        if limited and self._of_tenant[tenant_id] >= self.max_per_tenant:
+            telemetry.REJECTED.labels("tenant_limit").inc()
+            raise ApiError(
+                "too_many_requests",
+                message=f"This tenant has {self._of_tenant[tenant_id]} requests at once, its limit.",
+                headers=_RETRY_AFTER,
+            )
+        self.in_flight += 1
+        self._of_tenant[tenant_id] += 1
+        try:
+            with telemetry.IN_FLIGHT.track_inprogress():
+                yield
+        finally:
+            self.in_flight -= 1
+            self._of_tenant[tenant_id] -= 1
+            if not self._of_tenant[tenant_id]:
+                del self._of_tenant[tenant_id]
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        with telemetry.WAITING.track_inprogress():
+            await self._turns.acquire()
+        try:
+            yield
+        finally:
+            self._turns.release()
+
 
 # Whole lines: in the JSON of an event every line break is written `\\n`, so no text can look like one of these.
 _TERMINAL = (b"\nevent: error\n", b"\nevent: generation_complete\n")
@@ -51,18 +119,18 @@ class ResponseWatch:
             self.complete = not message.get("more_body", False)
         await self._send(message)
 
-    async def end(self, error: ApiError, request_id: str | None, scope: Scope) -> None:
+    async def end(self, error: ApiError, scope: Scope) -> None:
         """End the reply with an error; from then on nothing more of the application gets through."""
         if self._closed or self.complete:
             return
         self._closed = True
         if not self.started:
             self.started = True
-            await error_response(error, request_id)(scope, _nothing, self._send)
+            await error_response(error)(scope, _nothing, self._send)
         elif self._events:
             body = b"" if self._tail == b"\n" or self._tail.endswith(b"\n\n") else b"\n\n"
             if not self._told and not self._done:
-                told = json.dumps(error.body(request_id), ensure_ascii=False)
+                told = json.dumps(error.body(), ensure_ascii=False)
                 body += f"event: error\ndata: {told}\n\n".encode()
             if not self._done:
                 body += b"data: [DONE]\n\n"
@@ -127,8 +195,8 @@ class RequestLifetime:
                 check_length(scope, limit)
                 await self._run(scope, body, reply, seconds)
         except ApiError as error:
-            metrics.FAILURES.labels(error.kind).inc()
-            await error_response(error, scope["state"].get("request_id"))(scope, receive, send)
+            telemetry.FAILURES.labels(error.kind).inc()
+            await error_response(error)(scope, receive, send)
 
     async def _run(self, scope: Scope, body: RequestBody, reply: ResponseWatch, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -145,19 +213,19 @@ class RequestLifetime:
                 end("timeout")
 
         timers = [loop.call_later(seconds, time_is_over)]
-        scope["state"]["deadline"] = loop.time() + seconds
-        work = asyncio.create_task(self._work(scope, body, reply))
+        work = asyncio.create_task(self._work(scope, body, reply, loop.time() + seconds))
         first: set[asyncio.Future[Any]] = {work, ended}
         watch = asyncio.create_task(body.watch(lambda: end("disconnect")))
+        self.admission.ends.add(end)
         try:
-            with self.admission.stoppable(end):
-                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
             if ended.done() and not work.done() and not reply.complete:
                 await self._cut_off(work, ended.result(), reply, scope)
             else:
                 await asyncio.wait({work})
             await self._conclude(work, reply, scope)
         finally:
+            self.admission.ends.discard(end)
             for timer in timers:
                 timer.cancel()
             watch.cancel()
@@ -167,22 +235,23 @@ class RequestLifetime:
             with contextlib.suppress(asyncio.CancelledError):
                 await watch
 
-    async def _work(self, scope: Scope, body: RequestBody, reply: ResponseWatch) -> None:
+    async def _work(self, scope: Scope, body: RequestBody, reply: ResponseWatch, deadline: float) -> None:
+        deadline_of_request.set(deadline)
         if not await body.start(whole=not _is_upload(scope)):
             return
         async with self.admission.turn():
             await self.app(scope, body, reply)
 
     async def _cut_off(self, work: asyncio.Task[None], reason: str, reply: ResponseWatch, scope: Scope) -> None:
-        metrics.CANCELLED.labels(reason).inc()
+        telemetry.CANCELLED.labels(reason).inc()
         work.cancel(reason)
         await asyncio.wait({work}, timeout=_CANCEL_SECONDS)
         if reason == "disconnect":
             reply.close()
             return
         error = ApiError("timeout" if reason == "timeout" else "shutting_down")
-        metrics.FAILURES.labels(error.kind).inc()
-        await reply.end(error, scope["state"].get("request_id"), scope)
+        telemetry.FAILURES.labels(error.kind).inc()
+        await reply.end(error, scope)
 
     async def _conclude(self, work: asyncio.Task[None], reply: ResponseWatch, scope: Scope) -> None:
         """Answer for work that failed: nothing leaves the server without an end."""
@@ -191,5 +260,4 @@ class RequestLifetime:
         failure = work.exception()
         if failure is None or reply.complete:
             return
-        request_id = scope["state"].get("request_id")
-        await reply.end(counted(failure, request_id), request_id, scope)
+        await reply.end(counted(failure), scope)

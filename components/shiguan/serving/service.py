@@ -9,65 +9,40 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from types import FrameType
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from haystack import logging
-from starlette.routing import BaseRoute
+from haystack import Document, logging
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, UnsafePipelineError
-from shiguan.serving.admission import Admission
-from shiguan.serving.authentication import KeyRing
-from shiguan.serving.conversation_routes import router as conversation_router
-from shiguan.serving.document_routes import library_router
-from shiguan.serving.document_routes import router as document_router
-from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving import (
+    document_routes,
+    openai_routes,
+    page_routes,
+    rag_routes,
+    review_routes,
+    status_routes,
+)
+from shiguan.serving.authentication import KeyRing, current_principal
+from shiguan.serving.engine import Engine, read_request, use_engine
+from shiguan.serving.error_replies import counted
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
-from shiguan.serving.openai_routes import router as openai_router
-from shiguan.serving.openapi import describe
-from shiguan.serving.page_routes import router as page_router
-from shiguan.serving.rag_routes import router as rag_router
-from shiguan.serving.receipt_routes import feedback_router
-from shiguan.serving.receipt_routes import router as receipt_router
-from shiguan.serving.report_routes import router as report_router
+from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.status_routes import Readiness
-from shiguan.serving.status_routes import router as status_router
-from shiguan.serving.traces import traces
+from shiguan.serving.telemetry import traces
 from shiguan.tenants import of_tenant
 
 
 def include_routes(app: FastAPI, router: APIRouter) -> None:
     app.router.routes.extend(router.routes)
-
-
-def only_routes(app: FastAPI) -> None:
-    """Take out every route that the application came with, and the pages that load foreign scripts."""
-    app.router.routes.clear()
-    app.docs_url = app.redoc_url = None
-    # An address is right or wrong; a redirect would let a client send its body twice.
-    app.router.redirect_slashes = False
-
-
-def check_deployed(app: FastAPI, before: list[BaseRoute], modes: list[str]) -> None:
-    """Make sure that deploying the modes added one route for each, and nothing else."""
-    expected = {("POST", f"/{mode}/run") for mode in modes} | {("GET", app.openapi_url)}
-    known = {id(route) for route in before}
-    for route in app.router.routes:
-        if id(route) in known:
-            continue
-        came = {(method, getattr(route, "path", "")) for method in getattr(route, "methods", None) or ("*",)}
-        if came - {("HEAD", app.openapi_url)} - expected:
-            raise ConfigurationError(
-                f"The server would have the route {sorted(came)[0]} that nobody asked for. Check the version of "
-                "Hayhooks: `pip install 'shiguan[serve]'`."
-            )
 
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -106,23 +81,8 @@ def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
 logger = logging.getLogger(__name__)
 
 Deploy = Callable[[FastAPI], None]
-_NOBODY = of_tenant("nobody")
-"""Asks a store whether it answers, and for nothing else."""
-
 _SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
-_ROUTERS = (
-    page_router,
-    status_router,
-    rag_router,
-    document_router,
-    library_router,
-    conversation_router,
-    receipt_router,
-    report_router,
-    feedback_router,
-    openai_router,
-)
 
 
 class Service:
@@ -153,12 +113,12 @@ class Service:
                 )
         self.keys = KeyRing(settings)
         self.admission = Admission(settings)
-        self.readiness = Readiness()
+        self.readiness = status_routes.Readiness()
 
     def install(self, app: FastAPI, *, deploy: Deploy) -> None:
-        for router in _ROUTERS:
-            include_routes(app, router)
-        describe(app)
+        for routes in (page_routes, status_routes, rag_routes, document_routes, review_routes, openai_routes):
+            include_routes(app, routes.router)
+        page_routes.describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
         app.add_middleware(PlainStartupFailure)
         app.state.settings = self.settings
@@ -188,7 +148,6 @@ class Service:
         if torch is not None:
             torch.set_num_threads(self.settings.torch_threads)
         use_engine(engine)
-        app.state.engine = engine
         jobs = IngestJobs(library, self.settings.spool_path, max_pending=self.settings.max_pending_jobs)
         app.state.ingest_jobs = jobs
         saving: asyncio.Task[None] | None = None
@@ -196,16 +155,19 @@ class Service:
         try:
             await asyncio.to_thread(engine.warm_up)
             if find_spec("mcp") is not None:  # the extra of that name
-                from shiguan.serving.mcp_route import mcp_route  # noqa: PLC0415
-
-                app.router.routes.append(await open_until_the_end.enter_async_context(mcp_route(engine, library)))
-            before = list(app.router.routes)
+                app.router.routes.append(await open_until_the_end.enter_async_context(_mcp_route(engine, library)))
             # On this thread, since it changes the routes; the modes are loaded already, so that it is quick.
             deploy(app)
-            check_deployed(app, before, self.modes)
             app.openapi_schema = None
             await asyncio.to_thread(jobs.start)
-            self._watch(library, jobs)
+            self.readiness.checks = {
+                "keys": self.keys.check,
+                "stores": partial(_check_stores, library),
+                # Loaded and warmed up, or the server would not have come to this line.
+                "models": bool,
+                "pipelines": bool,
+                "ingest": jobs.check,
+            }
             saving = asyncio.create_task(self._save_use())
             # What is loaded now stays: a full collection that goes through all of it holds every question up for
             # some hundred milliseconds.
@@ -230,33 +192,51 @@ class Service:
 
     def _open_library(self) -> Library:
         library = Library(self.settings.deployment, data_dir=self.settings.data_dir)
-        for name, store in library.stores.items():
-            try:
-                store.count_documents_by_filter(_NOBODY)
-            except ShiguanError:
-                raise
-            except Exception as error:
-                raise StoreError(
-                    f"The store of the {name} does not answer: {type(error).__name__}. Start its server, check its "
-                    "address and key in the environment, and start again."
-                ) from error
+        _check_stores(library)
         return library
 
-    def _watch(self, library: Library, jobs: IngestJobs) -> None:
-        def stores() -> None:
-            for store in library.stores.values():
-                store.count_documents_by_filter(_NOBODY)
 
-        def ingest() -> None:
-            if not jobs.alive:
-                raise ConfigurationError("The ingest of uploads does not run.")
+def _check_stores(library: Library) -> None:
+    for name, store in library.stores.items():
+        try:
+            store.count_documents_by_filter(of_tenant("nobody"))
+        except ShiguanError:
+            raise
+        except Exception as error:
+            raise StoreError(
+                f"The store of the {name} does not answer: {type(error).__name__}. Start its server, check its address "
+                "and key in the environment, and start again."
+            ) from error
 
-        self.readiness.add("keys", self.keys.check)
-        self.readiness.add("stores", stores)
-        # Loaded and warmed up, or the server would not have come to this line.
-        self.readiness.add("models", lambda: None)
-        self.readiness.add("pipelines", lambda: None)
-        self.readiness.add("ingest", ingest)
+
+@contextlib.asynccontextmanager
+async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
+    """Give the route while its tools can be called: a call is one request, let in, counted and cut off as any other."""
+    from mcp.server.streamable_http_manager import StreamableHTTPASGIApp  # noqa: PLC0415  # an extra
+    from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
+    from shiguan.serving.mcp_tools import tool_server  # noqa: PLC0415
+
+    async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
+        given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
+        return await engine.ask(read_request(given), tenant_id)
+
+    def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
+        return engine.search(query, tenant_id, top_k=top_k)
+
+    server = tool_server(
+        library, engine.modes, ask, search, tenant=lambda: current_principal().tenant_id, words_of=_words_of
+    )
+    # Who may ask, from where and how much, is decided before a request comes here.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
+    async with server.session_manager.run():
+        yield Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"])
+
+
+def _words_of(error: Exception) -> str:
+    told = counted(error).body()["error"]
+    return f"{told['message']} {told['next_step']}".strip()
 
 
 class PlainStartupFailure:

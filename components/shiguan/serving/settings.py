@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from shiguan.errors import ConfigurationError
@@ -28,13 +28,11 @@ _Bytes = Annotated[int, Field(ge=1024, le=_LARGEST)]
 _Seconds = Annotated[float, Field(ge=0.05, le=86_400)]
 
 
-class ServingSettings(BaseModel):
+class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     """
     Behaviour is in the pipelines' YAML; what stands here are places, limits and secrets. The variable of a field is its
     name after `SHIGUAN_`, and `.env.example` lists all of them with the same words.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     deployment: str = Field("embedded", description="Which folder of pipelines/ is served.")
     data_dir: Path | None = Field(None, description="Where the embedded library, uploads, jobs and keys are kept.")

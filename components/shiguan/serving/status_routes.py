@@ -7,21 +7,18 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from haystack import AsyncPipeline, logging
+from haystack import logging
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from shiguan import __version__
 from shiguan.serving.authentication import Reader
-from shiguan.serving.engine import Engine
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.metrics import REGISTRY
+from shiguan.serving.telemetry import REGISTRY
 
 logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 3.0
 _FRESH_SECONDS = 1.0
-
-Check = Callable[[], Any]
 
 
 class Readiness:
@@ -33,13 +30,10 @@ class Readiness:
 
     def __init__(self) -> None:
         self.stopping = False
-        self._checks: dict[str, Check] = {}
+        self.checks: dict[str, Callable[[], Any]] = {}
         self._results: dict[str, str] = {}
         self._looked = float("-inf")
         self._looking: asyncio.Task[None] | None = None
-
-    def add(self, part: str, check: Check) -> None:
-        self._checks[part] = check
 
     async def ready(self) -> tuple[bool, dict[str, str]]:
         """Look at every part, and say whether all is well."""
@@ -52,11 +46,11 @@ class Readiness:
         return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
 
     async def _look(self) -> None:
-        states = await asyncio.gather(*(self._state(part, check) for part, check in self._checks.items()))
-        self._results = dict(zip(self._checks, states, strict=True))
+        states = await asyncio.gather(*(self._state(part, check) for part, check in self.checks.items()))
+        self._results = dict(zip(self.checks, states, strict=True))
         self._looked = time.monotonic()
 
-    async def _state(self, part: str, check: Check) -> str:
+    async def _state(self, part: str, check: Callable[[], Any]) -> str:
         try:
             await asyncio.wait_for(asyncio.to_thread(check), _CHECK_SECONDS)
         except TimeoutError:
@@ -86,8 +80,7 @@ async def ready(request: Request) -> Response:
     failed = ", ".join(f"`{part}`" for part, state in parts.items() if state != "ok")
     message = "The server is shutting down." if readiness.stopping else f"Not ready: {failed or 'starting'}."
     error = ApiError("shutting_down" if readiness.stopping else "not_ready", message=message)
-    body = error.body(getattr(request.state, "request_id", None))
-    return JSONResponse({**body, "parts": parts}, status_code=503, headers={"Retry-After": "2"})
+    return JSONResponse({**error.body(), "parts": parts}, status_code=503, headers={"Retry-After": "2"})
 
 
 @router.get("/api/v1/rag/health", tags=["health"])
@@ -116,29 +109,3 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
 async def metrics() -> Response:
     """Give the numbers to Prometheus; the authentication asks for a key of the role `metrics`."""
     return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
-
-
-@router.get("/draw/{mode}", tags=["config"], response_class=PlainTextResponse)
-async def draw(mode: str, request: Request) -> Response:
-    """
-    Draw a mode.
-
-    Hayhooks' own route of this name sends the pipeline to a public server to have it drawn. This one gives the text of
-    a Mermaid diagram.
-    """
-    engine: Engine = request.app.state.engine
-    if mode not in engine.modes:
-        raise ApiError("not_found", message="There is no such mode.", next_step=f"Modes: {', '.join(engine.modes)}.")
-    pipeline = engine.runner(mode).pipeline
-    return PlainTextResponse(mermaid(pipeline), media_type="text/vnd.mermaid")
-
-
-def mermaid(pipeline: AsyncPipeline) -> str:
-    names = {name: f"c{number}" for number, name in enumerate(pipeline.graph.nodes)}
-    lines = ["flowchart TD"]
-    for name, key in names.items():
-        kind = type(pipeline.graph.nodes[name]["instance"]).__name__
-        lines.append(f'  {key}["{name}<br/>{kind}"]')
-    for sender, receiver, data in pipeline.graph.edges(data=True):
-        lines.append(f'  {names[sender]} -->|"{data["from_socket"].name}"| {names[receiver]}')
-    return "\n".join(lines) + "\n"

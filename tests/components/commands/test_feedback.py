@@ -6,7 +6,7 @@ import pytest
 from tests.doubles.receipts import receipt
 
 from shiguan.cli import main
-from shiguan.serving.receipt_routes import ReceiptFolder
+from shiguan.serving.engine import ReceiptFolder
 from shiguan.serving.settings import ServingSettings
 
 MINE = receipt("a", "Who rose?", quotes=["An Lushan rose."])

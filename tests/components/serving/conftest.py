@@ -11,7 +11,6 @@ from starlette.responses import StreamingResponse
 from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import (
     KeyRing,
     Principal,
@@ -22,6 +21,7 @@ from shiguan.serving.authentication import (
 )
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
+from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 
 

@@ -10,13 +10,13 @@ from tests.doubles.fake_modes import AT_WORK, CANCELLED, HANG, PLANS, Plan, fake
 
 from shiguan.errors import ConfigurationError
 from shiguan.serving import engine as engine_module
-from shiguan.serving import metrics
-from shiguan.serving.admission import Admission
+from shiguan.serving import telemetry
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import Engine, current_engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 
 HANGING = Plan(stage="generator", failure=HANG, tokens=2)
@@ -142,10 +142,12 @@ async def test_a_stage_that_fails_is_told_without_its_words(served):
 
 async def test_answers_are_counted_once_streamed_or_not(served):
     def counted():
-        return metrics.REGISTRY.get_sample_value("shiguan_answers_total", {"mode": "simple", "status": "answered"}) or 0
+        return (
+            telemetry.REGISTRY.get_sample_value("shiguan_answers_total", {"mode": "simple", "status": "answered"}) or 0
+        )
 
     def first_tokens():
-        return metrics.REGISTRY.get_sample_value("shiguan_first_token_seconds_count", {"mode": "simple"}) or 0
+        return telemetry.REGISTRY.get_sample_value("shiguan_first_token_seconds_count", {"mode": "simple"}) or 0
 
     before, tokens = counted(), first_tokens()
     make = served()
@@ -156,10 +158,10 @@ async def test_answers_are_counted_once_streamed_or_not(served):
 
 def test_an_answer_that_was_withheld_is_counted_as_refused():
     def counted(status):
-        return metrics.REGISTRY.get_sample_value("shiguan_answers_total", {"mode": "mine", "status": status}) or 0
+        return telemetry.REGISTRY.get_sample_value("shiguan_answers_total", {"mode": "mine", "status": status}) or 0
 
     for grounding in ("refused", "not_found", None):
-        metrics.record_answer({"mode": "mine", "status": "not_found", "metadata": {"grounding": grounding}})
+        telemetry.record_answer({"mode": "mine", "status": "not_found", "metadata": {"grounding": grounding}})
     assert (counted("refused"), counted("not_found")) == (1, 2)
 
 

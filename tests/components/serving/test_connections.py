@@ -7,7 +7,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from shiguan.serving import connections
+from shiguan.serving import gate as connections
 from shiguan.serving.settings import ServingSettings
 
 HEAD = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"

@@ -14,14 +14,14 @@ from tests.doubles.small_library import TENANT, ingest_small_library
 from shiguan.conversations import Turn
 from shiguan.engine.loading import load_pipeline
 from shiguan.errors import RefusedError
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
-from shiguan.serving.conversation_routes import router as conversation_router
 from shiguan.serving.engine import Engine, current_engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.request_lifetime import Admission
+from shiguan.serving.review_routes import router as conversation_router
 from shiguan.serving.settings import ServingSettings
 
 PLACE = "/api/v1/conversations"

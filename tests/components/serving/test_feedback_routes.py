@@ -7,13 +7,14 @@ from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.receipts import receipt
 
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
+from shiguan.serving.engine import ReceiptFolder
 from shiguan.serving.error_replies import install_error_replies
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.openapi import describe
-from shiguan.serving.receipt_routes import ReceiptFolder, feedback_router
+from shiguan.serving.page_routes import describe
+from shiguan.serving.request_lifetime import Admission
+from shiguan.serving.review_routes import router
 from shiguan.serving.settings import ServingSettings
 
 MINE, THEIRS = receipt("a", "Who rose?", quotes=["An Lushan rose."]), receipt("b")
@@ -32,7 +33,7 @@ def served(tmp_path):
     for one in (MINE, THEIRS):
         ReceiptFolder(settings).keep(one)
     app = FastAPI()
-    app.router.routes.extend(feedback_router.routes)
+    app.router.routes.extend(router.routes)
     install_error_replies(app)
     describe(app)
     install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from shiguan.engine.library import IngestedFile
-from shiguan.errors import StoreError, StoreFullError
+from shiguan.errors import ConfigurationError, StoreError, StoreFullError
 from shiguan.serving import ingest_jobs
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
@@ -286,7 +286,7 @@ def test_a_disk_that_is_full_for_a_while_loses_no_upload(make, library, monkeypa
     monkeypatch.setattr(JobFolder, "save", full_at_first)
     jobs.start()
     assert wait(jobs, record)["state"] == "done"
-    assert jobs.alive
+    jobs.check()
 
 
 def test_an_upload_that_ends_the_process_each_time_is_given_up(make, library):
@@ -304,7 +304,8 @@ def test_stopping_leaves_an_unfinished_upload_for_the_next_process(make, library
     record = submit(jobs, "a.txt", "one")
     jobs.start()
     jobs.stop()
-    assert not jobs.alive
+    with pytest.raises(ConfigurationError, match="does not run"):
+        jobs.check()
     assert jobs.folder.is_pending(record.id)
     library.before = lambda name, text: None
     second = make()

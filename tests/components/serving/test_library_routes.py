@@ -10,15 +10,15 @@ from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
 
 from shiguan.engine.library import Library
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
-from shiguan.serving.document_routes import library_router
+from shiguan.serving.document_routes import router as library_router
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.openapi import describe
+from shiguan.serving.page_routes import describe
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.service import include_routes
 from shiguan.serving.settings import ServingSettings
 

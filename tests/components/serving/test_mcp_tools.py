@@ -4,13 +4,12 @@ import pytest
 from haystack import Document
 
 from shiguan.cli import main
-from shiguan.errors import ConfigurationError, StoreError
-from shiguan.serving.engine import WrappedMode
+from shiguan.errors import StoreError
 
 pytest.importorskip("mcp")
 from mcp import Client
 
-from shiguan.serving.mcp_tools import LibraryTools
+from shiguan.serving.mcp_tools import tool_server
 
 PARENT = Document(id="p1", content="Li Su took Caizhou.", meta={"source": "a.txt", "position": 0}, score=0.5)
 
@@ -42,7 +41,7 @@ def tools(shelf=None, modes=("advanced", "simple")):
     def search(query, top_k, tenant_id):
         return [PARENT][:top_k], [f"for {tenant_id}"]
 
-    return LibraryTools(shelf or Shelf(), modes, ask, search, lambda: "t").server()
+    return tool_server(shelf or Shelf(), modes, ask, search, tenant=lambda: "t")
 
 
 async def call(server, name, **arguments):
@@ -109,8 +108,3 @@ def test_what_cannot_start_says_why_on_standard_error(capsys):
     told = capsys.readouterr()
     assert told.out == ""
     assert "There is no deployment `nowhere`" in told.err
-
-
-def test_a_mode_under_hayhooks_own_commands_says_which_server_to_start():
-    with pytest.raises(ConfigurationError, match="start `shiguan serve`, or `shiguan mcp` for MCP"):
-        WrappedMode().setup()

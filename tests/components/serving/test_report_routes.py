@@ -7,11 +7,11 @@ import pytest
 from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
 
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.report_routes import router
+from shiguan.serving.request_lifetime import Admission
+from shiguan.serving.review_routes import router
 from shiguan.serving.service import include_routes
 from shiguan.serving.settings import ServingSettings
 

@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from prometheus_client import generate_latest
 
-from shiguan.serving import metrics
+from shiguan.serving import telemetry
 
 JSON = {"Content-Type": "application/json"}
 
 
 def count(name, **labels):
-    return metrics.REGISTRY.get_sample_value(name, labels) or 0.0
+    return telemetry.REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 async def test_a_full_server_says_so_at_once_and_takes_requests_again_when_there_is_room(gated):
@@ -202,10 +202,10 @@ async def test_requests_are_counted_by_route_and_never_by_path(gated):
     for number in range(5):
         await made.call(f"/guess/{number}", method="GET").done()
     assert count("shiguan_requests_total", route="unmatched", method="GET", status="404") == before + 5
-    text = generate_latest(metrics.REGISTRY).decode()
+    text = generate_latest(telemetry.REGISTRY).decode()
     assert "guess" not in text
     await made.call("/ask", method="BREW").done()
-    assert "BREW" not in generate_latest(metrics.REGISTRY).decode()
+    assert "BREW" not in generate_latest(telemetry.REGISTRY).decode()
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.request_lifetime import ResponseWatch
+from shiguan.serving.telemetry import current_request_id
 
 EVENTS = [
     b'id: 1\nevent: token\ndata: {"text":"event: error and data: [DONE]"}\n\n',
@@ -27,9 +28,9 @@ async def sent_of(parts, kind=b"text/event-stream; charset=utf-8"):
     await watch({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
     for part in parts:
         await watch({"type": "http.response.body", "body": part, "more_body": True})
-    await watch.end(ApiError("timeout"), "id-1", SCOPE)
+    await watch.end(ApiError("timeout"), SCOPE)
     await watch({"type": "http.response.body", "body": b"too late", "more_body": True})
-    await watch.end(ApiError("timeout"), "id-1", SCOPE)
+    await watch.end(ApiError("timeout"), SCOPE)
     return sent
 
 
@@ -62,6 +63,7 @@ async def test_a_reply_that_had_not_begun_becomes_the_error():
         sent.append(message)
 
     watch = ResponseWatch(send)
-    await watch.end(ApiError("timeout"), "id-1", SCOPE)
+    current_request_id.set("id-1")
+    await watch.end(ApiError("timeout"), SCOPE)
     assert sent[0]["status"] == 504
     assert b'"request_id":"id-1"' in sent[1]["body"]

@@ -8,8 +8,7 @@ import pytest
 from tests.doubles.fake_modes import FAILURES, HANG, PLANS, STAGES, TOKENS, Plan, fake_runner
 
 from shiguan.serving import engine as engine_module
-from shiguan.serving.answer_request import AnswerRequest
-from shiguan.serving.engine import Engine
+from shiguan.serving.engine import AnswerRequest, Engine
 from shiguan.serving.rag_routes import _written
 from shiguan.serving.settings import ServingSettings
 

@@ -18,13 +18,12 @@ from tests.doubles.small_library import TENANT, ingest_small_library
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreFullError
-from shiguan.serving.admission import Admission
 from shiguan.serving.authentication import KeyRing
-from shiguan.serving.engine import Engine
+from shiguan.serving.engine import Engine, ReceiptFolder
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.receipt_routes import ReceiptFolder
-from shiguan.serving.receipt_routes import router as receipt_router
+from shiguan.serving.request_lifetime import Admission
+from shiguan.serving.review_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -102,7 +101,7 @@ def test_a_spoiled_file_is_not_given(folder, tmp_path):
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_receipts_only(tmp_path):
     code = (
         "import sys, itertools\n"
-        "from tests.components.serving.test_receipt_routes import ReceiptFolder, ServingSettings, receipt\n"
+        "from tests.components.serving.test_review_routes import ReceiptFolder, ServingSettings, receipt\n"
         f"folder = ReceiptFolder(ServingSettings(data_dir={str(tmp_path)!r}))\n"
         "for count in itertools.count():\n"
         "    folder.keep(receipt(question='?' * 5000 + str(count)))\n"

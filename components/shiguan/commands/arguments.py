@@ -1,0 +1,349 @@
+"""What can be said to `shiguan`: the commands with their arguments, and which function of which file runs each."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+GROUPS = {
+    "conversations": "list, export and delete what was asked under an id",
+    "feedback": "say what is right or wrong about an answer, and read what was said",
+    "keys": "say who may ask the server",
+    "stores": "prepare and inspect the servers of a deployment",
+    "eval": "measure retrieval and answers, and compare two runs",
+}
+"""Commands of two words, by their first, and what the second ones do."""
+
+QUESTION_OPTIONS = (
+    *("rewrite_method", "wordings", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
+    *("task", "profile", "language", "instructions", "persona"),
+)
+QUESTION_LISTS = {"source": "sources", "section": "sections"}
+CLUSTER = "elasticsearch_qdrant"
+
+_HISTORY = 'JSON list of {"role", "content"}: the turns before the question'
+_DATA_DIR = "where the library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)"
+
+_PLAIN = {"deployment": False, "library": False}
+
+Add = Callable[..., argparse.ArgumentParser]
+"""
+Adds a command by its name, its function as `file.function` and a text. `deployment` and `library` say whether it has
+the options of these, `extra` what it needs beyond the plain installation.
+"""
+
+
+def declare(add: Add) -> None:
+    """Declare all commands, in the order of `shiguan --help`."""
+    parser = add("ingest", "library.ingest", "put files and folders into the library")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"
+    )
+    parser.add_argument(
+        "--resume",
+        "--upgrade",  # after a change of the embedder what is lacking is all: the same work
+        action="store_true",
+        help="make the vectors that passages of the library lack, or have of another model; needs no files",
+    )
+    add("sources", "library.sources", "list what is in the library")
+    parser = add("delete", "library.delete", "take a source out of the library")
+    parser.add_argument("source", metavar="SOURCE", help="its name as `shiguan sources` shows it")
+
+    parser = add("ask", "ask.ask", "answer a question from the library")
+    parser.add_argument("question")
+    parser.add_argument("--explain", action="store_true", help="show what each stage did")
+    parser.add_argument("--history", type=Path, metavar="FILE", help=_HISTORY)
+    parser.add_argument(
+        "--conversation",
+        metavar="ID",
+        help="the conversation that this goes on; it is kept, see `shiguan conversations`",
+    )
+    parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
+    _question_options(parser, budget=True)
+    parser = add("chat", "ask.chat", "ask one question after the other in one conversation")
+    parser.add_argument("--conversation", metavar="ID", help="one that is to go on (default: a new one)")
+    _question_options(parser, budget=True)
+    parser = add("search", "ask.search", "find passages without answering")
+    parser.add_argument("question", nargs="?")
+    parser.add_argument(
+        "--queries", type=Path, metavar="FILE", help='JSONL (.gz too) of {"id", "text"}: one result line each'
+    )
+    _question_options(parser)
+    add("conversations list", "ask.list_conversations", "list the conversations of a tenant")
+    for command, text in (
+        ("export", "print a conversation as Markdown, or with --json as JSON"),
+        ("delete", "remove a conversation with its summaries"),
+    ):
+        parser = add(f"conversations {command}", f"ask.{command}_conversation", text)
+        parser.add_argument("id", metavar="ID", help="as `conversations list` shows")
+
+    add("modes", "models.modes", "list deployments and modes, and what each costs", library=False)
+    parser = add("models", "models.models", "list the models of a deployment, or fetch their weights", library=False)
+    parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
+
+    _declare_server(add)
+    parser = add("check", "check.check", "check pipeline files: allowed types, no code, every tenant apart", **_PLAIN)
+    parser.add_argument(
+        "pipelines",
+        nargs="*",
+        metavar="FILE",
+        help="a YAML file, a mode such as embedded/simple, or a deployment (default: all that ship with Shiguan)",
+    )
+    parser.add_argument(
+        "--allow-type",
+        action="append",
+        default=[],
+        metavar="PREFIX",
+        help="a package, module or class to allow beyond the list, such as mycompany.retrievers",
+    )
+    _declare_stores(add)
+
+    _declare_review(add)
+    _declare_eval(add)
+
+
+def _declare_review(add: Add) -> None:
+    parser = add("why", "review.why", "say where the passage that you expected was lost")
+    parser.add_argument("question")
+    parser.add_argument(
+        "--expected", required=True, metavar="TEXT", help="words of the passage that should have been used, or its id"
+    )
+    parser.add_argument("--history", type=Path, metavar="FILE", help=_HISTORY)
+    _mode_options(parser)
+    parser = add("replay", "review.replay", "say whether the passages behind an answer still stand")
+    parser.add_argument("receipt", type=Path, metavar="FILE", help="what `shiguan ask --receipt FILE` wrote")
+    parser.add_argument("--prompt", action="store_true", help="print the prompt that the answer was written from")
+    text = "keep what is right or wrong about an answer, and print it"
+    parser = add("feedback give", "review.give", text, deployment=False, extra="serve")
+    parser.add_argument(
+        "receipt", metavar="RECEIPT", help="the id in an answer's metadata, or a file of `ask --receipt`"
+    )
+    parser.add_argument("kind", metavar="KIND", help="right, wrong, wrong_citation or missing")
+    parser.add_argument("--note", default="", help="in your own words, kept as one line")
+    text = "delete what was said of one answer, or long ago, and print how many judgements that were"
+    parser = add("feedback delete", "review.forget", text, deployment=False, extra="serve")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--receipt", metavar="ID", help="the id in an answer's metadata")
+    which.add_argument("--older-than", type=_positive, metavar="DAYS", help="all that was said before")
+    text = "print what was said, the newest first, a line of JSON each"
+    add("feedback export", "review.export", text, deployment=False, extra="serve")
+
+
+def _declare_server(add: Add) -> None:
+    parser = add("serve", "serve.serve", "answer questions over HTTP", **_PLAIN, extra="serve")
+    parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
+    parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
+    parser.add_argument(
+        "--port", type=_whole_number(0, 65535), default=1416, help="the port, 0 for a free one (default: 1416)"
+    )
+    parser.add_argument("--workers", type=int, default=1, help="processes on the one port, where stores are servers")
+    text = "give the library as tools to a program that speaks MCP, over stdin and stdout"
+    add("mcp", "mcp.mcp", text, extra="mcp")
+
+    for command, function, text in (
+        ("add", "add_key", "make a key for a tenant"),
+        ("list", "list_keys", "list the keys, without what would let anybody in"),
+        ("revoke", "revoke_key", "revoke a key"),
+    ):
+        parser = add(f"keys {command}", f"serve.{function}", text, **_PLAIN, extra="serve")
+        parser.add_argument(
+            "--keys-file", type=Path, help="the file (default: $SHIGUAN_KEYS_FILE, else keys.json in the data folder)"
+        )
+        if command == "revoke":
+            parser.add_argument("id", metavar="ID", help="as `keys list` shows")
+        if command == "add":
+            parser.add_argument("--tenant", default="", help="whose library it opens; not for the role metrics")
+            parser.add_argument(
+                "--role", choices=("read", "write", "metrics"), required=True,
+                help="read asks and lists, write also uploads and deletes, metrics reads /metrics and nothing else",
+            )  # fmt: skip
+            parser.add_argument("--name", default="", help="a note for people")
+            parser.add_argument(
+                "--days", type=_positive, metavar="N", help="for how many days it is valid (default: for good)"
+            )
+            parser.add_argument(
+                "--print-hash",
+                action="store_true",
+                help="write no file: print the entry for SHIGUAN_API_KEYS beside the key",
+            )
+
+
+def _declare_stores(add: Add) -> None:
+    for command, text in (
+        ("init", "make the indexes and the collection of a deployment, where they are not there yet"),
+        ("status", "show how the servers of a deployment do, and what is not as it should be"),
+        ("reindex", "make the next index of what does not fit the files, from what is there"),
+        ("switch", "let the names mean the newest indexes, or those before"),
+        ("backup", "save indexes and collection on the servers' own disks"),
+        ("verify", "say whether a backup is whole; without a name, list what there is"),
+        ("restore", "bring a backup back beside what is there, and let the names mean it"),
+    ):
+        parser = add(f"stores {command}", f"stores.{command}", text, **_PLAIN)
+        parser.add_argument("--deployment", default=CLUSTER, help=f"a folder of pipelines/ (default: {CLUSTER})")
+        if command in ("reindex", "switch"):
+            parser.add_argument("names", nargs="*", metavar="NAME", help="only these, e.g. shiguan-children")
+        if command == "switch":
+            parser.add_argument("--back", action="store_true", help="to the indexes before")
+        if command in ("verify", "restore"):
+            parser.add_argument(
+                "backup", nargs="?" if command == "verify" else None, help="as `stores backup` named it"
+            )
+    text = "copy the whole library of one deployment to another"
+    parser = add("stores copy", "stores.copy", text, **_PLAIN)
+    parser.add_argument("--from", dest="source", default="embedded", help="what to copy (default: embedded)")
+    parser.add_argument("--to", dest="target", default=CLUSTER, help=f"where to (default: {CLUSTER})")
+    parser.add_argument("--data-dir", type=Path, help=_DATA_DIR.replace("the library", "the embedded library"))
+
+
+def _declare_eval(add: Add) -> None:
+    parser = add("eval retrieval", "eval.retrieval", "measure how well a mode finds passages", library=False)
+    _set_options(parser, required=True)
+    _eval_mode_option(parser)
+    _run_options(parser, library=True)
+    parser = add("eval answers", "eval.answers", "measure how well a mode answers a golden set")
+    _golden_options(parser)
+    _run_options(parser)
+    parser.add_argument(
+        "--prices", type=Path, metavar="FILE", help="YAML of `model: {input: 0.4, output: 1.6}`, per million tokens"
+    )
+    parser.add_argument(
+        "--judge",
+        choices=("haystack", "ragas"),
+        help="let a language model judge too, with Haystack's evaluators or with Ragas (extra `ragas`)",
+    )
+    parser = add("eval record", "eval.record", "keep a model's replies to a golden set, to measure with them again")
+    _golden_options(parser)
+    parser.add_argument("--recording", type=Path, required=True, metavar="FILE", help="run again for what is missing")
+    parser.add_argument("--limit", type=_positive, metavar="N", help="only N questions, spread evenly over the file")
+    parser.add_argument("--max-tokens", type=_positive, metavar="N", help="the longest reply to record")
+    text = "ask no model: score the recorded replies, and name every question with an unrecorded prompt (exit code 1)"
+    parser.add_argument("--replay", action="store_true", help=text)
+    parser = add("eval golden", "eval.golden", "make questions with known answers from the library")
+    parser.add_argument("--count", type=_positive, default=50, metavar="N", help="how many questions (default: 50)")
+    parser.add_argument(
+        "--per-passage", type=_positive, default=3, metavar="N", help="questions asked for per passage (default: 3)"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path(".data") / "golden", metavar="DIR",
+        help="where golden.jsonl and review.jsonl go (default: .data/golden); run again to go on",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="for the choice of passages (default: 0)")
+    text = "make them of what readers said of answers, for review and without a model"
+    parser.add_argument("--from-feedback", action="store_true", help=text)
+
+    parser = add("eval compare", "eval.compare", "say what a change did to the same questions", library=False)
+    for name in "ab":
+        parser.add_argument(
+            name, metavar=name.upper(), help="a results.json or its folder; or a mode or pipeline file, which is run"
+        )
+    _set_options(parser, required=False)
+    _run_options(parser, library=True)
+    parser.add_argument(
+        "--gate",
+        action="append",
+        default=[],
+        metavar="METRIC[=TOLERANCE]",
+        help="exit 1 where this got worse by more (repeatable; default: the standard gates; none: no gate)",
+    )
+
+
+def _mode_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--mode", default="simple", help="a mode that `shiguan modes` lists (default: simple)")
+    parser.add_argument(
+        "--top-k", type=_whole_number(1, 50), help="how many passages at most (default: what the mode says)"
+    )
+
+
+def _question_options(parser: argparse.ArgumentParser, *, budget: bool = False) -> None:
+    _mode_options(parser)
+    group = parser.add_argument_group("options of the question", "docs/options.md has their values and what they do")
+    for name in QUESTION_OPTIONS:
+        group.add_argument(f"--{name.replace('_', '-')}")
+    for name in QUESTION_LISTS:
+        group.add_argument(
+            f"--{name}", action="append", metavar="NAME", help=f"read this {name} alone; may be repeated"
+        )
+    if budget:
+        parser.add_argument(
+            "--budget",
+            type=_budget,
+            metavar="UNIT=N,...",
+            help="what a question may spend, such as calls=2,tokens=8000,seconds=20,cost=0.01; steps are left out "
+            "for it",
+        )
+
+
+def _set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    for name, text in (
+        ("corpus", 'JSONL (.gz too) of {"id", "title", "text"}: what is searched'),
+        ("queries", 'JSONL of {"id", "text", "gold"?}: what is asked'),
+        ("qrels", 'JSONL of {"query_id", "doc_id", "score"}: what is right'),
+    ):
+        parser.add_argument(f"--{name}", type=Path, required=required, metavar="FILE", help=text)
+    parser.add_argument(
+        "--gold-field", default="gold", metavar="NAME", help="the field that marks an answer's place (default: gold)"
+    )
+    parser.add_argument("--limit", type=_positive, metavar="N", help="only N questions, spread evenly over the file")
+    parser.add_argument(
+        "--skip-unjudged",
+        action="store_true",
+        help="leave out questions without a relevant document, instead of stopping",
+    )
+    parser.add_argument("--no-context", action="store_true", help="score the ranking alone")
+
+
+def _golden_options(parser: argparse.ArgumentParser) -> None:
+    shape = '{"id", "question", "answers"?, "gold"?: [{"quote"}], "answerable"?, "history"?, "type"?}'
+    parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help=f"JSONL of {shape}")
+    text = "ask a library of these files alone (default: the tenant's own library)"
+    parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+    _eval_mode_option(parser)
+
+
+def _eval_mode_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--mode",
+        type=mode_or_file,
+        default="simple",
+        help="simple, advanced, precise, or a pipeline file of your own (default: simple)",
+    )
+
+
+def _run_options(parser: argparse.ArgumentParser, *, library: bool = False) -> None:
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="the run's folder (default: below .data/eval); run again to go on"
+    )
+    if library:
+        text = "where the corpus is ingested (default: beside the run's folder)"
+        parser.add_argument("--data-dir", type=Path, metavar="DIR", help=text)
+    parser.add_argument("--seed", type=int, default=0, help="for the draws of the intervals (default: 0)")
+
+
+def mode_or_file(text: str) -> str | Path:
+    return Path(text) if text.endswith((".yml", ".yaml")) else text
+
+
+def _budget(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        unit, _, value = part.strip().partition("=")
+        try:
+            found[unit] = int(value) if unit in ("calls", "tokens") else float(value)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected UNIT=NUMBER, got {part.strip()!r}") from None
+    return found
+
+
+def _whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Make what reads a whole number within limits."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not low <= int(text) <= (high or int(text)):
+            raise argparse.ArgumentTypeError(f"must be {low} {f'to {high}' if high else 'or more'}, got {text}")
+        return int(text)
+
+    return read
+
+
+_positive = _whole_number(1)

@@ -1,0 +1,233 @@
+"""`shiguan eval`: measure a mode, make the questions to measure with, and say what a change did."""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shiguan.commands.arguments import mode_or_file
+from shiguan.commands.options import print_json, say, tell, tenant
+from shiguan.commands.review import open_feedback
+from shiguan.commands.terminal import IngestProgress, track
+from shiguan.engine.library import Library
+from shiguan.errors import RefusedError
+from shiguan.evaluation.comparison import compare_results, comparison_report, read_gates, write_comparison
+from shiguan.evaluation.golden_maker import (
+    REVIEW_FILE,
+    GoldenMaker,
+    JudgeAgreement,
+    MadeSet,
+    judge_agreement,
+    review_feedback,
+    write_made_set,
+)
+from shiguan.evaluation.json_lines import fingerprint
+from shiguan.evaluation.judges import AnswerJudge, HaystackJudge, RagasJudge
+from shiguan.evaluation.measurement import Plan, measure
+from shiguan.evaluation.provenance import ingest_corpus, prompt_hashes
+from shiguan.evaluation.questions import QuestionSet, read_golden_set, read_retrieval_set, spread
+from shiguan.evaluation.recording import RecordedModel
+from shiguan.evaluation.report import run_report, write_report
+from shiguan.evaluation.results import Results, RunStore, read_results
+from shiguan.evaluation.scoring import read_prices
+from shiguan.evaluation.tables import print_report
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.tenants import of_tenant
+
+
+def _ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
+    with IngestProgress(files) as progress:
+        return ingest_corpus(files, deployment=deployment, data_dir=data_dir, progress=progress.callback)
+
+
+def _read_set(options: argparse.Namespace) -> QuestionSet:
+    named = {name: getattr(options, name) for name in ("limit", "skip_unjudged", "gold_field")}
+    return read_retrieval_set(options.corpus, options.queries, options.qrels, **named)
+
+
+def _measured(
+    options: argparse.Namespace, questions: QuestionSet, doing: str, judge: AnswerJudge | None = None, **plan: Any
+) -> tuple[Results, Path]:
+    shared = {name: getattr(options, name) for name in ("deployment", "output", "data_dir", "seed")}
+    whole = Plan(questions=questions, **shared | plan)
+    results, output = measure(whole, track=lambda asked: track(asked, doing), ingest=_ingest_with_progress, judge=judge)
+    write_report(run_report(results), output / "report")
+    return results, output
+
+
+def _print_run(results: Results, output: Path, *, as_json: bool) -> int:
+    if as_json:
+        summary = {key: value for key, value in results.to_json().items() if key != "questions"}
+        print_json({**summary, "output": str(output)})
+    else:
+        print_report(run_report(results))
+        say(f"\nResults, report.md and report.html are in {output}")
+    return 0
+
+
+def retrieval(options: argparse.Namespace) -> int:
+    run = _measured(options, _read_set(options), "Searching", **_ranking(options), mode=options.mode)
+    return _print_run(*run, as_json=options.json)
+
+
+def _ranking(options: argparse.Namespace) -> dict[str, Any]:
+    """Say what of a plan only the measuring of a ranking has."""
+    return {"kind": "retrieval", "files": [options.corpus], "context": not options.no_context}
+
+
+def answers(options: argparse.Namespace) -> int:
+    run = _measured(
+        options,
+        read_golden_set(options.golden),
+        "Asking",
+        _judge(options.judge),
+        kind="answers",
+        files=options.corpus,
+        mode=options.mode,
+        tenant_id=tenant(options),
+        prices=read_prices(options.prices) if options.prices else None,
+    )
+    return _print_run(*run, as_json=options.json)
+
+
+def record(options: argparse.Namespace) -> int:
+    model = RecordedModel(options.recording, asks=not options.replay, longest=options.max_tokens)
+    questions = read_golden_set(options.golden)
+    named = spread([question.id for question in questions.questions], options.limit)
+    questions = questions.only(model.about["questions"] if options.replay else named)
+    shared = {name: getattr(options, name) for name in ("deployment", "data_dir", "mode")}
+    plan = Plan("answers", questions, files=options.corpus, tenant_id=tenant(options), **shared)
+    with model:
+        if not options.replay:
+            model.record([plan])
+            print_json({"replies": len(model.replies), "recording": str(options.recording)})
+            return 0
+        results = model.measure(plan)
+    if options.json:
+        print_json({"metrics": results.to_json()["metrics"], "unrecorded": model.missing})
+    else:
+        print_report(run_report(results))
+        for name, why in model.missing.items():
+            say(f"unrecorded: {name}: {why}")
+    return 1 if model.missing else 0
+
+
+def _judge(name: str | None) -> AnswerJudge | None:
+    return {"haystack": HaystackJudge, "ragas": RagasJudge}[name]() if name else None
+
+
+def _from_feedback(options: argparse.Namespace) -> int:
+    counts = review_feedback(open_feedback(options).entries(tenant(options)), options.output)
+    print_json({**counts, "output": str(options.output)})
+    if not options.json:
+        say("Edit feedback_review.jsonl, with accept or reject as `person`; run again for feedback_golden.jsonl.")
+    return 0 if counts["accepted"] or counts["open"] else 1
+
+
+def golden(options: argparse.Namespace) -> int:
+    if options.from_feedback:
+        return _from_feedback(options)
+    generator = ConfiguredChatGenerator(timeout=120.0, max_retries=1, generation_kwargs={"temperature": 0.2})
+    generator.warm_up()
+    if not generator.available():
+        raise RefusedError(
+            "Making questions takes a language model, and none is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL "
+            "for a server of your own."
+        )
+    stores = Library(options.deployment, data_dir=options.data_dir).stores
+    parents = stores["parents"].filter_documents(of_tenant(tenant(options)))
+    if not parents:
+        raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Put something in first.")
+    try:
+        maker = GoldenMaker(generator, per_passage=options.per_passage, seed=options.seed)
+    except ValueError as error:
+        raise RefusedError(f"{error}") from error
+    configuration = {
+        "kind": "golden",
+        "library": fingerprint(sorted(parent.id for parent in parents)),
+        "prompts": {name: value for name, value in prompt_hashes().items() if name.startswith("golden_")},
+        "per_passage": options.per_passage,
+        "seed": options.seed,
+    }
+    with RunStore(options.output, configuration) as store:
+        made = maker.make(parents, options.count, store, lambda left: track(left, "Asking for questions"))
+    write_made_set(made, options.output, options.seed)
+    agreement = judge_agreement(options.output / REVIEW_FILE, made.verdicts)
+    told: dict[str, Any] = {
+        "accepted": len(made.accepted),
+        "rejected": len(made.rejected),
+        "types": dict(Counter(row["type"] for row in made.accepted)),
+        **{name: getattr(made, name) for name in ("faults", "passages", "llm_calls")},
+        "agreement": agreement._asdict(),
+        "output": str(options.output),
+    }
+    tell(options, told, *_lines(made, told, agreement, options.output))
+    return 0 if made.accepted else 1
+
+
+def _lines(made: MadeSet, told: dict[str, Any], agreement: JudgeAgreement, output: Path) -> Iterator[str]:
+    yield (
+        f"{told['accepted']} questions accepted and {told['rejected']} rejected, from {made.passages} passages with "
+        f"{made.llm_calls} LLM calls."
+    )
+    if told["types"]:
+        yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(told["types"].items()))
+    yield from (f"  left out: {kind}, {count}" for kind, count in made.faults.most_common())
+    if not made.accepted:
+        yield "No question was accepted. Look at rejected.jsonl, and at what the model answers."
+    if agreement.agreement is None:
+        review = output / "review.jsonl"
+        yield f"Nobody has reviewed yet: write accept or reject into `person` in {review} and run again."
+    else:
+        kappa = "not defined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+        yield (
+            f"Judge and person agree on {agreement.agreement:.2f} of {agreement.reviewed - agreement.silent} questions "
+            f"(Cohen's kappa {kappa}); {agreement.open} are still to be reviewed."
+        )
+        if agreement.disagreements:
+            yield f"  They differ on {', '.join(agreement.disagreements[:10])}"
+    golden = output / "golden.jsonl"
+    yield f"The set is {golden}; measure with: shiguan eval answers --golden {golden}"
+
+
+def compare(options: argparse.Namespace) -> int:
+    gates = read_gates(options.gate)
+    before, after = _both(options)
+    comparison = compare_results(before, after, gates, seed=options.seed)
+    report = comparison_report(comparison, before, after)
+    if options.output is not None:
+        write_comparison(comparison, report, before, after, options.output)
+    if options.json:
+        print_json(comparison.to_json())
+    else:
+        print_report(replace(report, title=f"B {options.b} against A {options.a}"))
+        if options.output is not None:
+            say(f"comparison.html, .md and .json are in {options.output}")
+    return 1 if comparison.breaches else 0
+
+
+def _both(options: argparse.Namespace) -> tuple[Results, Results]:
+    files = (options.corpus, options.queries, options.qrels)
+    run = [name for name in (options.a, options.b) if not _is_results(name)]
+    if run and not all(files):
+        raise RefusedError(
+            f"`{run[0]}` is no results file, so it has to be run: give --corpus, --queries and --qrels as well, or "
+            "name the results.json of a finished run."
+        )
+    questions = _read_set(options) if run else None
+    before, after = (_results(name, label, questions, options) for name, label in ((options.a, "a"), (options.b, "b")))
+    return before, after
+
+
+def _is_results(name: str) -> bool:
+    return Path(name).is_dir() or name.endswith(".json")
+
+
+def _results(name: str, label: str, questions: QuestionSet | None, options: argparse.Namespace) -> Results:
+    if questions is None or _is_results(name):
+        return read_results(Path(name))
+    output = options.output / label if options.output is not None else None
+    doing = f"Searching {label.upper()}"
+    return _measured(options, questions, doing, **_ranking(options), mode=mode_or_file(name), output=output)[0]

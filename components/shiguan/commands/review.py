@@ -1,0 +1,150 @@
+"""`shiguan why`, `replay` and `feedback`: what became of an answer's passages, and what is right or wrong about it."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from shiguan.checking.reading import shortened
+from shiguan.commands.options import open_library, open_runner, print_json, read_history, tell, tenant
+from shiguan.engine.feedback import FeedbackFile
+from shiguan.engine.receipts import read_receipt
+from shiguan.engine.replay import Replay
+from shiguan.engine.runner import checked_question
+from shiguan.errors import RefusedError
+from shiguan.evaluation.attribution import LABELS, Attribution, ExpectedPassage, ExpectedPassages, TracedMode, attribute
+from shiguan.resources import data_folder
+from shiguan.text.terminal import console_for_people, one_line
+
+_SHOWN = 3
+
+
+def why(options: argparse.Namespace) -> int:
+    checked_question(options.question)
+    if not options.expected.strip():
+        raise RefusedError("`--expected` is empty. Give words of the passage that should have been used, or its id.")
+    asked: dict[str, Any] = {"history": read_history(options.history)} if options.history else {}
+    with open_runner(options) as runner:
+        expected = ExpectedPassages(open_library(options).stores, tenant(options)).find(options.expected)
+        run = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+        trace = run.trace()
+    found = attribute(trace, expected)
+    if options.json:
+        about = {"question": options.question, "mode": options.mode}
+        print_json({**about, **found.to_json(), "passages": expected.places()})
+    else:
+        _print_why(options.question, found, expected, trace.asked)
+    return 0
+
+
+def _print_why(question: str, found: Attribution, expected: ExpectedPassage, asked: list[str]) -> None:
+    console = console_for_people()
+    console.print(Text(question, style="bold"))
+    for query in asked:
+        if query != question:
+            console.print(Text(f"  searched as: {query}", style="dim"))
+    console.print()
+    for parent in expected.parents[:_SHOWN]:
+        where = " · ".join(one_line(str(part)) for part in (parent.meta.get("source"), *parent.meta.get("section", [])))
+        console.print(Text.assemble(("  expected  ", "dim"), where, (f"  {parent.id}", "dim")), soft_wrap=True)
+    more = len(expected.parents) - _SHOWN
+    if more > 0:
+        console.print(Text(f"  and {more:,} more with these words; give more of them to mean one passage", style="dim"))
+    names = {
+        "bm25": "found by words", "vectors": "found by vectors", "fused": "after the fusion",
+        "fetched": "passages fetched", "ranked": "passages chosen", "context": "in the context",
+    }  # fmt: skip
+    for name, label in names.items():
+        if not expected.parents:
+            break
+        if name in found.ranks:
+            rank, size = found.ranks[name], found.sizes[name]
+            mark = ("✓", "green") if rank is not None else ("✗", "red")
+            place = f"{rank}. of {size}" if rank is not None else f"not among {size}"
+            console.print(Text.assemble("  ", mark, f" {label:<18}", (place, "" if rank else "red")))
+        elif name == "vectors":
+            console.print(Text.assemble("  ", ("-", "dim"), f" {label:<18}", ("not asked", "dim")))
+    console.print()
+    lost = found.stage != "nothing_lost"
+    head = f"  Lost: {LABELS[found.stage]}. " if lost else "  Not lost. "
+    console.print(Text.assemble((head, "bold red" if lost else "bold green"), found.reason), soft_wrap=True)
+
+
+def replay(options: argparse.Namespace) -> int:
+    receipt = read_receipt(options.receipt)
+    if (receipt.tenant_id, receipt.deployment) != (tenant(options), options.deployment):
+        raise RefusedError(
+            f"The receipt is of the tenant `{shortened(receipt.tenant_id)}` in the deployment "
+            f"`{shortened(receipt.deployment)}`. Name both with `--tenant` and `--deployment`."
+        )
+    again = Replay(receipt, open_library(options).stores["parents"], tenant_id=tenant(options))
+    result: dict[str, Any] = {
+        **receipt.answer.model_dump(include={"query", "status", "mode"}),
+        **receipt.model_dump(include={"id", "written"}),
+        "citations": again.citations(),
+        "passages": {"read": len(receipt.passages), "lost": again.lost},
+    }
+    if options.prompt:
+        messages, differences = again.prompt()
+        result["prompt"] = {"messages": messages, "exact": not differences, "differences": differences}
+    tell(options, result, *(shortened(line, len(line)) for line in "\n".join(_lines(result)).split("\n")))
+    as_it_was = all(entry["state"] in ("stands", "moved", "outside") for entry in result["citations"])
+    return 0 if as_it_was and result.get("prompt", {}).get("exact", True) else 1
+
+
+def _lines(result: dict[str, Any]) -> list[str]:
+    lines = [result["query"], f"  {result['status']} · {result['mode']} · {result['written']}", ""]
+    for entry in result["citations"]:
+        now = entry["now"]
+        lines.append(f"  [{entry['number']}] {entry['state']:<8}{_place(entry)}")
+        lines.append(f"      {' '.join(entry['quote'].split())}")
+        lines += [f"      now {_place(now)}, {now['start']:,} to {now['end']:,} of {now['parent_id']}"] if now else []
+    read, lost = result["passages"]["read"], result["passages"]["lost"]
+    lines.append(f"  {read} passages were read; {'all are' if not lost else f'{read - len(lost)} are'} there as read.")
+    if prompt := result.get("prompt"):
+        for message in prompt["messages"]:
+            lines += ["", f"--- {message['role']}", message["text"]]
+        lines += ["", "The prompt is the one that was sent, byte by byte."] if prompt["exact"] else [""]
+        what = "The prompt is not the one that was sent" if prompt["messages"] else "There is no prompt to show"
+        lines += [f"{what}: {why}" for why in prompt["differences"]]
+    return lines
+
+
+def _place(entry: dict[str, Any]) -> str:
+    return " · ".join(part for part in (entry["source"], " › ".join(entry["section"] or [])) if part)
+
+
+def give(options: argparse.Namespace) -> int:
+    from shiguan.serving.engine import RECEIPT_ID, ReceiptFolder
+    from shiguan.serving.settings import ServingSettings
+
+    file = open_feedback(options)
+    settings = ServingSettings.from_environment().model_copy(update={"data_dir": file.path.parent})
+    receipt = ReceiptFolder(settings).find(tenant(options), options.receipt)
+    if receipt is None and RECEIPT_ID.fullmatch(options.receipt):
+        raise RefusedError(f"{settings.folder} has no such receipt of this tenant. Check `--tenant` and `--data-dir`.")
+    receipt = receipt or read_receipt(Path(options.receipt))
+    if receipt.tenant_id != tenant(options):
+        raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
+    print_json(file.give(receipt, options.kind, options.note, reader="command line"))
+    return 0
+
+
+def forget(options: argparse.Namespace) -> int:
+    file = open_feedback(options)
+    print_json({"deleted": file.forget(tenant(options), receipt=options.receipt, days=options.older_than)})
+    return 0
+
+
+def export(options: argparse.Namespace) -> int:
+    for entry in open_feedback(options).entries(tenant(options)):
+        print_json(entry)
+    return 0
+
+
+def open_feedback(options: argparse.Namespace) -> FeedbackFile:
+    """Open what was said in the data folder; one that was mistyped is refused, and not made."""
+    if options.data_dir is not None and not options.data_dir.is_dir():
+        raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
+    return FeedbackFile(data_folder(options.data_dir))

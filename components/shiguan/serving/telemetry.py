@@ -1,0 +1,244 @@
+"""What the server tells of its work: numbers for Prometheus, log lines, traces; no text of a user in any of them."""
+
+import json
+import logging
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sized
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from haystack.tracing.tracer import NullTracer, Span, Tracer, enable_tracing, tracer
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+from shiguan.errors import ConfigurationError
+from shiguan.llm.run_watch import StageTimer
+from shiguan.text.terminal import printable
+
+REGISTRY = CollectorRegistry()
+"""The server's own registry: nothing that a library registers is given out by accident."""
+
+# When a series was made doubles their number and is asked for by nobody.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_OTHER = "other"
+
+_counter = partial(Counter, namespace="shiguan", registry=REGISTRY)
+_histogram = partial(Histogram, namespace="shiguan", buckets=_SECONDS, registry=REGISTRY)
+_gauge = partial(Gauge, namespace="shiguan", registry=REGISTRY)
+
+REQUESTS = _counter("requests", "Requests by route and status.", ["route", "method", "status"])
+REQUEST_SECONDS = _histogram("request_seconds", "Time of a request.", ["route"])
+IN_FLIGHT = _gauge("in_flight_requests", "Requests in the server, waiting ones included.")
+WAITING = _gauge("waiting_requests", "Requests that wait for their turn.")
+REJECTED = _counter("rejected_requests", "Requests turned away, by reason.", ["reason"])
+CANCELLED = _counter("cancelled_requests", "Requests ended early, by reason.", ["reason"])
+ANSWERS = _counter("answers", "Answers by mode and status.", ["mode", "status"])
+ANSWER_SECONDS = _histogram("answer_seconds", "Time of an answer, by mode.", ["mode"])
+STAGE_SECONDS = _histogram("stage_seconds", "Time of a stage of a mode.", ["mode", "stage"])
+FIRST_TOKEN_SECONDS = _histogram(
+    "first_token_seconds", "Time to the first token of an answer that is streamed.", ["mode"]
+)
+TOKENS = _counter("tokens", "Tokens that the LLM read and wrote.", ["mode", "kind"])
+PROMPT_CHARACTERS = _counter(
+    "prompt_characters",
+    "Characters of prompts, and of these the ones with which the prompt before began.",
+    ["mode", "kind"],
+)
+LLM_CALLS = _counter("llm_calls", "Calls of the LLM.", ["mode"])
+SWITCHES = _counter(
+    "model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"]
+)
+CACHED = _counter("cache_hits", "Calls, vectors and whole answers taken from the cache.", ["mode", "kind"])
+FALLBACKS = _counter("fallbacks", "Answers that came with a warning.", ["mode"])
+VERDICTS = _counter("verdicts", "Sentences of answers by verdict.", ["mode", "verdict"])
+FAILURES = _counter("failures", "Errors that callers were told of, by type.", ["type"])
+JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", ["state"])
+JOBS_WAITING = _gauge("ingest_jobs_waiting", "Uploads that wait to be ingested.")
+
+_VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
+_STATUSES = frozenset({"answered", "quoted", "recalled", "not_found", "refused", "partial"})
+
+
+def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:
+    """Count a finished answer, streamed or not: its stages' times, tokens, calls, warnings and verdicts."""
+    mode = answer["mode"]  # the name of a file that the server loaded
+    metadata = answer.get("metadata", {})
+    # An answer that was withheld reads like one that was not found: what was done with it says which.
+    status = "refused" if metadata.get("grounding") == "refused" else answer.get("status")
+    ANSWERS.labels(mode, status if status in _STATUSES else _OTHER).inc()
+    for stage, milliseconds in metadata.get("timings_ms", {}).items():
+        if stage == "total":
+            ANSWER_SECONDS.labels(mode).observe(milliseconds / 1000)
+        else:
+            STAGE_SECONDS.labels(mode, stage).observe(milliseconds / 1000)
+    if first_token_seconds is not None:
+        FIRST_TOKEN_SECONDS.labels(mode).observe(first_token_seconds)
+    usage = metadata.get("usage") or {}
+    for kind in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+        if isinstance(usage.get(kind), int):
+            TOKENS.labels(mode, kind.removesuffix("_tokens")).inc(usage[kind])
+    for kind, characters in (metadata.get("prefix") or {}).items():
+        if kind in ("characters", "reused"):
+            PROMPT_CHARACTERS.labels(mode, kind).inc(characters)
+    LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
+    for kind, hits in metadata.get("cache", {}).items():
+        CACHED.labels(mode, kind).inc(hits)
+    for switch in metadata.get("switches", []):
+        SWITCHES.labels(switch["from"], switch["reason"]).inc()  # names of a pipeline file, and words of the engine
+    if metadata.get("warnings"):
+        FALLBACKS.labels(mode).inc()
+    for verdict in (claim.get("verdict") for claim in metadata.get("claims", [])):
+        VERDICTS.labels(mode, verdict if verdict in _VERDICTS else _OTHER).inc()
+
+
+_NAMES = frozenset(
+    "haystack.component.name haystack.component.type shiguan.request_id http.request.method http.route "
+    "error.type".split()
+)
+"""Tags whose words are ours; of all others only numbers pass."""
+
+
+class _SizedSpan(Span):
+    """A span of the inner tracer; what goes into a component and comes out is measured and not shown."""
+
+    def __init__(self, inner: Span) -> None:
+        self._inner = inner
+
+    def set_tag(self, key: str, value: Any) -> None:
+        if key in _NAMES or isinstance(value, int | float):
+            self._inner.set_tag(key, value)
+
+    def set_content_tag(self, key: str, value: Any) -> None:
+        # Haystack's own would write the texts where HAYSTACK_CONTENT_TRACING_ENABLED is set.
+        for name, content in value.items() if isinstance(value, Mapping) else ():
+            if isinstance(content, Sized):
+                self._inner.set_tag(f"{key}.{name}.size", len(content))
+
+
+class _FailedError(Exception):
+    """Tells the inner tracer that something failed, without the words of the error."""
+
+
+class TextlessTracer(Tracer):
+    """
+    Keeps questions, passages, answers and messages of errors out of whatever another tracer records.
+
+    Haystack hands a run's input to its tracer also where tracing of contents is off, and tracers write down the
+    messages of exceptions. Here numbers pass, a few names that the engine gives, and lengths.
+    """
+
+    def __init__(self, inner: Tracer) -> None:
+        self.inner = inner
+
+    @contextmanager
+    def trace(
+        self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
+    ) -> Iterator[Span]:
+        failure: BaseException | None = None
+        with suppress(_FailedError), self.inner.trace(operation_name, parent_span=parent_span) as span:
+            sized = _SizedSpan(span)
+            sized.set_tags(tags or {})
+            try:
+                yield sized
+            except BaseException as error:
+                failure, kind = error, type(error.__cause__ or error).__name__  # Haystack wraps what a component raises
+                sized.set_tag("error.type", kind)
+                raise _FailedError(kind) from None
+        if failure is not None:
+            raise failure
+
+    def current_span(self) -> Span | None:
+        span = self.inner.current_span()
+        return None if span is None else _SizedSpan(span)
+
+
+@contextmanager
+def traces(on: bool, exporter: Any = None) -> Iterator[None]:
+    """Record traces for the collector that `OTEL_…` names; where they are off, another's tracer hears no texts."""
+    before = tracer.actual_tracer
+    inner, provider = before.inner if isinstance(before, StageTimer) else before, None
+    if on:
+        inner, provider = _open_telemetry(exporter)
+    if not isinstance(inner, NullTracer | TextlessTracer):
+        enable_tracing(TextlessTracer(inner))
+    try:
+        yield
+    finally:
+        enable_tracing(before)
+        if provider is not None:
+            provider.shutdown()
+
+
+def _open_telemetry(exporter: Any) -> tuple[Tracer, Any]:
+    try:
+        from haystack.tracing.opentelemetry import OpenTelemetryTracer  # noqa: PLC0415  # an extra, and heavy
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"SHIGUAN_TRACES is on and `{error.name}` is not installed. Install it with "
+            '`pip install "shiguan[traces]"`, or unset the variable.'
+        ) from error
+    name = os.environ.get("OTEL_SERVICE_NAME") or "shiguan"
+    provider = TracerProvider(resource=Resource.create({"service.name": name}))
+    provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # Haystack 3 moves it to a package of its own
+        return OpenTelemetryTracer(provider.get_tracer("shiguan")), provider
+
+
+current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
+
+
+class _TextLines(logging.Formatter):
+    """Lines for people, which cannot steer their terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line, request_id = printable(super().format(record)), current_request_id.get()
+        return line if request_id is None or request_id in line else f"{line} [request {request_id}]"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a record; of an exception its type and place, never its message, which may quote a question."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message, error = record.getMessage(), record.exc_info[1] if record.exc_info else None
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            # Below its first line the event loop quotes the exception of a task.
+            "message": message if error is None else message.partition("\n")[0],
+            "request_id": current_request_id.get(),
+        }
+        if error is not None:
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
+            line["error"] = {"type": type(error).__name__, "place": place}
+        return json.dumps(line)
+
+
+def log_handler(form: str) -> logging.Handler:
+    """Make what writes lines to standard error; JSON has no level of debugging, which may quote texts."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.INFO if form == "json" else logging.NOTSET)
+    handler.setFormatter(JsonLines() if form == "json" else _TextLines(logging.BASIC_FORMAT))
+    return handler
+
+
+def write_logs(form: str) -> None:
+    """Let all parts log in one form, in place of what `shiguan` set up; handlers of somebody else stay."""
+    root = logging.getLogger()
+    others = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
+    if form == "json" or len(others) < len(root.handlers):
+        root.handlers[:] = [*others, log_handler(form)]
