@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from shiguan.engine.turn import MAX_QUESTION
+from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.authentication import Reader, check_open_host
 from shiguan.serving.connections import limit_callers_connections
 from shiguan.serving.engine import WrappedMode, current_engine

@@ -6,8 +6,7 @@ from pydantic import BaseModel, ValidationError
 
 from shiguan.checking.definition import Definition
 from shiguan.checking.reading import Finding, flaw, shortened
-from shiguan.llm.budget import BudgetPlan, CachePlan
-from shiguan.llm.model_roles import model_faults
+from shiguan.llm.model_settings import BudgetPlan, CachePlan, model_faults
 
 _DOCS = "docs/models.md shows how it looks."
 

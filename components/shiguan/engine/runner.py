@@ -12,24 +12,24 @@ from typing import Any, Self
 from haystack import Document, GeneratedAnswer
 
 from shiguan.conversations import Turn
-from shiguan.engine.answer_cache import KeptAnswer
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
 from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.options import AskOptions, read_options
-from shiguan.engine.pipeline_run import PipelineRun, map_of
-from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
-from shiguan.engine.turn import (
+from shiguan.engine.pipeline_run import (
     MAX_QUESTION,
+    PipelineRun,
     Results,
     answer_object,
     checked_question,
+    map_of,
     value_at,
     warnings_of,
 )
+from shiguan.engine.receipts import KeptAnswer, Receipt, receipt_of, receipt_warning, text_sha256
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
-from shiguan.llm.budget import Budget, BudgetPlan, CachePlan
+from shiguan.llm.model_settings import Budget, BudgetPlan, CachePlan
 from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.llm.run_watch import TimeLimits

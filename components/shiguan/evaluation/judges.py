@@ -15,7 +15,7 @@ from shiguan.evaluation.answer_metrics import spoken_answer
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.model_roles import DEFAULT_MODEL, is_endpoint_configured
+from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 
 HAYSTACK_METRICS = ("haystack_faithfulness", "haystack_context_relevance")
 RAGAS_METRICS = ("ragas_faithfulness", "ragas_answer_relevancy", "ragas_context_precision", "ragas_context_recall")

@@ -11,11 +11,10 @@ from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 
 from shiguan.errors import AnswerError
-from shiguan.llm.budget_meter import estimate_tokens
-from shiguan.llm.calls import run_to_end
+from shiguan.llm.calls import estimate_tokens, run_to_end
 from shiguan.llm.endpoint import OpenAIEndpoint
 from shiguan.llm.failover import Failover
-from shiguan.llm.model_roles import Role, read_model_roles
+from shiguan.llm.model_settings import Role, read_model_roles
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.reply_cache import KeptCall
 from shiguan.serialization import Serializable

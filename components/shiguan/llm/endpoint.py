@@ -18,9 +18,8 @@ from haystack.utils import Secret
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from shiguan.errors import BudgetError, ConfigurationError, EndpointError, TimeLimitError
-from shiguan.llm.endpoint_errors import asked_to_wait, describe_failure, is_worth_retrying, reason_of
-from shiguan.llm.failover import circuit_of
-from shiguan.llm.model_roles import NamedModel
+from shiguan.llm.failover import asked_to_wait, circuit_of, describe_failure, is_worth_retrying, reason_of
+from shiguan.llm.model_settings import NamedModel
 from shiguan.llm.run_watch import current_watch
 
 if TYPE_CHECKING:

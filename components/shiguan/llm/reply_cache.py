@@ -16,7 +16,7 @@ from cachelib.serializers import FileSystemSerializer
 from haystack import logging
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.budget import CachePlan
+from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.run_watch import counting_replies
 from shiguan.resources import FOR_OPENING, check_free_space
 

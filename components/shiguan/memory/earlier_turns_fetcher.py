@@ -9,8 +9,7 @@ from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.claims import neutral_answer
-from shiguan.llm.history import LAST_TURNS, clean_history
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbers_in, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.tenants import require_filters, tenant_of

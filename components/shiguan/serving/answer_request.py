@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shiguan.engine.options import AskOptions
-from shiguan.engine.turn import MAX_QUESTION, checked_question
+from shiguan.engine.pipeline_run import MAX_QUESTION, checked_question
 from shiguan.errors import RefusedError
 
 MAX_BATCH = 50

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.options import AskOptions
-from shiguan.engine.turn import MAX_QUESTION
+from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.answer_request import AnswerRequest, Turn
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine

@@ -10,7 +10,7 @@ from haystack.tools import Tool
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.endpoint import _mended_replies, _Stream
-from shiguan.llm.model_roles import DEFAULT_MODEL
+from shiguan.llm.model_settings import DEFAULT_MODEL
 
 PROMPT = [
     ChatMessage.from_system("Cite."),

@@ -12,8 +12,8 @@ from haystack.dataclasses import ChatMessage
 from tests.doubles.work import calls_with_threads
 
 from shiguan.llm import reply_cache
-from shiguan.llm.budget import CachePlan
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.llm.run_watch import tallied_llm_calls
 
