@@ -17,8 +17,7 @@ def register(add: AddCommand) -> None:
 
 def _replay(options: argparse.Namespace) -> int:
     from shiguan.checking.reading import shortened
-    from shiguan.engine.receipts import read_receipt
-    from shiguan.engine.replay import Replay
+    from shiguan.engine.receipts import Replay, read_receipt
 
     receipt = read_receipt(options.receipt)
     if (receipt.tenant_id, receipt.deployment) != (tenant(options), options.deployment):

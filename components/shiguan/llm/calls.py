@@ -19,6 +19,10 @@ from shiguan.llm.json_replies import without_thoughts
 from shiguan.llm.model_settings import Budget, BudgetPlan, Rung
 from shiguan.llm.run_watch import LlmTally, counting_replies, current_stage, current_watch, holding, waiting_for_llm
 
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
 FULL = "full"
 """The rung of an answer for which nothing was given up."""
 BELOW = "below"
@@ -159,11 +163,6 @@ def estimate_tokens(text: list[ChatMessage] | str) -> int:
     return -(-8 * (sum(map(len, texts)) - plain) // 5) + -(-plain // 4)
 
 
-logger = logging.getLogger(__name__)
-
-Result = TypeVar("Result")
-
-
 @dataclass(frozen=True)
 class LlmReply:
     """What came of one call: the texts of the replies that have one, or why there is none, a clause."""
@@ -229,7 +228,7 @@ def ask_llm(
     warm_up_generator(chat_generator)
     try:
         with counting_replies() as came_out:
-            replies = chat_generator.run(messages=messages, **_extra(generation_kwargs))["replies"]
+            replies = chat_generator.run(messages=messages, **_settings(generation_kwargs))["replies"]
             came_out.count(replies)
         return _read(replies)
     # Any generator may stand here, so any error may come; the caller has declared what it does without a reply.
@@ -259,7 +258,7 @@ async def ask_llm_async(
     try:
         async with asyncio.timeout(limit) as timer:
             with waiting_for_llm(), counting_replies() as came_out:
-                replies = await run_generator_async(chat_generator, messages, _extra(generation_kwargs))
+                replies = await run_generator_async(chat_generator, messages, _settings(generation_kwargs))
                 came_out.count(replies)
         return _read(replies)
     except Exception as error:
@@ -279,7 +278,7 @@ def no_answer_error(reply: ChatMessage) -> AnswerError:
     )
 
 
-def _extra(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
+def _settings(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
     # Not every chat generator takes `generation_kwargs` when it is run.
     return {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
 

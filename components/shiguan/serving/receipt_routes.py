@@ -11,8 +11,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
-from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
-from shiguan.engine.replay import Replay
+from shiguan.engine.receipts import Receipt, Replay, read_receipt, text_sha256
 from shiguan.errors import RefusedError
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving.authentication import Principal, Reader
