@@ -1,6 +1,6 @@
 """Decides whether a question goes to the library, to the conversation, or to both."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,7 @@ class Route:
 
     def result(self, warnings: list[str], calls: int) -> dict[str, Any]:
         """Give what `MemoryRouter.run` returns."""
-        fields = {"source": self.source, "query": self.query, "memory_query": self.memory_query}
-        return {**fields, "warnings": warnings, "llm_calls": calls}
+        return {**asdict(self), "warnings": warnings, "llm_calls": calls}
 
 
 @dataclass(frozen=True)
