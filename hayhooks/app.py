@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute
 
-from shiguan.engine.turn import MAX_QUESTION
+from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.errors import ConfigurationError
 from shiguan.serving.authentication import Reader, check_open_host, check_tenant, current_principal
 from shiguan.serving.engine import AnswerRequest, current_engine, read_request

@@ -11,7 +11,7 @@ from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.engine.pipeline_run import map_of
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
-from shiguan.llm.budget import BudgetPlan, CachePlan
+from shiguan.llm.model_settings import BudgetPlan, CachePlan
 
 TEXT = "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]. "
 TOKENS = [TEXT[start : start + 7] for start in range(0, len(TEXT), 7)]

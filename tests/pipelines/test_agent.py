@@ -8,7 +8,7 @@ from tests.doubles.small_library import TEXTS, ingest_small_library
 from tests.doubles.stand_in_services import StandInServices
 
 from shiguan.engine.loading import load_stores
-from shiguan.engine.replay import Replay
+from shiguan.engine.receipts import Replay
 from shiguan.engine.runner import Runner
 
 SORRY = "抱歉，我在查询外部资料库时遇到了一个技术问题，暂时无法获取该信息。我们可以先聊聊其他话题吗？"

@@ -10,7 +10,7 @@ from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-from shiguan.llm import budget_meter, failover
+from shiguan.llm import calls, failover
 from shiguan.llm.failover import ModelCall
 
 TEXTS = {
@@ -40,7 +40,7 @@ def library(tmp_path_factory):
 def now(monkeypatch):
     """Clocks that stand still until a test moves them, and retries that do not wait."""
     now = SimpleNamespace(seconds=100.0)
-    for module in (failover, budget_meter):
+    for module in (failover, calls):
         monkeypatch.setattr(module, "clock", lambda: now.seconds)
     monkeypatch.setattr("shiguan.llm.endpoint.FIRST_WAIT", 0.0)
     return now

@@ -8,7 +8,7 @@ from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
-from shiguan.engine.replay import Replay
+from shiguan.engine.receipts import Replay
 from shiguan.engine.runner import Runner
 from shiguan.errors import UnsafePipelineError
 from shiguan.llm.prompts import not_found_sentence

@@ -22,8 +22,7 @@ from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, argum
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
-from shiguan.llm.budget_meter import budget_allows
-from shiguan.llm.calls import run_generator_async, run_to_end, warm_up_generator
+from shiguan.llm.calls import budget_allows, run_generator_async, run_to_end, warm_up_generator
 from shiguan.llm.endpoint import FIRST_WAIT
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import counting_replies, waiting_for_llm

@@ -7,8 +7,8 @@ from haystack import Document, GeneratedAnswer, component, logging
 from shiguan.answer.answerability import probability
 from shiguan.answer.near_names import near_names
 from shiguan.answer.quotations import quotations, write_quotations, write_recalled
-from shiguan.llm.budget_meter import estimate_tokens, reserve_answer
-from shiguan.llm.model_roles import read_model_roles
+from shiguan.llm.calls import estimate_tokens, reserve_answer
+from shiguan.llm.model_settings import read_model_roles
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 from shiguan.text.terms import passage_text

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from shiguan.checking.definition import Definition
 from shiguan.checking.reading import Finding, PipelineFile, flaw, shortened
-from shiguan.llm.budget import BudgetPlan, CachePlan
-from shiguan.llm.model_roles import model_faults
+from shiguan.llm.model_settings import BudgetPlan, CachePlan, model_faults
 from shiguan.resources import read_table
 
 _MAY_HIDE = {"additionalProperties", "propertyNames", "pattern"}

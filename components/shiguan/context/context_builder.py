@@ -12,7 +12,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.nearness import ChildSearch
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.model_roles import answering_model
+from shiguan.llm.model_settings import answering_model
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter

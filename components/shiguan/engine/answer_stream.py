@@ -9,8 +9,7 @@ from typing import Any, Final
 from haystack.dataclasses import StreamingChunk
 
 from shiguan.claims.claim_stream import ClaimStream, end_with_marks
-from shiguan.engine.pipeline_run import PipelineMap
-from shiguan.engine.turn import listed
+from shiguan.engine.pipeline_run import PipelineMap, listed
 from shiguan.errors import AnswerError
 
 EVENTS: Final = {

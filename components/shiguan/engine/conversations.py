@@ -13,7 +13,7 @@ from haystack import GeneratedAnswer, logging
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.engine.loading import has_file, load_pipeline
 from shiguan.errors import ConfigurationError, StoreError
-from shiguan.llm.budget import CachePlan
+from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.resources import data_folder

@@ -361,10 +361,7 @@ def _ingested(file: Path | ByteStream, results: dict[str, Any], outputs: dict[st
         sources=len({parent.meta["source_id"] for parent in parents}),
         parents=len(parents),
         children=len(value("children", [])),
-        new=value("new", 0),
-        vectors=value("vectors", 0),
-        missing=value("missing", 0),
-        removed=value("removed", 0),
+        **{name: value(name, 0) for name in ("new", "vectors", "missing", "removed")},
         skipped=[
             {"source": Path(_name(file)).name, **entry}
             for stage in results.values()

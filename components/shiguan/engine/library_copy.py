@@ -14,6 +14,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from shiguan.engine.library import Progress
 from shiguan.engine.loading import load_pipeline, load_stores
 from shiguan.errors import RefusedError
+from shiguan.tenants import where
 
 KINDS = ("parents", "children")
 """What is copied, in this order: a child that is found must lead to a parent."""
@@ -88,7 +89,7 @@ class LibraryCopy:
 
         with children.bulk_loading() if hasattr(children, "bulk_loading") else nullcontext():
             for ids in self._sliced("children"):
-                result = self.vector_writer.complete(_among(ids), progress=told)
+                result = self.vector_writer.complete(where("id", "in", ids), progress=told)
                 before += len(ids)
                 warnings |= dict.fromkeys(result["warnings"])
                 if result["missing"]:
@@ -102,7 +103,7 @@ class LibraryCopy:
             for ids in self._sliced(kind):
                 there = self.target[kind].existing_ids(ids)
                 if kind == "children":
-                    there = there.difference(self.target[kind].list_ids_without_vector(_among(ids)))
+                    there = there.difference(self.target[kind].list_ids_without_vector(where("id", "in", ids)))
                 done.source += len(ids)
                 done.missing += len(ids) - len(there)
             done.target = self.target[kind].count_documents()
@@ -134,10 +135,6 @@ class LibraryCopy:
         written, known = copied.result()
         self._done[kind].written += written
         self._done[kind].known += known
-
-
-def _among(ids: list[str]) -> dict[str, Any]:
-    return {"field": "id", "operator": "in", "value": ids}
 
 
 def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:

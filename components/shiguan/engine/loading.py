@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 _SENTENCE_TRANSFORMERS = "haystack_integrations.components.embedders.sentence_transformers."
 _STORE_PREFIX = "shiguan.stores.embedded."
+_SECTIONS = ("inputs", "outputs", "explain", "budget", "cache")
+"""What a file says beside its components and connections."""
 OTHER_FILES = ("index", "memory")
 """Files of a deployment that answer no question: what ingests, and what sums up conversations."""
 
@@ -51,8 +53,7 @@ def load_pipeline(
     definition = read_definition(deployment, mode)
     if outputs is not None:
         definition = pruned(definition, outputs, f"{deployment}/{_name(mode)}")
-    if data_dir is not None:
-        _set_data_dir(definition, str(data_dir))
+    _set_data_dir(definition, data_dir)
     return _built(definition, deployment, mode)
 
 
@@ -84,22 +85,18 @@ def load_index(
         )
     keeping = _limited(definition, definition["components"].keys() - reading["components"].keys(), connections)
     keeping["inputs"]["documents"] = [walls[0]["receiver"]]
-    if data_dir is not None:
-        _set_data_dir(keeping, str(data_dir))
+    _set_data_dir(keeping, data_dir)
     return _with_metadata(reading, deployment, mode), _built(keeping, deployment, mode)
 
 
 def _with_metadata(definition: dict[str, Any], deployment: str, mode: str | Path) -> dict[str, Any]:
+    own = definition.get("metadata") or {}
     definition["metadata"] = {
-        **(definition.get("metadata") or {}),
+        **own,
         "deployment": deployment,
         "mode": _name(mode),
-        "inputs": definition.pop("inputs", None) or {},
-        "outputs": definition.pop("outputs", None) or {},
-        "explain": definition.pop("explain", None) or {},
-        "budget": definition.pop("budget", None) or {},
-        "cache": definition.pop("cache", None) or {},
-        "comment": describe_mode(deployment, mode) or (definition.get("metadata") or {}).get("comment", ""),
+        **{section: definition.pop(section, None) or {} for section in _SECTIONS},
+        "comment": describe_mode(deployment, mode) or own.get("comment", ""),
     }
     return definition
 
@@ -221,13 +218,13 @@ def _require_extra(definition: dict[str, Any], name: str) -> None:
         )
 
 
-def _set_data_dir(definition: dict[str, Any], data_dir: str) -> None:
-    for node in mappings(definition):
-        if str(node.get("type", "")).startswith(_STORE_PREFIX) and "document_store" not in node.get(
-            "init_parameters", {}
-        ):
+def _set_data_dir(definition: dict[str, Any], data_dir: str | Path | None) -> None:
+    """Put the data of every embedded store that names no place itself there; None leaves it to the store."""
+    for node in mappings(definition) if data_dir is not None else ():
+        if str(node.get("type", "")).startswith(_STORE_PREFIX):
             parameters = node.setdefault("init_parameters", {})
-            parameters["path"] = parameters.get("path") or data_dir
+            if "document_store" not in parameters:
+                parameters["path"] = parameters.get("path") or str(data_dir)
 
 
 # Where the files of a deployment say what keeps what: file, component, parameter.
@@ -249,8 +246,7 @@ def load_stores(
         file, component, parameter = _STORES[kind]
         # Converters and embedders are not imported to open what they filled.
         definition = read_definition(deployment, file, build=False)
-        if data_dir is not None:
-            _set_data_dir(definition, str(data_dir))
+        _set_data_dir(definition, data_dir)
         try:
             spec = definition["components"][component]["init_parameters"][parameter]
         except (KeyError, TypeError) as error:
@@ -271,17 +267,21 @@ def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[st
             f"The pipeline `{name}` has no output `{unknown[0]}`. Its outputs: {', '.join(declared)}. Name one "
             "of these."
         )
-    connections = _without_loops(list(definition["components"]), definition.get("connections") or [])
-    needed: set[str] = set()
-    frontier = [declared[output].split(".")[0] for output in outputs]
-    while frontier:
-        component = frontier.pop()
-        if component not in needed:
-            needed.add(component)
-            frontier += [
-                edge["sender"].split(".")[0] for edge in connections if edge["receiver"].split(".")[0] == component
-            ]
-    return _limited(definition, needed, connections)
+    import networkx as nx  # noqa: PLC0415
+
+    connections = definition.get("connections") or []
+    edges = [(edge["sender"].split(".")[0], edge["receiver"].split(".")[0]) for edge in connections]
+    fed = {receiver for _, receiver in edges}
+    graph = nx.DiGraph()
+    graph.add_nodes_from(sorted(definition["components"], key=lambda component: component in fed))
+    graph.add_edges_from(edges)
+    # What leads back closes a loop, and the first round of a loop needs nothing from there.
+    place = {component: at for at, component in enumerate(nx.dfs_postorder_nodes(graph))}
+    leads_on = [place[sender] > place[receiver] for sender, receiver in edges]
+    graph.remove_edges_from(edge for edge, on in zip(edges, leads_on, strict=True) if not on)
+    ends = {declared[output].split(".")[0] for output in outputs}
+    needed = ends.union(*(nx.ancestors(graph, end) for end in ends))
+    return _limited(definition, needed, [edge for edge, on in zip(connections, leads_on, strict=True) if on])
 
 
 def _limited(definition: dict[str, Any], kept: Collection[str], connections: list[dict[str, str]]) -> dict[str, Any]:
@@ -301,28 +301,3 @@ def _limited(definition: dict[str, Any], kept: Collection[str], connections: lis
             for part in ("outputs", "explain")
         },
     }
-
-
-def _without_loops(components: list[str], connections: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Leave out the connections that lead back: the first round of a loop needs nothing from them."""
-    state: dict[str, str] = {}
-    kept: list[dict[str, str]] = []
-
-    def visit(component: str) -> None:
-        state[component] = "open"
-        for edge in connections:
-            if edge["sender"].split(".")[0] != component:
-                continue
-            receiver = edge["receiver"].split(".")[0]
-            if state.get(receiver) == "open":
-                continue
-            kept.append(edge)
-            if receiver not in state:
-                visit(receiver)
-        state[component] = "done"
-
-    fed = {edge["receiver"].split(".")[0] for edge in connections}
-    for component in sorted(components, key=lambda name: name in fed):
-        if component not in state:
-            visit(component)
-    return kept

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.llm.budget import Budget, read_budget
+from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
 from shiguan.resources import data_folder
 from shiguan.tenants import check_filters
@@ -44,10 +44,8 @@ def _read_persona(value: Any) -> Any:
         raise ValueError('Expected an object such as {"name": "Ban Zhao", "role": "teacher"}.') from error
 
 
-class Persona(BaseModel):
+class Persona(BaseModel, extra="forbid"):
     """In whose voice a mode answers: data for the prompt, which no rule gives way to."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(max_length=80)] = ""
     role: Annotated[str, Field(max_length=200)] = ""
@@ -68,19 +66,15 @@ Character = Annotated[
 ]
 
 
-class Wishes(BaseModel):
+class Wishes(BaseModel, extra="forbid"):
     """What a tenant may wish of all its answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     instructions: Instructions = None
     persona: Character = None
 
 
-class AskOptions(BaseModel):
+class AskOptions(BaseModel, extra="forbid"):
     """What a question may come with; what is left out, or None, is as the mode's file says."""
-
-    model_config = ConfigDict(extra="forbid")
 
     top_k: int | None = Field(None, ge=1, le=50, description="How many passages to read at most.")
     rewrite_method: (

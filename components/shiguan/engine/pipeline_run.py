@@ -1,22 +1,52 @@
-"""One question on its way through a pipeline: timed, bounded, and ended with everything that it started."""
+"""One question on its way through a pipeline: checked, timed, bounded, ended with all that it started, and answered."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from haystack import AsyncPipeline
+from haystack import AsyncPipeline, Document, GeneratedAnswer
 from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 
-from shiguan.engine.turn import Results
 from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError, error_behind
-from shiguan.llm.budget import Budget, BudgetPlan
-from shiguan.llm.budget_meter import BudgetMeter, metered
-from shiguan.llm.run_watch import LlmTally, RunWatch, TimeLimits, tallied_llm_calls, watched_stages
+from shiguan.llm.calls import BudgetMeter, metered
+from shiguan.llm.model_settings import Budget, BudgetPlan
+from shiguan.llm.run_watch import LlmTally, RunWatch, tallied_llm_calls, watched_stages
+
+MAX_QUESTION = 2000
+"""The longest question that is answered, in characters."""
+
+
+def checked_question(query: str) -> str:
+    # Lone surrogates come from bytes that are no UTF-8, control characters from a paste; neither can be searched for.
+    clean = "".join(
+        " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query
+    ).strip()
+    if not clean:
+        raise RefusedError("The question is empty. Type a question of 1 to 2,000 characters.")
+    if len(clean) > MAX_QUESTION:
+        raise RefusedError(
+            f"The question has {len(clean):,} characters, the limit is {MAX_QUESTION:,}. Shorten it, or ingest the "
+            "long text as a document and ask about it."
+        )
+    return clean
+
+
+Results = dict[str, dict[str, Any]]
+"""The outputs of a run: by component, then by socket."""
+
+
+def value_at(results: Results, target: str) -> Any:
+    component, _, socket = target.partition(".")
+    return results.get(component, {}).get(socket)
+
+
+def warnings_of(results: Results) -> list[str]:
+    return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
 
 
 @dataclass(frozen=True)
@@ -78,57 +108,46 @@ class PipelineRun:
     pipeline: AsyncPipeline
     data: dict[str, dict[str, Any]]
     wanted: Collection[str]
-    limits: TimeLimits = field(default_factory=TimeLimits)
-    limited: Collection[str] = ()
-    on_begin: Callable[[str], None] | None = None
+    watch: RunWatch = field(default_factory=RunWatch)
     on_outputs: Callable[[str, dict[str, Any]], None] | None = None
-    on_progress: Callable[[str, dict[str, Any]], None] | None = None
     plan: BudgetPlan = field(default_factory=BudgetPlan)
     budget: Budget = field(default_factory=Budget)
     tally: LlmTally = field(default_factory=LlmTally, init=False)
     meter: BudgetMeter | None = field(default=None, init=False)
-    times: dict[str, float] = field(default_factory=dict, init=False)
-    visits: Counter[str] = field(default_factory=Counter, init=False)
     found: set[str] = field(default_factory=set, init=False)
 
     async def results(self) -> Results:
-        started = time.perf_counter()
-        timer = asyncio.timeout(self.limits.request)
-        loop = asyncio.get_running_loop()
-        watch = RunWatch(
-            limits=self.limits,
-            limited=self.limited,
-            on_begin=self.on_begin,
-            on_overrun=lambda: timer.reschedule(loop.time()),
-            on_progress=self.on_progress,
-        )
+        started, loop = time.perf_counter(), asyncio.get_running_loop()
+        timer = asyncio.timeout(self.watch.limits.request)
+        self.watch.on_overrun = lambda: timer.reschedule(loop.time())
         try:
             with (
-                watched_stages(watch),
+                watched_stages(self.watch),
                 tallied_llm_calls() as self.tally,
                 metered(self.plan, self.budget, self.tally) as self.meter,
             ):
                 try:
                     async with timer:
-                        final = await self._outputs(watch)
+                        final = await self._outputs()
                 finally:
-                    at_work = watch.running
-                    await watch.stop()
+                    at_work = self.watch.running
+                    await self.watch.stop()
         except PipelineRuntimeError as error:
-            ours = _ours_behind(error)
+            ours = error_behind(error)
             if ours is None:
                 raise _in_words(error) from error
+            if isinstance(ours, AnswerError) and not ours.stage:
+                ours.stage = error.component_name or ""
             # It lies behind Haystack's: to name that as its cause would make a circle of causes.
             raise ours from ours.__cause__
         except TimeoutError as error:
             if not timer.expired() or isinstance(error, ShiguanError):
                 raise
-            raise self._too_long(watch.overran, at_work) from None
-        self.visits = watch.visits
-        self.times = {**watch.times, "total": (time.perf_counter() - started) * 1000}
+            raise self._too_long(at_work) from None
+        self.watch.times["total"] = (time.perf_counter() - started) * 1000
         return {stage: final[stage] for stage in self.pipeline.graph.nodes if stage in final}
 
-    async def _outputs(self, watch: RunWatch) -> Results:
+    async def _outputs(self) -> Results:
         final: Results = {}
         told: Counter[str] = Counter()
         outputs_as_they_come = cast(
@@ -142,7 +161,7 @@ class PipelineRun:
                     continue
                 ((name, outputs),) = partial.items()
                 # What comes once more than the stage ran is the summary of the whole run.
-                if told[name] < watch.visits[name]:
+                if told[name] < self.watch.visits[name]:
                     told[name] += 1
                     self._note_found(name, outputs)
                     if self.on_outputs is not None:
@@ -151,28 +170,22 @@ class PipelineRun:
 
     def _note_found(self, stage: str, outputs: dict[str, Any]) -> None:
         """Keep which passages were found; what was said in the conversation has no source and is none."""
-        metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self.limited)
+        metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self.watch.limited)
         self.found |= {meta.get("parent_id", name) for name, meta in metas if "source_id" in meta}
 
-    def _too_long(self, overran: str, at_work: list[str]) -> TimeLimitError:
+    def _too_long(self, at_work: list[str]) -> TimeLimitError:
+        limits, overran = self.watch.limits, self.watch.overran
         if overran:
             return TimeLimitError(
-                f"The stage `{overran}` took longer than {self.limits.retrieval:g} s, which is the limit for finding "
+                f"The stage `{overran}` took longer than {limits.retrieval:g} s, which is the limit for finding "
                 "passages. Ask again, or ask for less.",
                 stage=overran,
             )
         during = f" while `{at_work[-1]}` was at work" if at_work else ""
         return TimeLimitError(
-            f"The question took longer than {self.limits.request:g} s{during}. Ask again, or ask for less.",
+            f"The question took longer than {limits.request:g} s{during}. Ask again, or ask for less.",
             stage=at_work[-1] if at_work else "",
         )
-
-
-def _ours_behind(error: PipelineRuntimeError) -> ShiguanError | None:
-    cause = error_behind(error)
-    if isinstance(cause, AnswerError) and not cause.stage:
-        cause.stage = error.component_name or ""
-    return cause
 
 
 def _in_words(error: PipelineRuntimeError) -> ShiguanError:
@@ -185,3 +198,62 @@ def _in_words(error: PipelineRuntimeError) -> ShiguanError:
         "SHIGUAN_LOG_LEVEL=DEBUG to see more.",
         stage=stage,
     )
+
+
+def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
+    """Name the passages that an answer was written from."""
+    return [
+        {
+            "number": document.meta.get("number"),
+            "id": document.id,
+            "source": document.meta.get("source"),
+            "section": document.meta.get("section", []),
+            "score": document.score,
+            "record_id": document.meta.get("record_id"),
+        }
+        for document in documents
+    ]
+
+
+def answer_object(
+    answer: GeneratedAnswer, run: PipelineRun, *, mode: str, results: Results, generator: str = ""
+) -> dict[str, Any]:
+    """Write an answer as the command line and the server print it."""
+    meta, tally, meter = answer.meta, run.tally, run.meter
+    read = {document.id for document in answer.documents}
+    grounding, changes = meta.get("grounding", {}), meta.get("changes", [])
+    written = [call for call in tally.made if call["stage"] == generator and not call.get("failed")]
+    seconds = sum(call["ms"] for call in written) / 1000
+    tokens = sum(call["tokens"].get("completion_tokens", 0) for call in written)
+    warnings = [*warnings_of(results), *tally.warnings(), *(meter.warnings() if meter else ())]
+    return {
+        "answer": answer.data,
+        "query": answer.query,
+        "mode": mode,
+        "status": meta.get("status", "answered"),
+        "citations": meta.get("citations", []),
+        "documents": listed(answer.documents),
+        "metadata": {
+            "model": meta.get("model"),
+            "llm_calls": tally.calls,
+            "calls": tally.made,
+            "switches": tally.switches,
+            "budget": meter.record() if meter else None,
+            "timings_ms": {stage: round(value, 2) for stage, value in run.watch.times.items()},
+            "prefix": None,
+            "usage": tally.usage or meta.get("usage", {}),
+            "warnings": warnings,
+            "language": meta.get("language"),
+            "claims": meta.get("claims", []),
+            "changes": changes,
+            "grade": grounding.get("grade"),
+            "confidence": meta.get("confidence"),
+            "grounding": grounding.get("status"),
+            "retrieved": len(run.found | read),
+            "read": len(read),
+            "attempts": run.watch.visits[generator],
+            "corrections": len(changes),
+            "generation_ms": round(seconds * 1000, 2) if written else None,
+            "tokens_per_second": round(tokens / seconds, 2) if tokens and seconds else None,
+        },
+    }

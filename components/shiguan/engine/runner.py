@@ -12,27 +12,27 @@ from typing import Any, Self
 from haystack import Document, GeneratedAnswer
 
 from shiguan.conversations import Turn
-from shiguan.engine.answer_cache import KeptAnswer
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
 from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.options import AskOptions, read_options
-from shiguan.engine.pipeline_run import PipelineRun, map_of
-from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
-from shiguan.engine.turn import (
+from shiguan.engine.pipeline_run import (
     MAX_QUESTION,
+    PipelineRun,
     Results,
     answer_object,
     checked_question,
+    map_of,
     value_at,
     warnings_of,
 )
+from shiguan.engine.receipts import KeptAnswer, Receipt, receipt_of, receipt_warning, text_sha256
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
-from shiguan.llm.budget import Budget, BudgetPlan, CachePlan
+from shiguan.llm.model_settings import Budget, BudgetPlan, CachePlan
 from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.reply_cache import TenantCache, caching
-from shiguan.llm.run_watch import TimeLimits
+from shiguan.llm.run_watch import RunWatch, TimeLimits
 from shiguan.memory.memory_retriever import MemoryRetriever
 from shiguan.resources import data_folder
 
@@ -192,14 +192,8 @@ class Runner:
         :raises AnswerError: If a stage fails; the message names it.
         """
         wanted = self._outputs["documents"]
-        with self._turn:
-            asked = read_options(options)
-            remembered = self._loop.run(self._remembered(tenant_id, asked))
-            narrowed = self._narrowed(asked, tenant_id)
-            run = self._new_run(query, tenant_id, narrowed, wanted=[wanted], remembered=remembered)
-            results = self._loop.run(run.results())
-        told = [*warnings_of(results), *remembered.warnings, *self._unheard(asked).values()]
-        return value_at(results, wanted) or [], told
+        _, results, warnings = self._run_alone(query, tenant_id, options, wanted=[wanted])
+        return value_at(results, wanted) or [], [*warnings_of(results), *warnings]
 
     def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """
@@ -224,19 +218,26 @@ class Runner:
                 )
         targets = {name: self._outputs.get(name, name) for name in outputs}
         first: Results = {}
-        with self._turn:
-            asked = self._narrowed(read_options(options), tenant_id)
-            how: dict[str, Any] = {"remembered": self._loop.run(self._remembered(tenant_id, asked))}
-            how |= {"wanted": targets.values(), "on_outputs": first.setdefault}
-            results = self._loop.run((run := self._new_run(query, tenant_id, asked, **how)).results())
+        how: dict[str, Any] = {"wanted": targets.values(), "on_outputs": first.setdefault}
+        run, results, _ = self._run_alone(query, tenant_id, options, **how)
         return {
             "outputs": {name: value_at(results, target) for name, target in targets.items()},
             "first": {name: value_at(first, target) for name, target in targets.items()},
-            "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
+            "timings_ms": {stage: round(value, 2) for stage, value in run.watch.times.items()},
             "llm_calls": run.tally.calls,
             "usage": run.tally.usage,
             "warnings": warnings_of(results),
         }
+
+    def _run_alone(
+        self, query: str, tenant_id: str, options: dict[str, Any], **how: Any
+    ) -> tuple[PipelineRun, Results, list[str]]:
+        """Run a question of which no answer is made and no turn kept; the last part is what to warn of besides."""
+        with self._turn:
+            asked = read_options(options)
+            remembered = self._loop.run(self._remembered(tenant_id, asked))
+            run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), remembered=remembered, **how)
+            return run, self._loop.run(run.results()), [*remembered.warnings, *self._unheard(asked).values()]
 
     async def _answer(
         self,
@@ -355,7 +356,9 @@ class Runner:
                     data.setdefault(component, {})[socket] = values[name]
         stages = self._map.warning | {target.split(".")[0] for target in wanted}
         writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
+        watch = RunWatch(limits or TimeLimits(), self._map.reading)
         if telling is not None:
+            watch.on_begin, watch.on_progress, on_outputs = telling.on_begin, telling.on_progress, telling.on_outputs
             stages |= telling.stages
             if telling.streams_tokens:
                 writing["streaming_callback"] = forwarding(telling)
@@ -365,11 +368,8 @@ class Runner:
             self.pipeline,
             data,
             wanted=stages,
-            limits=limits or TimeLimits(),
-            limited=self._map.reading,
-            on_begin=telling.on_begin if telling else None,
-            on_outputs=telling.on_outputs if telling else on_outputs,
-            on_progress=telling.on_progress if telling else None,
+            watch=watch,
+            on_outputs=on_outputs,
             plan=self._plan,
             budget=options.budget or Budget(),
         )

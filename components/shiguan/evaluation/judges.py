@@ -15,7 +15,7 @@ from shiguan.evaluation.answer_metrics import spoken_answer
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.model_roles import DEFAULT_MODEL, is_endpoint_configured
+from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 
 Ask = Callable[[Question, str, list[str]], float | None]
 """Judges an answer with its passages, 0 to 1; None where the metric does not apply."""

@@ -18,7 +18,7 @@ from shiguan.engine.library import Library, Progress
 from shiguan.engine.loading import pipeline_path, read_definition
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import file_hash, fingerprint
-from shiguan.llm.model_roles import DEFAULT_MODEL, is_endpoint_configured
+from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 from shiguan.resources import resource_folder, write_json
 
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -19,7 +19,7 @@ from shiguan.evaluation.json_lines import read_json_lines, write_json_lines
 from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import Results
-from shiguan.llm.model_roles import DEFAULT_MODEL
+from shiguan.llm.model_settings import DEFAULT_MODEL
 from shiguan.resources import utc_time
 
 FORMAT = "shiguan-recording/1"

@@ -20,8 +20,7 @@ from shiguan.grading.attempts import (
 )
 from shiguan.grading.claim_removal import without_claims
 from shiguan.grading.retry_request import feedback_text, retry_queries
-from shiguan.llm.budget_meter import budget_allows
-from shiguan.llm.calls import no_answer_error
+from shiguan.llm.calls import budget_allows, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 
 OnUnsupported = Literal["mark", "remove", "refuse"]

@@ -11,11 +11,10 @@ from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 
 from shiguan.errors import AnswerError
-from shiguan.llm.budget_meter import estimate_tokens
-from shiguan.llm.calls import run_to_end
+from shiguan.llm.calls import estimate_tokens, run_to_end
 from shiguan.llm.endpoint import OpenAIEndpoint
 from shiguan.llm.failover import Failover
-from shiguan.llm.model_roles import Role, read_model_roles
+from shiguan.llm.model_settings import Role, read_model_roles
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.reply_cache import KeptCall
 from shiguan.serialization import Serializable
@@ -163,26 +162,6 @@ class ConfiguredChatGenerator(Serializable):
         attempt: int | None = None,
     ) -> dict[str, list[ChatMessage]]:
         """Do as `run`, without blocking the event loop; `streaming_callback` is awaited."""
-        turn = self._turn(messages, generation_kwargs, analysis, attempt)
-        kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
-        if kept is not None and (known := await asyncio.to_thread(kept.replies)):
-            return {"replies": _marked(known, messages)}
-        for call in turn:
-            with call:
-                how = (streaming_callback, generation_kwargs, tools, call)
-                call.replied(await call.endpoint.reply(messages, *how))
-        replies = turn.replies or []
-        if kept is not None and not turn.stood_in:
-            await asyncio.to_thread(kept.keep, replies)
-        return {"replies": _marked(replies, messages)}
-
-    def _turn(
-        self,
-        messages: list[ChatMessage] | str,
-        generation_kwargs: dict[str, Any] | None,
-        analysis: dict[str, Any] | None,
-        attempt: int | None,
-    ) -> Failover:
         self.warm_up()
         role = self._roles.role_for(self.role, analysis, attempt or 1)
         groups, tokens = self._groups(role), estimate_tokens(messages)
@@ -192,7 +171,14 @@ class ConfiguredChatGenerator(Serializable):
                 "before calling; the modes' `AnswerabilityGate` quotes instead."
             )
         fitting, passed = self._fitting(groups, tokens, generation_kwargs)
-        return Failover(fitting, tokens, passed, role=role)
+        kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
+        if kept is not None and (known := await asyncio.to_thread(kept.replies)):
+            return {"replies": _marked(known, messages)}
+        turn = Failover(fitting, tokens, passed, role=role)
+        replies = await turn.replies(messages, streaming_callback, generation_kwargs, tools)
+        if kept is not None and not turn.stood_in:
+            await asyncio.to_thread(kept.keep, replies)
+        return {"replies": _marked(replies, messages)}
 
     def _kept(self, messages: Any, generation_kwargs: dict[str, Any] | None, heard: Any) -> KeptCall | None:
         """Find the place of a helper's call in the cache; what is streamed or may call tools has none."""

@@ -2,8 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from math import isfinite
 from threading import Lock
@@ -18,9 +17,8 @@ from haystack.utils import Secret
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from shiguan.errors import BudgetError, ConfigurationError, EndpointError, TimeLimitError
-from shiguan.llm.endpoint_errors import asked_to_wait, describe_failure, is_worth_retrying, reason_of
-from shiguan.llm.failover import circuit_of
-from shiguan.llm.model_roles import NamedModel
+from shiguan.llm.failover import asked_to_wait, circuit_of, describe_failure, is_worth_retrying, mended_text, reason_of
+from shiguan.llm.model_settings import NamedModel
 from shiguan.llm.run_watch import current_watch
 
 if TYPE_CHECKING:
@@ -73,35 +71,48 @@ class OpenAIEndpoint:
         streaming_callback: StreamingCallbackT | None,
         generation_kwargs: dict[str, Any] | None,
         tools: ToolsType | None,
+        *,
         call: "ModelCall",
     ) -> list[ChatMessage]:
         """Answer a prompt, an empty one with nothing; an `EndpointError` or `TimeLimitError` if no model does."""
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         client = await self._client_of_this_loop()
         streams, settings = self._streaming(callback, generation_kwargs, tools)
-        stream = _Stream()
         watch = current_watch()
         limit = watch.limits.llm if watch else None
 
         async def forward(chunk: StreamingChunk) -> None:
             if callback is not None:
-                with stream:
-                    await callback(stream.mended(chunk))
+                await call.pass_on(chunk, callback)
             if limit is not None:
                 timer.reschedule(asyncio.get_running_loop().time() + limit)
 
         async def attempt() -> list[ChatMessage]:
-            with self._attempt(call, stream, generation_kwargs):
+            call.begin_attempt(self.longest_reply(generation_kwargs))
+            try:
                 result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
-                return _mended_replies(result["replies"])
+                replies = _mended_replies(result["replies"])
+            except Exception as error:
+                if call.receiver_failure is None:
+                    (self.circuit.failed if reason_of(error) else self.circuit.worked)()
+                raise
+            self.circuit.worked()
+            return replies
 
-        retrying = AsyncRetrying(sleep=asyncio.sleep, **self._policy(stream, call))
+        retrying = AsyncRetrying(
+            sleep=asyncio.sleep,
+            retry=retry_if_exception(lambda error: is_worth_retrying(error) and call.may_retry()),
+            stop=stop_after_attempt(self.max_retries + 1),
+            wait=_seconds_to_wait,
+            before_sleep=_log_retry,
+            reraise=True,
+        )
         try:
             async with asyncio.timeout(limit) as timer:
                 try:
                     return await retrying(attempt)
                 except Exception as error:
-                    raise self._failure(error, stream, retrying.statistics["attempt_number"]) from None
+                    raise self._failure(error, call) from None
         except TimeoutError:
             if not timer.expired():
                 raise
@@ -110,7 +121,7 @@ class OpenAIEndpoint:
                 f"The stage `{self.stage}` failed: the model `{self.model}` gave no sign of life for {limit:g} s, "
                 "which is the limit. Ask again later, or raise the limit.",
                 stage=self.stage,
-                reason="" if stream.started else "timeout",
+                reason="" if call.started else "timeout",
             ) from None
 
     def _streaming(
@@ -134,43 +145,18 @@ class OpenAIEndpoint:
         window = self.named.window
         return window is None or prompt_tokens + self.longest_reply(generation_kwargs) <= window
 
-    @contextmanager
-    def _attempt(self, call: "ModelCall", stream: "_Stream", settings: dict[str, Any] | None) -> Iterator[None]:
-        """Hold one request against the budget, and tell the circuit how it went."""
-        call.begin_attempt(self.longest_reply(settings))
-        try:
-            yield
-        except Exception as error:
-            if stream.failure is None:  # else the receiver of the stream failed
-                (self.circuit.failed if reason_of(error) else self.circuit.worked)()
-            raise
-        self.circuit.worked()
-
-    def _policy(self, stream: "_Stream", call: "ModelCall") -> dict[str, Any]:
-        def retries(error: BaseException) -> bool:
-            return not stream.started and is_worth_retrying(error) and call.may_retry()
-
-        return {
-            "retry": retry_if_exception(retries),
-            "stop": stop_after_attempt(self.max_retries + 1),
-            "wait": _seconds_to_wait,
-            "before_sleep": _log_retry,
-            "reraise": True,
-        }
-
-    def _failure(self, error: Exception, stream: "_Stream", attempts: int) -> Exception:
-        if stream.failure is not None:
-            # The receiver of the stream failed, not the endpoint.
-            return stream.failure
+    def _failure(self, error: Exception, call: "ModelCall") -> Exception:
+        if call.receiver_failure is not None:
+            return call.receiver_failure
         if isinstance(error, BudgetError):
             return error
-        cause, next_step = describe_failure(error, self.named, streamed=stream.started)
-        tries = f" after {attempts} attempts" if attempts > 1 else ""
+        cause, next_step = describe_failure(error, self.named, streamed=call.started)
+        tries = f" after {call.attempts} attempts" if call.attempts > 1 else ""
         # The original error may quote the request with its key, so it is not chained.
         return EndpointError(
             f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.",
             stage=self.stage,
-            reason="" if stream.started else reason_of(error),
+            reason="" if call.started else reason_of(error),
             summary=f"{cause.partition(' (')[0]}. {next_step}.",  # what stands in brackets may quote the question
         )
 
@@ -205,29 +191,6 @@ class OpenAIEndpoint:
         return client
 
 
-class _Stream:
-    """What has become of the parts of an answer that were passed on."""
-
-    def __init__(self) -> None:
-        self.started = False
-        self.failure: Exception | None = None
-        self._half = ""
-
-    def mended(self, chunk: StreamingChunk) -> StreamingChunk:
-        """Put the halves of a character together that came in two parts, and replace those without the other."""
-        text = self._half + chunk.content
-        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        text = text.removesuffix(self._half) if self._half else text
-        return chunk if text == chunk.content and text.isascii() else replace(chunk, content=_mended_text(text))
-
-    def __enter__(self) -> None:
-        self.started = True
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception):
-            self.failure = error
-
-
 async def _close_with_loop(client: "OpenAIChatGenerator") -> AsyncIterator[None]:
     try:
         yield
@@ -260,20 +223,16 @@ def _mended_replies(replies: list[ChatMessage]) -> list[ChatMessage]:
         raise ConnectionError("the answer broke off before its end")
 
     def mended(part: Any) -> Any:
-        return TextContent(_mended_text(part.text)) if isinstance(part, TextContent) else part
+        return TextContent(mended_text(part.text)) if isinstance(part, TextContent) else part
 
     return [replace(one, _content=[*map(mended, one._content)], _meta=_mended_meta(one.meta)) for one in replies]
-
-
-def _mended_text(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _mended_meta(meta: Any) -> Any:
     if isinstance(meta, dict):
         pairs = ((name, _mended_meta(value)) for name, value in meta.items())
         return {name: value for name, value in pairs if not (isinstance(value, float) and not isfinite(value))}
-    return _mended_text(meta) if isinstance(meta, str) else meta
+    return mended_text(meta) if isinstance(meta, str) else meta
 
 
 def _seconds_to_wait(state: RetryCallState) -> float:

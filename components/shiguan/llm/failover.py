@@ -1,16 +1,24 @@
-"""Calls the models that may answer a prompt, one after the other, until one has: with circuits, budget and counting."""
+"""
+Calls the models that may answer a prompt, one after the other, until one has: with circuits, budget and counting.
 
+Says of a call that failed whether to try again, whether another model may do better, and puts it in words.
+"""
+
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from haystack import logging
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import AsyncStreamingCallbackT, ChatMessage, StreamingChunk
 
 from shiguan.errors import AnswerError, BudgetError
-from shiguan.llm.budget_meter import current_meter, estimate_tokens
-from shiguan.llm.model_roles import NamedModel
+from shiguan.llm.calls import current_meter, estimate_tokens
+from shiguan.llm.model_settings import NamedModel
 from shiguan.llm.run_watch import counting_replies, current_tally
 
 if TYPE_CHECKING:
@@ -111,100 +119,218 @@ class Failover:
             for group in groups
             for endpoint in sorted(group, key=lambda one: (one.circuit.calls, one.circuit.begun))
         ]
-        self._prompt_tokens = prompt_tokens
-        self.passed = list(passed)
+        self.prompt_tokens = prompt_tokens
         self.about = about
         self.stood_in = False
-        self.failure: AnswerError | None = None
-        self.replies: list[ChatMessage] | None = None
+        self._passed = list(passed)
+        self._failure: AnswerError | None = None
 
-    def __iter__(self) -> Iterator["ModelCall"]:
+    async def replies(self, *prompt: Any) -> list[ChatMessage]:
+        """Ask one model after the other with what `OpenAIEndpoint.reply` takes; if none replies, raise why."""
         resting = []
-        while self._waiting and self.replies is None:
+        while self._waiting:
             endpoint = self._waiting.pop(0)
-            if endpoint.circuit.enter():
-                yield ModelCall(endpoint, self, self._prompt_tokens)
-            else:
+            if not endpoint.circuit.enter():
                 resting.append(endpoint)
-                self.passed.append((endpoint.named.name, _RESTING))
-        if self.failure is None and self.replies is None and resting:
+                self._passed.append((endpoint.named.name, _RESTING))
+            elif (replies := await self._asked(endpoint, *prompt)) is not None:
+                return replies
+        if self._failure is None:
             endpoint = min(resting, key=lambda one: one.circuit.opened)
-            self.passed.remove((endpoint.named.name, _RESTING))
+            self._passed.remove((endpoint.named.name, _RESTING))
             endpoint.circuit.enter(whatever=True)
-            yield ModelCall(endpoint, self, self._prompt_tokens)
-        if self.failure is not None and self.replies is None:
-            raise self.failure
+            if (replies := await self._asked(endpoint, *prompt)) is not None:
+                return replies
+        raise cast("AnswerError", self._failure)
 
     @property
     def has_another(self) -> bool:
         return any(not endpoint.circuit.is_open for endpoint in self._waiting)
 
+    async def _asked(self, endpoint: "OpenAIEndpoint", *prompt: Any) -> list[ChatMessage] | None:
+        """Ask a model whose circuit was entered; None where it failed in a way in which another may not."""
+        named, tally, call = endpoint.named, current_tally(), ModelCall(endpoint, self)
+        for name, reason in self._passed:
+            logger.warning("{stands_in} stands in for {model} ({why})", stands_in=named.name, model=name, why=reason)
+            if tally is not None:
+                tally.switches.append({"from": name, "to": named.name, "reason": reason})
+        self.stood_in |= bool(self._passed)
+        self._passed = []
+        with counting_replies() as counter:
+            try:
+                replies = await endpoint.reply(*prompt, call=call)
+                wrote = sum(estimate_tokens(reply.text or "") for reply in replies)
+                estimate = {"prompt_tokens": self.prompt_tokens, "completion_tokens": wrote}
+                counter.count(replies, named.cost, estimate, **call.about)
+            except BaseException as error:
+                reason = getattr(error, "reason", "") or ("refused" if isinstance(error, AnswerError) else "stopped")
+                if call.attempts:
+                    counter.note({**call.about, "model": named.model_name, "failed": reason}, {}, 0.0)
+                if isinstance(error, BudgetError) and self._failure is not None:
+                    raise self._failure from None
+                if not isinstance(error, AnswerError) or not error.reason:
+                    raise
+                self._failure = error
+                self._passed.append((named.name, reason))
+                return None
+            finally:
+                endpoint.circuit.leave()
+                if (meter := current_meter()) is not None:
+                    meter.end(call)
+        return replies
+
 
 class ModelCall:
-    """One call of one model: its attempts, and what became of it."""
+    """One call of one model: its attempts, each held against the budget, and the parts of its answer as they come."""
 
-    def __init__(self, endpoint: "OpenAIEndpoint", turn: Failover, prompt_tokens: int) -> None:
-        self.endpoint = endpoint
+    def __init__(self, endpoint: "OpenAIEndpoint", turn: Failover) -> None:
         self.attempts = 0
+        self.started = False
+        self.receiver_failure: Exception | None = None
+        self._endpoint = endpoint
         self._turn = turn
-        self._prompt_tokens = prompt_tokens
-        self._counting = counting_replies()
+        self._half = ""
 
-    def __enter__(self) -> Self:
-        self._counter = self._counting.__enter__()
-        tally = current_tally()
-        for name, reason in self._turn.passed:
-            logger.warning("{stands_in} stands in for {model} ({why})", stands_in=self._name, model=name, why=reason)
-            if tally is not None:
-                tally.switches.append({"from": name, "to": self._name, "reason": reason})
-        self._turn.stood_in |= bool(self._turn.passed)
-        self._turn.passed = []
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        self._counting.__exit__(None, None, None)
-        self.endpoint.circuit.leave()
-        if (meter := current_meter()) is not None:
-            meter.end(self)
-        if error is None:
-            return False
-        reason = getattr(error, "reason", "") or ("refused" if isinstance(error, AnswerError) else "stopped")
-        if self.attempts:
-            self._counter.note({**self._about(), "model": self.endpoint.named.model_name, "failed": reason}, {}, 0.0)
-        if isinstance(error, BudgetError) and self._turn.failure is not None:
-            raise self._turn.failure from None
-        if isinstance(error, AnswerError) and error.reason:
-            self._turn.failure = error
-            self._turn.passed.append((self._name, error.reason))
-            return True
-        return False
-
-    def replied(self, replies: list[ChatMessage]) -> None:
-        """Count what came of the call; it is the last one."""
-        wrote = sum(estimate_tokens(reply.text or "") for reply in replies)
-        estimate = {"prompt_tokens": self._prompt_tokens, "completion_tokens": wrote}
-        self._counter.count(replies, self.endpoint.named.cost, estimate, **self._about())
-        self._turn.replies = replies
+    @property
+    def about(self) -> dict[str, Any]:
+        return {**self._turn.about, "name": self._endpoint.named.name, "attempts": self.attempts}
 
     def begin_attempt(self, reply_tokens: int) -> None:
         """Hold one request against the budget before it is sent; a `BudgetError` if there is none left."""
-        self._size = (self._prompt_tokens, reply_tokens, self.endpoint.named.prices)
+        self._size = (self._turn.prompt_tokens, reply_tokens, self._endpoint.named.prices)
         if (meter := current_meter()) is not None:
             meter.begin(self, *self._size)
         elif (tally := current_tally()) is not None:
             tally.requests += 1
         self.attempts += 1
 
+    async def pass_on(self, chunk: StreamingChunk, receive: AsyncStreamingCallbackT) -> None:
+        """Hand on a part of the answer: the halves of a character that came in two parts make one, others a mark."""
+        self.started = True
+        text = self._half + chunk.content
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = text.removesuffix(self._half) if self._half else text
+        try:
+            await receive(
+                chunk if text == chunk.content and text.isascii() else replace(chunk, content=mended_text(text))
+            )
+        except Exception as error:
+            self.receiver_failure = error
+            raise
+
     def may_retry(self) -> bool:
+        if self.started:
+            return False
         if (meter := current_meter()) is not None:
             meter.end(self)
             if not meter.allows(*self._size):
                 return False
-        return not (self.endpoint.circuit.is_open and self._turn.has_another)
+        return not (self._endpoint.circuit.is_open and self._turn.has_another)
 
-    @property
-    def _name(self) -> str:
-        return self.endpoint.named.name
 
-    def _about(self) -> dict[str, Any]:
-        return {**self._turn.about, "name": self._name, "attempts": self.attempts}
+def mended_text(text: str) -> str:
+    """Replace halves of characters, which can be neither kept nor sent on."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_RETRIED_STATUS = {408, 409, 425, 429}
+_SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
+_LONGEST = 200
+# Seconds; who wants to be left alone for longer is not asked again.
+_LONGEST_WAIT = 60.0
+
+
+def is_worth_retrying(error: BaseException) -> bool:
+    """
+    Tell whether the same call may succeed a little later.
+
+    Not what the endpoint refused on its merits (a wrong key, an unknown model, a too long prompt) or does not want to
+    hear of for long, not mistakes in the call, and not a call that timed out: a slow server is still busy with it.
+    """
+    import httpx  # noqa: PLC0415
+    import openai  # noqa: PLC0415
+
+    if isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout):
+        return False
+    return isinstance(error, Exception) and asked_to_wait(error) <= _LONGEST_WAIT and bool(reason_of(error))
+
+
+def asked_to_wait(error: BaseException | None) -> float:
+    """Give the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
+    import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
+
+    if not isinstance(error, openai.APIStatusError):
+        return 0.0
+    value = error.response.headers.get("retry-after", "")
+    try:
+        return max(0.0, float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def reason_of(error: Exception) -> str:
+    """Say in a word how a model failed in a way in which another may not; empty for what is wrong with the prompt."""
+    import openai  # noqa: PLC0415
+
+    if isinstance(error, openai.APIStatusError):
+        if error.status_code == 429:
+            return "rate_limit"
+        return "server_error" if error.status_code >= 500 or error.status_code in _RETRIED_STATUS else ""
+    if isinstance(error, openai.APIConnectionError):
+        return "timeout" if isinstance(error, openai.APITimeoutError) else "unreachable"
+    return "" if isinstance(error, TypeError | NotImplementedError | BudgetError) else "unreadable"
+
+
+def describe_failure(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str, str]:
+    """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
+    import openai  # noqa: PLC0415
+
+    place = _endpoint(model.address)
+    if isinstance(error, openai.APIStatusError):
+        cause = f"{place} answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
+        return cause, _step_for_status(error.status_code, model)
+    if streamed:
+        return f"{place} broke off in the middle of the answer ({type(error).__name__})", "Ask again"
+    if isinstance(error, openai.APITimeoutError):
+        more = f"the `timeout` of `{model.name}`" if model.timeout else "OPENAI_TIMEOUT"
+        step = f"Ask again later, or give a slow model more seconds between two tokens with {more}"
+        return f"{place} did not answer in time", step
+    if isinstance(error, openai.APIConnectionError):
+        return f"{place} could not be reached", f"Check {_address_of(model)} and that the server is running"
+    return (
+        f"{place} sent a reply that could not be read ({type(error).__name__}: {_detail(error, model.key)})",
+        f"Check that {_address_of(model)} points to an OpenAI-compatible chat API",
+    )
+
+
+def _address_of(model: NamedModel) -> str:
+    return f"the `base_url` of `{model.name}`" if model.base_url else "OPENAI_BASE_URL"
+
+
+def _step_for_status(status: int, model: NamedModel) -> str:
+    if status in (401, 403):
+        return f"Check {model.key_variable or 'OPENAI_API_KEY'}"
+    if status == 404:
+        named = f"its `model` in `{model.name}`" if model.model else "the name of the model (OPENAI_MODEL)"
+        return f"Check {_address_of(model)} and {named}"
+    if status == 429:
+        return "Wait for the rate limit to pass, or check the account's quota"
+    if status >= 500 or status in _RETRIED_STATUS:
+        return "Ask again later"
+    return "Check the model's limits and the generator's `generation_kwargs`"
+
+
+def _endpoint(base: str | None) -> str:
+    if not base:
+        return "the OpenAI API"
+    try:
+        parts = urlsplit(base)
+        host = parts.hostname or "the endpoint"
+        return f"{host}:{parts.port}" if parts.port else host
+    except ValueError:
+        return "the endpoint"
+
+
+def _detail(error: Exception, key: str) -> str:
+    text = " ".join(str(getattr(error, "message", "") or error).split()).replace(key, "…")
+    return _SECRET.sub("…", text)[:_LONGEST] or type(error).__name__

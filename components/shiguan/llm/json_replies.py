@@ -9,6 +9,7 @@ decided here.
 import json
 import math
 import re
+from contextlib import suppress
 from typing import Any
 
 import json_repair
@@ -91,7 +92,10 @@ def _find(reply: str, opening: str, key: str | None = None) -> Any:
         if at < 0:
             break
         end, cut = _end_of(text, at)
-        value = _read(text[at:end]) if not cut else None
+        value = None
+        if not cut:
+            with suppress(ValueError):
+                value = json.loads(text[at:end])
         if value is None and at < _LONGEST_MENDED:
             mended_end, mark = (end, cut) if end <= _LONGEST_MENDED else _end_of(text[:_LONGEST_MENDED], at)
             value = _mended(text[at:mended_end] + mark, opening)
@@ -99,13 +103,6 @@ def _find(reply: str, opening: str, key: str | None = None) -> Any:
             best = value
         at = -1 if cut else text.find(opening, end)
     return best
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
 
 
 def _weight(value: Any, key: str | None) -> tuple[bool, int]:

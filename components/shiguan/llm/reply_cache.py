@@ -2,23 +2,20 @@
 
 import hashlib
 import json
-import logging as standard_logging
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
-from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal
+from typing import Any, Literal
 
-from cachelib.file import FileSystemCache
-from cachelib.serializers import FileSystemSerializer
 from haystack import logging
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.budget import CachePlan
-from shiguan.llm.run_watch import counting_replies
-from shiguan.resources import FOR_OPENING, check_free_space
+from shiguan.llm.model_settings import CachePlan
+from shiguan.llm.run_watch import counting_replies, holding
+from shiguan.resources import FOR_OPENING, check_free_space, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -28,24 +25,6 @@ Kind = Literal["calls", "vectors", "answers"]
 _MOST_ENTRIES = 1_000
 _LARGEST = 4 * 1024 * 1024
 _told: set[Path] = set()
-
-
-class _Json(FileSystemSerializer):
-    """How entries are written: a file that somebody else has put there is data, and never code."""
-
-    def dump(self, value: Any, f: IO[bytes], protocol: int = 0) -> None:  # noqa: ARG002
-        f.write(json.dumps(value).encode())
-
-    def load(self, f: BinaryIO) -> Any:
-        return json.loads(f.read(_LARGEST))
-
-
-class _Folder(FileSystemCache):
-    serializer = _Json()
-
-    def _run_safely(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        # The library's own tries for ten seconds to open a file that may not be read.
-        return fn(*args, **kwargs)
 
 
 class TenantCache:
@@ -70,77 +49,60 @@ class TenantCache:
         return f"{digest}-{self._asked[digest]}"
 
     def get(self, key: str) -> Any:
-        """Read an entry; None where there is none."""
-        return self._trying(lambda folder: folder.get(key))
+        """Read an entry; None where there is none that still counts."""
+        path = self._folder / key
+        with self._going_on():
+            if path.is_file():
+                with path.open("rb") as file:
+                    entry = json.loads(file.read(_LARGEST))
+                return entry["value"] if entry["until"] > time.time() else None
+        return None
 
     def keep(self, kind: Literal["calls", "answers"], key: str, value: Any) -> None:
-        """Write an entry."""
-
-        def write(folder: _Folder) -> None:
+        """Write an entry, and let the oldest make room."""
+        with self._going_on():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_free_space(self._folder, FOR_OPENING)
-            folder.set(key, value, getattr(self.plan, kind))
-
-        self._trying(write, make=True)
+            entry = {"until": time.time() + getattr(self.plan, kind), "value": value}
+            write_whole(self._folder / key, json.dumps(entry).encode(), mode=0o600)
+            paths = list(self._folder.iterdir())
+            if len(paths) > _MOST_ENTRIES:
+                with suppress(FileNotFoundError):  # another question makes room at the same time
+                    paths.sort(key=lambda path: path.stat().st_mtime_ns)
+                    for path in paths[:-_MOST_ENTRIES]:
+                        path.unlink()
 
     def clear(self) -> None:
         """Forget everything; what a tenant deletes shall not live on here."""
-        self._trying(lambda folder: folder.clear())
+        with self._going_on():
+            for path in self._folder.iterdir() if self._folder.is_dir() else ():
+                path.unlink(missing_ok=True)
 
-    def _trying(self, work: Callable[[_Folder], Any], *, make: bool = False) -> Any:
-        problems: list[BaseException] = []
-        token = _problems.set(problems)
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
         try:
-            if make:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return work(_opened(self._folder)) if self._folder.is_dir() else None
-        # Whatever a damaged folder makes the library raise, the question can be answered without it.
+            yield
+        # Whatever is wrong with a folder or an entry, the question can be answered without it.
         except Exception as error:
-            problems.append(error)
-        finally:
-            _problems.reset(token)
-            if problems and self._folder not in _told:
-                _told.add(self._folder)
-                why = getattr(problems[0], "strerror", None) or str(problems[0]) or type(problems[0]).__name__
-                self.warnings.append(
-                    f"The cache in {self._folder.parent} could not be used ({' '.join(why.split())[:200]}); answers "
-                    "come without it. Make room there, or delete the folder."
-                )
-                logger.warning("{warning}", warning=self.warnings[-1])
+            if self._folder in _told:
+                return
+            _told.add(self._folder)
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            self.warnings.append(
+                f"The cache in {self._folder.parent} could not be used ({' '.join(why.split())[:200]}); answers "
+                "come without it. Make room there, or delete the folder."
+            )
+            logger.warning("{warning}", warning=self.warnings[-1])
 
 
-@lru_cache(256)
-def _opened(folder: Path) -> _Folder:
-    return _Folder(str(folder), threshold=_MOST_ENTRIES, mode=0o600)
-
-
-class _FromLibrary(standard_logging.Filter):
-    """Takes what the library tells the root logger, with a traceback for each file, while it works for us."""
-
-    def filter(self, record: standard_logging.LogRecord) -> bool:
-        problems = _problems.get()
-        if problems is not None:
-            problems.append((record.exc_info and record.exc_info[1]) or OSError(record.getMessage()))
-        return problems is None
-
-
-_problems: ContextVar[list[BaseException] | None] = ContextVar("shiguan_cache_problems", default=None)
-standard_logging.getLogger().addFilter(_FromLibrary())
 _cache: ContextVar[TenantCache | None] = ContextVar("shiguan_cache", default=None)
+current_cache = _cache.get
+"""Gives the cache of the question that this code works for; None outside a question of a known tenant."""
 
 
-def current_cache() -> TenantCache | None:
-    """Give the cache of the question that this code works for; None outside a question of a known tenant."""
-    return _cache.get()
-
-
-@contextmanager
-def caching(cache: TenantCache) -> Iterator[TenantCache]:
+def caching(cache: TenantCache) -> AbstractContextManager[TenantCache]:
     """Let everything inside the block use a tenant's cache."""
-    token = _cache.set(cache)
-    try:
-        yield cache
-    finally:
-        _cache.reset(token)
+    return holding(_cache, cache)
 
 
 class KeptCall:

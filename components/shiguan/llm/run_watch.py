@@ -27,7 +27,7 @@ class TimeLimits:
     retrieval: float | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class _Stage:
     """A stage at work: since when, how long it waited for a model, and since when it does so now."""
 
@@ -36,6 +36,7 @@ class _Stage:
     waited: float = 0.0
     waiting: int = 0
     waiting_since: float = 0.0
+    timer: asyncio.TimerHandle | None = None
 
     def worked(self, now: float) -> float:
         waited = self.waited + (now - self.waiting_since if self.waiting else 0.0)
@@ -62,52 +63,47 @@ class RunWatch:
     overran: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        self._running: dict[int, _Stage] = {}
-        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._running: list[_Stage] = []
         self._tasks: set[asyncio.Task[object]] = set()
-        self._driver = _this_task()
         self._stopped = False
 
     @property
     def running(self) -> list[str]:
         """The stages at work, in the order in which they began."""
-        return [stage.name for stage in self._running.values()]
+        return [stage.name for stage in self._running]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Note that a stage is at work; `CancelledError` if the run was stopped before it began."""
         if self._stopped:
             raise asyncio.CancelledError(f"The run was stopped before `{name}` began.")
-        task = _this_task()
-        if task is not None and task is not self._driver:
-            self._tasks.add(task)
         stage = _Stage(name, time.perf_counter())
-        key = id(stage)
-        self._running[key] = stage
-        token = _stage.set(stage)
+        self._running.append(stage)
         if self.on_begin is not None:
             self.on_begin(name)
-        if task is not None and name in self.limited and self.limits.retrieval is not None:
-            self._set_timer(key, self.limits.retrieval)
         try:
-            yield
+            task = asyncio.current_task()
+        except RuntimeError:  # outside an event loop there is nothing to cancel, and nothing that tells the time
+            task = None
+        if task is not None:
+            self._tasks.add(task)
+            if name in self.limited and self.limits.retrieval is not None:
+                self._look_at(stage, self.limits.retrieval)
+        try:
+            with holding(_stage, stage):
+                yield
         finally:
-            _stage.reset(token)
-            del self._running[key]
+            self._running.remove(stage)
             self.visits[name] += 1
-            timer = self._timers.pop(key, None)
-            if timer is not None:
-                timer.cancel()
+            if stage.timer is not None:
+                stage.timer.cancel()
             self.times[name] = self.times.get(name, 0.0) + (time.perf_counter() - stage.started) * 1000
 
-    def _set_timer(self, key: int, seconds: float) -> None:
-        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._look_at, key)
-
-    def _look_at(self, key: int) -> None:
-        stage, limit = self._running[key], self.limits.retrieval or 0.0
+    def _look_at(self, stage: _Stage, limit: float) -> None:
+        """Look again at a stage when it may have worked for as long as it may."""
         left = limit - stage.worked(time.perf_counter())
         if left > 0:
-            self._set_timer(key, max(left, 0.01))
+            stage.timer = asyncio.get_running_loop().call_later(max(left, 0.01), self._look_at, stage, limit)
         elif not self.overran:
             self.overran = stage.name
             if self.on_overrun is not None:
@@ -145,11 +141,6 @@ def holding(variable: ContextVar[Held | None], value: Held) -> Iterator[Held]:
         variable.reset(token)
 
 
-def watched(watch: RunWatch) -> AbstractContextManager[RunWatch]:
-    """Put everything inside the block, and the tasks and threads that it starts, under a watch."""
-    return holding(_watch, watch)
-
-
 @contextmanager
 def waiting_for_llm() -> Iterator[None]:
     """Note that the stage at work waits for a model, so that it is not blamed for the time."""
@@ -173,13 +164,6 @@ def report_progress(outputs: dict[str, Any]) -> None:
     watch, stage = _watch.get(), _stage.get()
     if watch is not None and stage is not None and watch.on_progress is not None:
         watch.on_progress(stage.name, outputs)
-
-
-def _this_task() -> asyncio.Task[object] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
 
 
 def current_stage() -> str:
@@ -342,10 +326,8 @@ class StageTimer(Tracer):
         return self.inner.current_span() or NullSpan()
 
 
-@contextmanager
-def watched_stages(watch: RunWatch) -> Iterator[RunWatch]:
-    """Let a watch see every component that runs inside the block."""
+def watched_stages(watch: RunWatch) -> AbstractContextManager[RunWatch]:
+    """Let a watch see every component that runs inside the block, in whatever task or thread it starts."""
     if not isinstance(tracer.actual_tracer, StageTimer):
         enable_tracing(StageTimer(tracer.actual_tracer))
-    with watched(watch):
-        yield watch
+    return holding(_watch, watch)

@@ -9,11 +9,10 @@ from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.claims import neutral_answer
-from shiguan.llm.history import LAST_TURNS, clean_history
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbers_in, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
-from shiguan.tenants import require_filters, tenant_of
+from shiguan.tenants import require_filters, tenant_of, where
 from shiguan.text.languages import detect_language
 from shiguan.text.passage_spans import with_gaps
 
@@ -123,10 +122,8 @@ class EarlierTurnsFetcher:
         return _result([], numbers=numbers, opening=opening, thread=kept, warnings=[warning])
 
     def _fetch(self, ids: list[str], filters: dict[str, Any]) -> list[Document]:
-        by_id = {"field": "id", "operator": "in", "value": ids}
-        found: list[Document] = self.document_store.filter_documents(
-            {"operator": "AND", "conditions": [by_id, filters]}
-        )
+        both = {"operator": "AND", "conditions": [where("id", "in", ids), filters]}
+        found: list[Document] = self.document_store.filter_documents(both)
         return found
 
 

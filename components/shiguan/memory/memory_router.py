@@ -1,6 +1,6 @@
 """Decides whether a question goes to the library, to the conversation, or to both."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,8 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.llm.history import LAST_TURNS, clean_history
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.resources import read_patterns
 from shiguan.text.follow_ups import needs_context, salient_terms
@@ -35,8 +34,7 @@ class Route:
 
     def result(self, warnings: list[str], calls: int) -> dict[str, Any]:
         """Give what `MemoryRouter.run` returns."""
-        fields = {"source": self.source, "query": self.query, "memory_query": self.memory_query}
-        return {**fields, "warnings": warnings, "llm_calls": calls}
+        return {**asdict(self), "warnings": warnings, "llm_calls": calls}
 
 
 @dataclass(frozen=True)

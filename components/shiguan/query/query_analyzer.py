@@ -9,9 +9,8 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.llm.history import clean_history
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompt_rendering import clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.question_analysis import QuestionAnalysis, analyse_question, choose_method, with_model_reply
 from shiguan.text.follow_ups import needs_context

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
 from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
-from shiguan.engine.turn import MAX_QUESTION
+from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.authentication import Principal, Reader, Writer, check_tenant
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError

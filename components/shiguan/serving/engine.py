@@ -16,9 +16,9 @@ from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.loading import list_modes
 from shiguan.engine.options import AskOptions
+from shiguan.engine.pipeline_run import MAX_QUESTION, checked_question
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
-from shiguan.engine.turn import MAX_QUESTION, checked_question
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.resources import check_free_space, write_json

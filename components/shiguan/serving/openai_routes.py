@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.options import AskOptions
-from shiguan.engine.turn import MAX_QUESTION
+from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, Turn, current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields

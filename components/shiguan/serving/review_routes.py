@@ -23,8 +23,7 @@ from shiguan.conversations import (
     head_of,
 )
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
-from shiguan.engine.receipts import Receipt
-from shiguan.engine.replay import Replay
+from shiguan.engine.receipts import Receipt, Replay
 from shiguan.errors import RefusedError
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import utc_time

@@ -4,7 +4,6 @@ import json
 import threading
 from pathlib import Path
 
-import cachelib.file
 import pytest
 from tests.doubles.small_library import ingest_small_library
 from tests.doubles.work import calls_with_threads
@@ -12,6 +11,7 @@ from tests.doubles.work import calls_with_threads
 from shiguan.engine.library import Library
 from shiguan.engine.receipts import Receipt
 from shiguan.engine.runner import Runner
+from shiguan.llm import reply_cache
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import resource_folder
 
@@ -115,7 +115,7 @@ def test_a_changed_library_is_asked_anew(runner, llm, library, tmp_path):
 
 def test_an_answer_ages(runner, llm, monkeypatch):
     runner.ask(QUESTION, tenant_id="a")
-    monkeypatch.setattr(cachelib.file, "time", lambda: 10**10)
+    monkeypatch.setattr(reply_cache.time, "time", lambda: 10**10)
     runner.ask(QUESTION, tenant_id="a")
     assert llm.calls == 2
 

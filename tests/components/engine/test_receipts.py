@@ -10,8 +10,7 @@ from tests.doubles.stand_in_llm import StandInLlm
 from shiguan.cli import main
 from shiguan.engine import loading
 from shiguan.engine.library import Library
-from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
-from shiguan.engine.replay import Replay
+from shiguan.engine.receipts import Receipt, Replay, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError, StoreFullError
 from shiguan.resources import resource_folder

@@ -4,9 +4,9 @@ import pytest
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError, RefusedError
-from shiguan.llm import budget_meter
-from shiguan.llm.budget import Budget, BudgetPlan, read_budget
-from shiguan.llm.budget_meter import estimate_tokens, metered, reserve_answer
+from shiguan.llm import calls
+from shiguan.llm.calls import estimate_tokens, metered, reserve_answer
+from shiguan.llm.model_settings import Budget, BudgetPlan, read_budget
 from shiguan.llm.run_watch import RunWatch, tallied_llm_calls
 
 PLAN = BudgetPlan.model_validate(
@@ -24,7 +24,7 @@ FREE = (0.0, 0.0)
 @pytest.fixture
 def now(monkeypatch):
     now = SimpleNamespace(seconds=50.0)
-    monkeypatch.setattr(budget_meter, "clock", lambda: now.seconds)
+    monkeypatch.setattr(calls, "clock", lambda: now.seconds)
     return now
 
 

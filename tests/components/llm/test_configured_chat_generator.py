@@ -9,8 +9,9 @@ from haystack.tools import Tool
 
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.endpoint import _mended_replies, _Stream
-from shiguan.llm.model_roles import DEFAULT_MODEL
+from shiguan.llm.endpoint import _mended_replies
+from shiguan.llm.failover import ModelCall
+from shiguan.llm.model_settings import DEFAULT_MODEL
 
 PROMPT = [
     ChatMessage.from_system("Cite."),
@@ -369,7 +370,12 @@ def test_half_characters_and_numbers_that_are_none_are_mended():
     assert mended.meta == {"finish_reason": "stop", "usage": {"n": 3}}
 
 
-def test_a_character_that_comes_in_two_pieces_is_put_together():
-    stream = _Stream()
-    pieces = [stream.mended(StreamingChunk(content=text)).content for text in ("a \ud83d", "\udc0e b", "\ud83d", "c")]
+async def test_a_character_that_comes_in_two_pieces_is_put_together():
+    call, pieces = ModelCall(None, None), []
+
+    async def receive(chunk):
+        pieces.append(chunk.content)
+
+    for text in ("a \ud83d", "\udc0e b", "\ud83d", "c"):
+        await call.pass_on(StreamingChunk(content=text), receive)
     assert pieces == ["a ", "🐎 b", "", "�c"]

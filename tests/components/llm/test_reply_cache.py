@@ -1,19 +1,19 @@
 import errno
 import json
 import logging
+import os
 import pickle
 import shutil
 import stat
 import threading
 
-import cachelib.file
 import pytest
 from haystack.dataclasses import ChatMessage
 from tests.doubles.work import calls_with_threads
 
 from shiguan.llm import reply_cache
-from shiguan.llm.budget import CachePlan
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.llm.run_watch import tallied_llm_calls
 
@@ -89,7 +89,7 @@ def test_what_is_asked_otherwise_is_asked_again(llm, tmp_path, monkeypatch):
     Question(tmp_path).ask(model="another")
     Question(tmp_path, plan=CachePlan(calls=0)).ask()
     assert llm.calls == 6
-    monkeypatch.setattr(cachelib.file, "time", lambda: 10**10)  # years later
+    monkeypatch.setattr(reply_cache.time, "time", lambda: 10**10)  # years later
     Question(tmp_path).ask()
     assert llm.calls == 7
 
@@ -139,8 +139,8 @@ def test_files_are_the_owners_alone_and_hold_json(llm, tmp_path):
     Question(tmp_path).ask()
     files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-    contents = [json.loads(path.read_bytes()[4:]) for path in files]
-    assert {"texts": ["Which general took Caizhou?"], "model": "gpt-4.1-mini"} in contents
+    contents = [json.loads(path.read_bytes())["value"] for path in files]
+    assert contents == [{"texts": ["Which general took Caizhou?"], "model": "gpt-4.1-mini"}]
     folder = next((tmp_path / "cache").iterdir())
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
@@ -151,13 +151,14 @@ class Bomb:
 
 
 DAMAGE = {
-    "pickle": b"\0\0\0\0" + pickle.dumps(Bomb()),
+    "pickle": pickle.dumps(Bomb()),
     "empty": b"",
-    "half": b'\0\0\0\0{"texts": ["Which',
-    "not text": b"\0\0\0\0\xff\xfe\x00",
-    "another shape": b'\0\0\0\0{"texts": "Which"}',
-    "a number": b"\0\0\0\x007",
-    "deep": b"\0\0\0\0" + b"[" * 100_000,
+    "half": b'{"until": 9e9, "value": {"texts": ["Which',
+    "not text": b"\xff\xfe\x00",
+    "another shape": b'{"until": 9e9, "value": {"texts": "Which"}}',
+    "a number": b"7",
+    "no time": b'{"until": "later", "value": {"texts": ["no"]}}',
+    "deep": b"[" * 100_000,
 }
 
 
@@ -167,7 +168,6 @@ def test_a_damaged_entry_is_written_anew(llm, tmp_path, content, caplog):
     for path in (tmp_path / "cache").rglob("*"):
         if path.is_file():
             path.write_bytes(content)
-    reply_cache._opened.cache_clear()
     damaged, mended = Question(tmp_path), Question(tmp_path)
     with caplog.at_level(logging.WARNING):
         assert damaged.ask() == mended.ask() == ["Which general took Caizhou?"]
@@ -185,7 +185,7 @@ def refusing(number):
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
 def test_a_folder_that_takes_nothing_is_told_once_and_the_question_answered(llm, tmp_path, monkeypatch, number, caplog):
-    monkeypatch.setattr(cachelib.file.tempfile, "mkstemp", refusing(number))
+    monkeypatch.setattr(reply_cache, "write_whole", refusing(number))
     questions = [Question(tmp_path) for _ in range(3)]
     with caplog.at_level(logging.WARNING):
         assert [question.ask() for question in questions] == [["Which general took Caizhou?"]] * 3
@@ -219,12 +219,9 @@ def test_the_oldest_entries_make_room(tmp_path, monkeypatch):
     monkeypatch.setattr(reply_cache, "_MOST_ENTRIES", 3)
     cache = TenantCache(tmp_path, "a")
     for number in range(5):
-        monkeypatch.setattr(cachelib.file, "time", lambda now=number: 1_000_000 + now)
         cache.keep("calls", str(number), number)
-    kept = [number for number in range(5) if cache.get(str(number)) is not None]
-    assert kept[-1] == 4
-    assert 0 not in kept
-    assert len(kept) <= 4
+        os.utime(cache._folder / str(number), (number, number))
+    assert [cache.get(str(number)) for number in range(5)] == [None, None, 2, 3, 4]
 
 
 def test_a_plan_takes_whole_seconds_alone():

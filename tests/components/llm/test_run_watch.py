@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from shiguan.llm.run_watch import RunWatch, TimeLimits, current_watch, waiting_for_llm, watched
+from shiguan.llm.run_watch import RunWatch, TimeLimits, current_watch, waiting_for_llm, watched_stages
 
 
 async def test_what_is_under_way_is_cancelled_and_nothing_else_begins():
@@ -77,20 +77,23 @@ async def test_the_time_that_a_stage_waits_for_a_model_is_not_held_against_it():
     overran = []
     watch = RunWatch(limits=TimeLimits(retrieval=0.05), limited=["retriever"], on_overrun=lambda: overran.append(1))
 
+    at_work = []
+
     async def stage():
         with watch.stage("retriever"), waiting_for_llm():
+            at_work.extend(watch._running)
             async with asyncio.timeout(0.4):
                 await asyncio.Event().wait()
 
     with pytest.raises(TimeoutError):
         await asyncio.create_task(stage())
     assert overran == []
-    assert watch._timers == {}
+    assert [one.timer.cancelled() for one in at_work] == [True]
 
 
 def test_it_works_without_an_event_loop_and_reaches_threads():
     watch, seen = RunWatch(), []
-    with watched(watch):
+    with watched_stages(watch):
         assert current_watch() is watch
         with watch.stage("s"):
             thread = threading.Thread(target=lambda: seen.append(current_watch()))

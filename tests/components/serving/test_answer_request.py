@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from shiguan.llm.budget import Budget
+from shiguan.llm.model_settings import Budget
 from shiguan.serving.engine import AnswerRequest
 from shiguan.serving.error_replies import invalid_fields
 from shiguan.serving.openai_routes import ChatRequest

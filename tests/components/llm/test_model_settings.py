@@ -1,6 +1,6 @@
 import pytest
 
-from shiguan.llm.model_roles import model_faults, read_model_roles
+from shiguan.llm.model_settings import model_faults, read_model_roles
 
 TWO = {
     "models": [{"name": "cheap", "base_url": "http://127.0.0.1:1/v1"}, {"name": "strong", "key_variable": "STRONG_API_KEY"}],
