@@ -1,9 +1,13 @@
-"""Which kinds of file can be ingested, and what a file really is, whatever its name says."""
+"""Which kinds of file can be ingested, what a file really is whatever its name says, and how its text is encoded."""
 
+import codecs
+import re
 from pathlib import Path
 from typing import NamedTuple
 
-from shiguan.resources import read_table
+from charset_normalizer import from_bytes
+
+from shiguan.resources import read_patterns, read_table
 
 
 class FileType(NamedTuple):
@@ -87,3 +91,114 @@ def disagreement(data: bytes, kind: FileType) -> str | None:
     if found in expected:
         return None
     return found or "something else"
+
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# The detector reads so many bytes; the chosen encoding must then decode the whole.
+_SAMPLE = 60_000
+_EAST_ASIAN = ("gb18030", "big5hkscs", "euc_jis_2004", "shift_jis_2004", "cp949")
+# Other names of the same, which are never left to the detector.
+_MULTIBYTE = (
+    "gb2312", "gbk", "hz", "big5", "cp950", "cp932", "euc_jp", "euc_jisx0213", "euc_kr", "johab", "shift_jis",
+    "shift_jisx0213", "iso2022_jp", "iso2022_kr",
+)  # fmt: skip
+_COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
+_LEAST_SHARE = 0.25
+# The detector's measure of disorder, 0 to 1: what is readable at all, and what is as good as the best.
+_MOST_CHAOS = 0.1
+_TIE = 0.02
+_LEAD = 0.08
+# A decoded text with more of these than one in a thousand is no text.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd\ue000-\uf8ff]")
+
+
+class DecodedText(NamedTuple):
+    """A text and the encoding it was in."""
+
+    text: str
+    encoding: str
+
+
+def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
+    """Decode a file's bytes."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _strict(data, encoding, "utf-8" if encoding == "utf-8-sig" else encoding)
+    if b"\0" in data:
+        return _wide(data)
+    likely = ["utf-8", *([superset(declared)] if declared else [])]
+    # What switches by escapes is valid UTF-8, too.
+    for encoding in reversed(likely) if b"\x1b" in data else likely:
+        if (decoded := _strict(data, encoding, encoding)) is not None:
+            return decoded
+    return _east_asian(data) or _detected(data)
+
+
+def _strict(data: bytes, encoding: str, name: str) -> DecodedText | None:
+    try:
+        return DecodedText(data.decode(encoding), name)
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
+def superset(name: str) -> str:
+    """Name the encoding that a file which states another really uses: who says GB2312 or Big5 uses the larger set."""
+    lower = name.lower().replace("_", "-")
+    return {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "big5": "big5hkscs"}.get(lower, lower)
+
+
+def _wide(data: bytes) -> DecodedText | None:
+    """Read UTF-16 without a mark: the right byte order gives Latin letters or common characters."""
+    if len(data) % 2:
+        return None
+    for encoding in ("utf-16-le", "utf-16-be"):
+        decoded = _strict(data, encoding, encoding)
+        if decoded is not None and _is_text(decoded.text):
+            sample = decoded.text[:_SAMPLE]
+            latin = sum(character < "\u0250" for character in sample)
+            rest = len(sample) - latin
+            if latin > 0.7 * len(sample) or len(_COMMON.findall(sample)) > _LEAST_SHARE * rest:
+                return decoded
+    return None
+
+
+def _east_asian(data: bytes) -> DecodedText | None:
+    """Choose among the East Asian encodings by the share of common characters; None where two come close."""
+    scores = []
+    for encoding in _EAST_ASIAN:
+        decoded = _strict(data, encoding, encoding)
+        if decoded is not None and _is_text(decoded.text):
+            letters = [character for character in decoded.text[:_SAMPLE] if character > "\u02ff"]
+            scores.append((len(_COMMON.findall("".join(letters))) / max(len(letters), 1), decoded))
+    scores.sort(key=lambda score: -score[0])
+    if not scores or scores[0][0] < _LEAST_SHARE:
+        return None
+    if len(scores) > 1 and scores[0][0] - scores[1][0] < _LEAD and scores[0][1].text != scores[1][1].text:
+        return None
+    return scores[0][1]
+
+
+def _detected(data: bytes) -> DecodedText | None:
+    """Ask the detector, for the single-byte encodings; the ones it knows too well to be wrong about are few."""
+    found = from_bytes(data[:_SAMPLE], cp_exclusion=[*_EAST_ASIAN, *_MULTIBYTE])
+    best = found.best()
+    if best is None or best.chaos > _MOST_CHAOS:
+        return None
+    # Western European is by far the commonest of the encodings that differ in a few accents.
+    for encoding in ("cp1252", best.encoding):
+        match = next((match for match in found if encoding in match.could_be_from_charset), None)
+        if match is not None and match.chaos <= best.chaos + _TIE:
+            decoded = _strict(data, encoding, encoding)
+            if decoded is not None and _is_text(decoded.text):
+                return decoded
+    return None
+
+
+def _is_text(text: str) -> bool:
+    return len(_CONTROL.findall(text)) * 1000 <= len(text)

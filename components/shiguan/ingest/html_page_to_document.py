@@ -12,7 +12,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.epub.reader import read_page
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
 

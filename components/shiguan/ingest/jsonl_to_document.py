@@ -14,7 +14,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import MAX_UNPACKED_BYTES
-from shiguan.text.shared_document import ENGINE_META, SharedDocument
+from shiguan.text.passages import ENGINE_META, SharedDocument
 
 _FIELDS = frozenset({"id", "title", "text", "meta"})
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -12,7 +12,7 @@ from haystack import Document, component
 from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
 from shiguan.models.token_counter import TokenCounter
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 BLOCK_SEPARATOR = "\n\n"
 """What stands between two blocks of one source in the source's text."""

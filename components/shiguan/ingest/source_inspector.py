@@ -9,8 +9,17 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.encodings import decode_text
-from shiguan.ingest.file_types import DOCX, HTML, JSONL, SUPPORTED, FileType, advice, disagreement, type_by_name
+from shiguan.ingest.file_types import (
+    DOCX,
+    HTML,
+    JSONL,
+    SUPPORTED,
+    FileType,
+    advice,
+    decode_text,
+    disagreement,
+    type_by_name,
+)
 
 _CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})")
 _AGAIN = "Copy or download the file again"

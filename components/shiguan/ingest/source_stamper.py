@@ -9,7 +9,7 @@ from typing import Any
 from haystack import Document, component
 
 from shiguan.text.languages import detect_language
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 # Meta that helps on the way and is no part of a source.
 _DROPPED = frozenset({"source_key", "line", "docx", "encoding"})

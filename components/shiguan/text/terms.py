@@ -1,20 +1,19 @@
-"""The words by which BM25 finds a passage, for Chinese and English and sensibly for every other script."""
+"""The words by which BM25 finds a passage, for Chinese, English and every other script, and how much each tells."""
 
+import math
 import re
 import threading
 import zlib
-from functools import cache, lru_cache
+from collections.abc import Collection, Mapping
+from functools import cache
 from importlib.util import find_spec
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import combining, normalize
 
 from shiguan.errors import ConfigurationError
-from shiguan.resources import read_table
-
-if TYPE_CHECKING:
-    from haystack import Document
+from shiguan.resources import read_patterns, read_table
 
 STOP_WORDS = frozenset(read_table(Path(__file__).with_name("terms.yaml"))["stop_words"].split())
 
@@ -43,10 +42,6 @@ _ENDINGS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 LONGEST_WORD = 64
 # Distinct words kept with their terms: about 30 MB at most, more than the vocabulary of a large library.
 _CACHED_WORDS = 200_000
-
-_SHINGLE = 3
-_REMEMBERED = 256
-"""Texts whose shingles are kept, about 40 KB for a long passage: the same passages are read for many questions."""
 
 _word_terms: dict[str, tuple[str, ...]] = {}
 _indices: dict[str, int] = {}
@@ -205,27 +200,64 @@ def _everyday(character: str) -> bool:
     return True
 
 
-@lru_cache(_REMEMBERED)
-def shingles(text: str) -> frozenset[tuple[str, ...]]:
+_FRAME = read_patterns(Path(__file__).with_name("rarity.yaml"))["frame"]
+
+# 14,019 stems with the rank of their commonest word. The embedder's own scores are no measure of English words: its
+# pieces come from a hundred languages, and their scores hardly agree with these ranks (correlation .14).
+_RANKS = Path(__file__).with_name("word_ranks.txt")
+# What comes before the first whole word in that vocabulary are signs and letters.
+_FIRST_WORD = 1996
+_UNKNOWN = 40_000
+_FLOOR, _CEILING = 0.5, 4.5
+# A single Han character says less than a pair; one that carries grammar, or a pair with one, hardly anything.
+_SINGLE, _FUNCTION = 0.35, 0.3
+_FUNCTION_CHARACTERS = frozenset(
+    "的是了在于與与和及而之其也者为為以有这這那被把将將由从從到一个個不所他她它们們就都又并並则則乃"
+)
+
+
+def is_wide(character: str) -> bool:
+    """Tell whether a character is of an East Asian script, whose words have no spaces between them and no stems."""
+    return character > "\u2e7f"
+
+
+def rarity(term: str) -> float:
     """
-    Cut a text into overlapping runs of three search terms.
+    Weigh a term by how much it tells, whatever the texts at hand.
 
-    Search terms fold case, width and traditional characters, so the same passage in two scripts is one passage.
+    Zipf's law puts a word's frequency at about one over its rank, so the logarithm of the rank is its information.
     """
-    words = terms(text)
-    if not words:
-        return frozenset([(text.strip(),)])
-    return frozenset(tuple(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1)))
+    if is_wide(term[0]):
+        weight = _SINGLE if len(term) == 1 else 1.0
+        return weight if _FUNCTION_CHARACTERS.isdisjoint(term) else weight * _FUNCTION
+    rank = _ranks().get(term)
+    information = math.log(_UNKNOWN / _FIRST_WORD) + 1 if rank is None else math.log(rank / _FIRST_WORD)
+    return (_FLOOR + information) / _CEILING
 
 
-def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
-    """Compare two sets of shingles (Jaccard)."""
-    together = len(first | second)
-    return len(first & second) / together if together else 1.0
+def question_subject(question: str) -> str:
+    """
+    Take from a question the words that only make it a question.
+
+    English ones are stop words of the search terms already; Chinese ones are cut out here, with a space in their
+    place, so that no pair of characters is formed across them.
+    """
+    subject = _FRAME.sub(" ", question)
+    return subject if subject.strip(" ？?。，,！!") else question
 
 
-def passage_text(document: "Document") -> str:
-    """Give what a passage says, its title and the headings above it."""
-    section = document.meta.get("section") or []
-    headings = section if isinstance(section, str) else " ".join(map(str, section))
-    return f"{document.meta.get('title') or ''} {headings} {document.content or ''}"
+def question_weights(question: str) -> dict[str, float]:
+    """Weigh the words of a question by their rarity."""
+    return {word: rarity(word) for word in terms(question_subject(question))}
+
+
+def covered(weights: Mapping[str, float], words: Collection[str]) -> float:
+    """Give the share of the weight of some words that others have, 0 to 1."""
+    total = sum(weights.values())
+    return sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    lines = _RANKS.read_text(encoding="utf-8").splitlines()[1:]
+    return {stem: int(rank) for stem, _, rank in (line.partition(" ") for line in lines)}

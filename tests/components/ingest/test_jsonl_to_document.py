@@ -9,7 +9,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.ingest import jsonl_to_document
 from shiguan.ingest.jsonl_to_document import JSONLToDocument
-from shiguan.text.shared_document import ENGINE_META
+from shiguan.text.passages import ENGINE_META
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -5,9 +5,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
-from shiguan.ingest.epub.notes import NoteIndex
+from shiguan.ingest.epub.notes import NOTE_LISTS, NoteIndex
 from shiguan.ingest.epub.package import primary_language
-from shiguan.ingest.epub.roles import NOTE_LISTS, Roles, alternative_text, is_data_table, is_line_group, is_page_mark
+from shiguan.ingest.epub.roles import Roles, alternative_text, is_data_table, is_line_group, is_page_mark
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, tokens, visible, walk
 from shiguan.text.languages import detect_language

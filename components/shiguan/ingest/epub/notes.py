@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shiguan.ingest.epub.package import Resolve
-from shiguan.ingest.epub.roles import NOTE_LISTS, NOTES
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens, walk
 
+_NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
+NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
 _MARK = re.compile(
     r"[\[(（【〔〈{]*\s*(?:\d{1,4}|[*†‡§¶#※＊]{1,4}|[a-zA-Z]|[ivxlcIVXLC]{1,6}|[\u2460-\u2473\u24ea-\u24ff]"
     r"|[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}|(?:注|註|注释|註釋|note|n\.?)\s*[\d一二三四五六七八九十]{0,4})"
@@ -67,7 +68,7 @@ def says_back(link: Element) -> bool:
 def in_note_list(element: Element) -> bool:
     """Tell whether an element stands among notes, by role or class."""
     return any(
-        tokens(node, "type", "role") & (NOTE_LISTS | NOTES)
+        tokens(node, "type", "role") & (NOTE_LISTS | _NOTES)
         or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
         for node in (element, *element.iterancestors())
         if node.tag != "a"
@@ -197,7 +198,7 @@ class NoteIndex:
                         ids.setdefault((file.href, element_id), element)
                 if element.tag == "a" and "#" in element.get("href", ""):
                     self._links.append(Link(element, file, self._orders[element]))
-                if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & NOTES:
+                if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & _NOTES:
                     self._typed.append(element)
         for link in self._links:
             place = resolve(link.file.href, link.element.get("href", ""))

@@ -11,8 +11,7 @@ from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.notes import NoteFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Resolve, Target, read_package, resolve
-from shiguan.ingest.epub.parts import leave_out
-from shiguan.ingest.epub.roles import Roles
+from shiguan.ingest.epub.roles import Roles, leave_out
 from shiguan.ingest.epub.sections import SectionTracker
 from shiguan.ingest.epub.trees import Element, parse_xhtml
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from lxml import etree
 
-from shiguan.ingest.encodings import decode_text, superset
+from shiguan.ingest.file_types import decode_text, superset
 
 _NAMED_ENTITY = re.compile(
     r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?"
