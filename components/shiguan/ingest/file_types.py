@@ -1,12 +1,17 @@
-"""Which kinds of file can be ingested, what a file really is whatever its name says, and how its text is encoded."""
+"""How a source is named and opened, which kinds can be ingested, what a file really is, and how its text is encoded."""
 
 import codecs
+import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from charset_normalizer import from_bytes
+from haystack.dataclasses import ByteStream
 
+from shiguan.errors import SourceError
 from shiguan.resources import read_patterns, read_table
 
 
@@ -51,6 +56,36 @@ _TABLE = read_table(Path(__file__).with_name("file_types.yaml"))
 _ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in _TABLE["advice"].items() for suffix in suffixes}
 _MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in _TABLE["magic"].items()]
 _HEAD = 1024
+
+
+def identify(source: str | Path | ByteStream) -> tuple[str, str, dict[str, Any]]:
+    """Tell the path of a source as given ("" for bytes without a name), its name for people, and its own meta."""
+    path, own = str(source), {}
+    if isinstance(source, ByteStream):
+        path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
+        own = {key: value for key, value in source.meta.items() if key not in ("file_path", "file_name")}
+    return path, Path(path).name or path or "(bytes without a name)", own
+
+
+@contextmanager
+def opened(source: str | Path | ByteStream, name: str) -> Iterator[BinaryIO]:
+    """Open a source, or say why it cannot be read."""
+    if isinstance(source, ByteStream):
+        yield io.BytesIO(source.data)
+        return
+    try:
+        path = Path(source)
+        if path.is_dir():
+            raise SourceError(name, "it is a folder", "Name the files in it")
+        if not path.exists():
+            raise SourceError(name, "there is no such file", "Check the path")
+        if not path.is_file():
+            raise SourceError(name, "it is no ordinary file", "Copy its content to a file")
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SourceError(name, f"it cannot be opened ({reason})", "Check the path and its permissions") from error
 
 
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:

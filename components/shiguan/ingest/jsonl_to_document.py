@@ -13,7 +13,8 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.ingest.archives import MAX_UNPACKED_BYTES
+from shiguan.ingest.archives import MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FLOOR_BYTES
+from shiguan.ingest.file_types import identify, opened
 from shiguan.text.passages import ENGINE_META, SharedDocument
 
 _FIELDS = frozenset({"id", "title", "text", "meta"})
@@ -23,9 +24,6 @@ _DEEPEST_META = 20
 # So many rows of a file are named in `skipped` one by one, the rest as a number.
 _REPORTED = 100
 _CHUNK = 1 << 20
-_RATIO = 100
-# Below this size a high ratio is harmless.
-_RATIO_FLOOR = 8 * 1024 * 1024
 
 
 @component
@@ -57,16 +55,14 @@ class JSONLToDocument:
         skipped: list[dict[str, str]] = []
         warnings: list[str] = []
         for source in sources:
-            path, base = _identity(source)
+            path, name, own = identify(source)
+            base = {**own, "source": name, "file_path": path or name}
             try:
-                data = source.data if isinstance(source, ByteStream) else Path(path).read_bytes()
+                with opened(source, name) as file:
+                    data = file.read()
                 rows, faults, renamed = self._rows(data, base)
             except SourceError as error:
                 skipped.append(error.record)
-                continue
-            except OSError as error:
-                cause = f"it cannot be opened ({error.strerror or error})"
-                skipped.append({"source": base["source"], "cause": cause, "next_step": "Check the path"})
                 continue
             if not rows and not faults:
                 faults = [("the file holds no rows", "Write one object a line")]
@@ -121,7 +117,7 @@ class JSONLToDocument:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
                 while chunk := file.read(_CHUNK):
                     total += len(chunk)
-                    if total > MAX_UNPACKED_BYTES or (total > _RATIO_FLOOR and total > _RATIO * len(data)):
+                    if total > MAX_UNPACKED_BYTES or (total > RATIO_FLOOR_BYTES and total > MAX_RATIO * len(data)):
                         raise SourceError(
                             source,
                             f"it unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or a hundredfold",
@@ -142,14 +138,6 @@ class JSONLToDocument:
 
 class _RowError(Exception):
     """A row that cannot be used: what is wrong with it, and what to do next."""
-
-
-def _identity(source: str | Path | ByteStream) -> tuple[str, dict[str, Any]]:
-    if isinstance(source, ByteStream):
-        path = str(source.meta.get("file_path") or source.meta.get("file_name") or "(bytes without a name)")
-        own = {key: value for key, value in source.meta.items() if key != "file_name"}
-        return path, {**own, "source": Path(path).name, "file_path": path}
-    return str(source), {"source": Path(source).name, "file_path": str(source)}
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """Looks at every file before anything reads it, and says what is wrong in a sentence."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from shiguan.ingest.file_types import (
     advice,
     decode_text,
     disagreement,
+    identify,
+    opened,
     type_by_name,
-)
+)  # fmt: skip
 
 _CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})")
 _AGAIN = "Copy or download the file again"
@@ -71,75 +74,47 @@ class SourceInspector:
         warnings: list[str] = []
         seen: set[str] = set()
         for source in sources:
-            name = _name(source)
             try:
-                stream = self._inspect(source, name, warnings)
+                stream = self._inspect(source, warnings)
             except SourceError as error:
                 skipped.append(error.record)
                 continue
             if stream.meta["source_key"] in seen:
-                warnings.append(f"{name}: named twice; read once.")
+                warnings.append(f"{identify(source)[1]}: named twice; read once.")
                 continue
             seen.add(stream.meta["source_key"])
             checked.append(stream)
         return {"sources": checked, "skipped": skipped, "warnings": warnings}
 
-    def _inspect(self, source: str | Path | ByteStream, name: str, warnings: list[str]) -> ByteStream:
+    def _inspect(self, source: str | Path | ByteStream, warnings: list[str]) -> ByteStream:
+        path, name, meta = identify(source)
+        # A byte stream that has a name alone is known by that.
+        key, stated = path, None
         if isinstance(source, ByteStream):
-            data = source.data
-            path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
             if not path:
                 raise SourceError(name, "the byte stream has no name", 'Set meta["file_name"] to name the source')
-            meta = {key: value for key, value in source.meta.items() if key not in ("file_name", "encoding")}
-            kind = type_by_name(path, source.mime_type)
-            key = str(Path(path).resolve()) if source.meta.get("file_path") and "\0" not in path else path
-        else:
-            path, meta = str(source), {}
-            kind = type_by_name(path)
-            data = self._read(Path(path), name, kind)
+            meta.pop("encoding", None)
+            stated = source.mime_type
+        if "\0" not in path and not (isinstance(source, ByteStream) and not source.meta.get("file_path")):
             key = str(Path(path).resolve())
-        if kind is None:
-            suffix = Path(name).suffix
-            what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
-            raise SourceError(name, f"{what}; readable are {SUPPORTED}", advice(name))
+        kind = type_by_name(path, stated)
+        with opened(source, name) as file:
+            if kind is None:
+                suffix = Path(name).suffix
+                what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
+                raise SourceError(name, f"{what}; readable are {SUPPORTED}", advice(name))
+            size = file.seek(0, os.SEEK_END)
+            if size > self.max_bytes:
+                cause = f"the file has {size:,} bytes, the limit is {self.max_bytes:,}"
+                raise SourceError(name, cause, "Split it, or raise `max_bytes` of SourceInspector in index.yml")
+            file.seek(0)
+            data = file.read()
         if not data.strip(b" \t\r\n\0"):
             raise SourceError(name, "the file is empty" if not data else "the file holds no characters", _AGAIN)
-        if len(data) > self.max_bytes:
-            raise _too_large(name, len(data), self.max_bytes)
         _check_content(data, name, kind)
         if kind.is_text:
             data = _as_utf8(data, name, kind, warnings)
         return ByteStream(data, meta={**meta, "file_path": path, "source_key": key}, mime_type=kind.mime_type)
-
-    def _read(self, path: Path, name: str, kind: FileType | None) -> bytes:
-        try:
-            if path.is_dir():
-                raise SourceError(name, "it is a folder", "Name the files in it")
-            if not path.exists():
-                raise SourceError(name, "there is no such file", "Check the path")
-            if not path.is_file():
-                raise SourceError(name, "it is no ordinary file", "Copy its content to a file")
-            size = path.stat().st_size
-            if kind is not None and size > self.max_bytes:
-                raise _too_large(name, size, self.max_bytes)
-            return path.read_bytes() if kind is not None else b""
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise SourceError(name, f"it cannot be opened ({reason})", "Check the path and its permissions") from error
-
-
-def _name(source: str | Path | ByteStream) -> str:
-    if isinstance(source, ByteStream):
-        source = str(source.meta.get("file_path") or source.meta.get("file_name") or "(bytes without a name)")
-    return Path(source).name or str(source)
-
-
-def _too_large(name: str, size: int, limit: int) -> SourceError:
-    return SourceError(
-        name,
-        f"the file has {size:,} bytes, the limit is {limit:,}",
-        "Split it, or raise `max_bytes` of SourceInspector in index.yml",
-    )
 
 
 def _check_content(data: bytes, name: str, kind: FileType) -> None:
@@ -150,10 +125,8 @@ def _check_content(data: bytes, name: str, kind: FileType) -> None:
             f"its name says {kind.name}, but its content is {other}",
             "Give it the ending that fits its content, or get the right file",
         )
-    if kind is DOCX:
-        with SafeArchive(data, source=name) as archive:
-            if archive.find("word/document.xml") is None:
-                raise SourceError(name, "it is a zip archive, but no DOCX", "Save it as DOCX in a word processor")
+    if kind is DOCX and SafeArchive(data, source=name).find("word/document.xml") is None:
+        raise SourceError(name, "it is a zip archive, but no DOCX", "Save it as DOCX in a word processor")
 
 
 def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> bytes:

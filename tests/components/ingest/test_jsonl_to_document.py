@@ -165,7 +165,7 @@ def test_a_file_without_rows_is_named():
 
 
 def test_a_missing_file_is_named(tmp_path):
-    assert "cannot be opened" in JSONLToDocument().run([tmp_path / "gone.jsonl"])["skipped"][0]["cause"]
+    assert "there is no such file" in JSONLToDocument().run([tmp_path / "gone.jsonl"])["skipped"][0]["cause"]
 
 
 def test_no_sources_give_no_documents():

@@ -23,6 +23,13 @@ class Block:
     # Stated to be text of the book, whatever it stands in: an epigraph on a title page.
     kept: bool = False
 
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What a document of it says of it."""
+        own = {"language": self.language, "notes": self.notes}
+        told = {name: value for name, value in own.items() if value}
+        return {"section": self.section, "kind": self.kind, "anchor": self.anchor, **told}
+
 
 class BlockBuilder:
     """Collects the pieces of one block; `gap` is the white space to put before the next piece."""
