@@ -27,12 +27,13 @@ _SHORT = 12
 
 
 @dataclass(eq=False)
-class NoteFile:
-    """A file to look for notes in: `spine` is None for one outside the reading order."""
+class BookFile:
+    """A file of a book: `spine` is None for one outside the reading order, which only notes lead to."""
 
     href: str
     spine: int | None
     root: Element
+    linear: bool = True
 
 
 @dataclass(eq=False)
@@ -40,7 +41,7 @@ class Link:
     """A link with a fragment, the element it leads to, and where in the book it stands."""
 
     element: Element
-    file: NoteFile
+    file: BookFile
     order: int
     target: Element | None = None
 
@@ -142,13 +143,13 @@ class NoteIndex:
     of notes.
     """
 
-    def __init__(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
+    def __init__(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
         self._paths: dict[Element, str] = {}
         self._orders: dict[Element, int] = {}
-        self._files: dict[Element, NoteFile] = {}
+        self._files: dict[Element, BookFile] = {}
         self._links: list[Link] = []
         self._typed: list[Element] = []
         self._walk(files, resolve)
@@ -182,7 +183,7 @@ class NoteIndex:
         text = element_text(note.element, instead)
         return _LEADING_MARK.sub("", text, count=1).strip() or text
 
-    def _walk(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
+    def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         """Walk all files of a book once."""
         ids: dict[tuple[str, str], Element] = {}
         for file in files:

@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -10,11 +11,38 @@ from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml, parse_xml, tokens
 
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_RIGHTS = "META-INF/rights.xml"
+_ADEPT = b"http://ns.adobe.com/adept"
+# These two garble fonts only, with a key that stands in the book itself.
+_FONT_OBFUSCATION = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#rc"}
+_FONTS = (".otf", ".ttf", ".ttc", ".woff", ".woff2", ".eot")
+_TEXT_TYPES = {"application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"}
+_SVG_TYPE = "image/svg+xml"
+_TEXT_EXTENSIONS = (".xhtml", ".html", ".htm", ".xht")
+_NCX_TYPE = "application/x-dtbncx+xml"
+_MAX_PACKAGE_BYTES = 64 * 1024 * 1024
+_NOT_AN_EPUB = "Check that it is an EPUB book, or give it the extension that fits its content"
+_LANGUAGE_NAMES = {
+    "jp": "ja", "cn": "zh", "tw": "zh", "kr": "ko", "gr": "el", "eng": "en", "zho": "zh", "chi": "zh", "cmn": "zh",
+    "lzh": "zh", "yue": "zh", "jpn": "ja", "kor": "ko", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "spa": "es",
+    "ita": "it", "por": "pt", "rus": "ru", "ara": "ar", "heb": "he", "hin": "hi", "nld": "nl", "dut": "nl",
+    "lat": "la", "ell": "el", "gre": "el", "chinese": "zh", "english": "en", "japanese": "ja",
+}  # fmt: skip
 _MAX_DEPTH = 24
 _LISTS = frozenset(("ol", "ul"))
 _MAX_ENTRIES = 50_000
 
-Resolve = Callable[[str, str], tuple[str, str] | None]
+
+class Target(NamedTuple):
+    """A place inside the book: the entry's name in the archive and, within it, an element's id ('' for its start)."""
+
+    href: str
+    fragment: str
+
+
+Resolve = Callable[[str, str], Target | None]
 
 
 class Landmark(NamedTuple):
@@ -39,6 +67,22 @@ class NavEntry:
     def depth(self) -> int:
         """How many lines it is indented below."""
         return 0 if self.parent is None else self.parent.depth + 1
+
+
+@dataclass
+class Package:
+    """What a book says about itself: `find` tells where a link leads, `warnings` what was amiss."""
+
+    source: str
+    find: Resolve
+    title: str = ""
+    authors: list[str] = field(default_factory=list)
+    language: str = ""
+    # The reading order: each file's place in it, its name, and whether it belongs to the text (`linear`).
+    spine: list[tuple[int, str, bool]] = field(default_factory=list)
+    nav: list[NavEntry] = field(default_factory=list)
+    landmarks: list[Landmark] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def read_nav(root: Element, base: str, resolve: Resolve) -> tuple[list[NavEntry], list[Landmark]]:
@@ -101,55 +145,6 @@ def _read_list(items: Element, parent: NavEntry | None, base: str, resolve: Reso
                 _read_list(child, entry, base, resolve, entries)
 
 
-_CONTAINER = "META-INF/container.xml"
-_ENCRYPTION = "META-INF/encryption.xml"
-_RIGHTS = "META-INF/rights.xml"
-_ADEPT = b"http://ns.adobe.com/adept"
-# These two garble fonts only, with a key that stands in the book itself.
-_FONT_OBFUSCATION = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#rc"}
-_FONTS = (".otf", ".ttf", ".ttc", ".woff", ".woff2", ".eot")
-_TEXT_TYPES = {"application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"}
-_SVG_TYPE = "image/svg+xml"
-_TEXT_EXTENSIONS = (".xhtml", ".html", ".htm", ".xht")
-_NCX_TYPE = "application/x-dtbncx+xml"
-_MAX_PACKAGE_BYTES = 64 * 1024 * 1024
-_NOT_AN_EPUB = "Check that it is an EPUB book, or give it the extension that fits its content"
-_LANGUAGE_NAMES = {
-    "jp": "ja", "cn": "zh", "tw": "zh", "kr": "ko", "gr": "el", "eng": "en", "zho": "zh", "chi": "zh", "cmn": "zh",
-    "lzh": "zh", "yue": "zh", "jpn": "ja", "kor": "ko", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "spa": "es",
-    "ita": "it", "por": "pt", "rus": "ru", "ara": "ar", "heb": "he", "hin": "hi", "nld": "nl", "dut": "nl",
-    "lat": "la", "ell": "el", "gre": "el", "chinese": "zh", "english": "en", "japanese": "ja",
-}  # fmt: skip
-
-
-class Target(NamedTuple):
-    """A place inside the book: the entry's name in the archive and, within it, an element's id ('' for its start)."""
-
-    href: str
-    fragment: str
-
-
-class SpineItem(NamedTuple):
-    """One file of the reading order; `linear` is False for what stands outside of it."""
-
-    position: int
-    href: str
-    linear: bool
-
-
-@dataclass
-class Package:
-    """What the package file says about the book."""
-
-    title: str = ""
-    authors: list[str] = field(default_factory=list)
-    language: str = ""
-    spine: list[SpineItem] = field(default_factory=list)
-    nav: list[NavEntry] = field(default_factory=list)
-    landmarks: list[Landmark] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-
 def read_package(archive: SafeArchive) -> Package:
     """Read the package of an EPUB 2 or 3."""
     opf_name = _opf_name(archive)
@@ -157,12 +152,12 @@ def read_package(archive: SafeArchive) -> Package:
     opf = parse_xml(archive.read(opf_name, _MAX_PACKAGE_BYTES))
     if opf is None:
         raise SourceError(archive.source, f"its package file `{opf_name}` cannot be read", "Get an undamaged copy")
-    package = Package()
+    package = Package(archive.source, partial(resolve, archive))
     _read_metadata(opf, package)
     manifest = {
         item.get("id", "").strip(): item for item in reversed([*opf.iter("item")]) if item.getparent() is not None
     }
-    _read_spine(archive, opf_name, opf, manifest, package)
+    _read_spine(opf_name, opf, manifest, package)
     _read_navigation(archive, opf_name, opf, manifest, package)
     return package
 
@@ -248,13 +243,11 @@ def _read_metadata(opf: Element, package: Package) -> None:
     package.language = next(filter(None, languages), "")
 
 
-def _read_spine(
-    archive: SafeArchive, opf_name: str, opf: Element, manifest: dict[str, Element], package: Package
-) -> None:
+def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], package: Package) -> None:
     itemrefs = list(opf.iter("itemref"))
     if not itemrefs:
         cause = f"its package file `{opf_name}` has an empty spine (reading order)"
-        raise SourceError(archive.source, cause, "Get an undamaged copy of the book")
+        raise SourceError(package.source, cause, "Get an undamaged copy of the book")
     seen: set[str] = set()
     for index, itemref in enumerate(itemrefs):
         idref = itemref.get("idref", "").strip()
@@ -262,18 +255,18 @@ def _read_spine(
         if item is None:
             if idref not in manifest:
                 package.warnings.append(
-                    f"{archive.source}: the reading order names `{idref}`, which the manifest lacks; it was left out."
+                    f"{package.source}: the reading order names `{idref}`, which the manifest lacks; it was left out."
                 )
             continue
-        target = resolve(archive, opf_name, item.get("href", ""))
+        target = package.find(opf_name, item.get("href", ""))
         if target is None or target.href == opf_name:
             package.warnings.append(
-                f"{archive.source}: `{item.get('href', '')}` of the reading order is missing from the archive; "
+                f"{package.source}: `{item.get('href', '')}` of the reading order is missing from the archive; "
                 "the rest was read."
             )
         elif target.href not in seen:
             seen.add(target.href)
-            package.spine.append(SpineItem(index, target.href, itemref.get("linear", "").strip().lower() != "no"))
+            package.spine.append((index, target.href, itemref.get("linear", "").strip().lower() != "no"))
 
 
 def _readable(manifest: dict[str, Element], item_id: str) -> Element | None:
@@ -293,7 +286,7 @@ def _read_navigation(
     archive: SafeArchive, opf_name: str, opf: Element, manifest: dict[str, Element], package: Package
 ) -> None:
     def read(item: Element) -> tuple[str, bytes] | None:
-        target = resolve(archive, opf_name, item.get("href", ""))
+        target = package.find(opf_name, item.get("href", ""))
         if target is None:
             return None
         try:
@@ -306,7 +299,7 @@ def _read_navigation(
         if "nav" in tokens(item, "properties") and (found := read(item)):
             root, _ = parse_xhtml(found[1])
             if root is not None:
-                package.nav, package.landmarks = read_nav(root, found[0], lambda b, h: resolve(archive, b, h))
+                package.nav, package.landmarks = read_nav(root, found[0], package.find)
             break
     spine = next(opf.iter("spine"), None)
     ncx_id = spine.get("toc", "") if spine is not None else ""
@@ -316,12 +309,12 @@ def _read_navigation(
     if not package.nav and ncx is not None and (found := read(ncx)):
         root = parse_xml(found[1])
         if root is not None:
-            package.nav = read_ncx(root, found[0], lambda b, h: resolve(archive, b, h))
+            package.nav = read_ncx(root, found[0], package.find)
     for reference in opf.iter("reference"):
-        target = resolve(archive, opf_name, reference.get("href", ""))
+        target = package.find(opf_name, reference.get("href", ""))
         if target is not None:
             kinds = frozenset(reference.get("type", "").lower().split())
-            package.landmarks.append(Landmark(target.href, target.fragment, kinds, reference.get("title", "")))
+            package.landmarks.append(Landmark(*target, kinds, reference.get("title", "")))
 
 
 def _text(node: Element) -> str:
