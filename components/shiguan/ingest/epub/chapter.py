@@ -64,9 +64,9 @@ class ChapterReader:
     """
     Turns the trees of a book's files, in reading order, into blocks.
 
-    Walks the elements of each once and keeps two counts apart: the file's text as anchors count it (`element_text`), and the
-    block under construction, which lacks note marks and page numbers and has notes put in. What stands between two
-    pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
+    Walks the elements of each once and keeps two counts apart: the file's text as anchors count it (`element_text`),
+    and the block under construction, which lacks note marks and page numbers and has notes put in. What stands between
+    two pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
     """
 
     def __init__(self, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles) -> None:
