@@ -173,38 +173,33 @@ def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
     """Find what is wrong with a follow-up that a model made to stand alone."""
     if not rewrite:
         return "it is empty"
-    if _cues("rewritten_questions")["refusal"].search(rewrite) and not _cues("rewritten_questions")["refusal"].search(
-        question
-    ):
+    if _refuses(rewrite, question):
         return "it is a refusal"
-    if len(rewrite) > max(_LONGEST_QUERY, _GROWTH * len(question)):
-        return f"it is too long ({len(rewrite):,} characters)"
-    if not _same_language(rewrite, question):
-        return f"it is in another language ({detect_language(rewrite)})"
-    if not is_question(rewrite) and is_question(question):
-        return "it is no question, perhaps an answer"
-    invented = _invented(rewrite, f"{context}\n{question}")
-    if invented:
-        return f"it names what nobody had mentioned ({', '.join(invented[:3])})"
-    if _drops_the_question(rewrite, question):
-        return "it asks something else"
-    return ""
+    fault = _fault(rewrite, question, max(_LONGEST_QUERY, _GROWTH * len(question)))
+    if not fault and not is_question(rewrite) and is_question(question):
+        fault = "it is no question, perhaps an answer"
+    fault = fault or _invention(rewrite, f"{context}\n{question}")
+    return fault or ("it asks something else" if _drops_the_question(rewrite, question) else "")
 
 
 def fault_of_goal(goal: str, question: str, context: str) -> str:
     """Find what is wrong with a model's sentence on what the person is after."""
     if not goal:
         return "the LLM's reply was not in the form asked for"
-    if _cues("rewritten_questions")["refusal"].search(goal) and not _cues("rewritten_questions")["refusal"].search(
-        question
-    ):
+    if _refuses(goal, question):
         return "the LLM refused"
-    if len(goal) > _LONGEST_QUERY:
-        return f"it is too long ({len(goal):,} characters)"
-    if not _same_language(goal, question):
-        return f"it is in another language ({detect_language(goal)})"
-    invented = _invented(goal, f"{context}\n{question}")
-    return f"it names what nobody had mentioned ({', '.join(invented[:3])})" if invented else ""
+    return _fault(goal, question, _LONGEST_QUERY) or _invention(goal, f"{context}\n{question}")
+
+
+def _refuses(text: str, question: str) -> bool:
+    refusal = _cues("rewritten_questions")["refusal"]
+    return bool(refusal.search(text)) and not refusal.search(question)
+
+
+def _fault(text: str, question: str, longest: int) -> str:
+    if len(text) > longest:
+        return f"it is too long ({len(text):,} characters)"
+    return "" if _same_language(text, question) else f"it is in another language ({detect_language(text)})"
 
 
 def question_part(text: str) -> str:
@@ -223,9 +218,7 @@ def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
         key = folded(query)
         if not key or key in seen or len(query) > _LONGEST_QUERY:
             continue
-        if _cues("rewritten_questions")["refusal"].search(query) and not _cues("rewritten_questions")["refusal"].search(
-            question
-        ):
+        if _refuses(query, question):
             continue
         seen.add(key)
         kept.append(query)
@@ -255,11 +248,12 @@ def _same_language(text: str, other: str) -> bool:
     return not languages & _OWN_SCRIPT and min(len(text.split()), len(other.split())) < _TELLING_WORDS
 
 
-def _invented(text: str, said: str) -> list[str]:
+def _invention(text: str, said: str) -> str:
     known = set(_DIGITS.findall(said))
     spelt_out = _spelt_out(text, said)
     names = [name for name in foreign_names(text, said) if name not in spelt_out]
-    return names or [number for number in _DIGITS.findall(text) if number not in known]
+    invented = names or [number for number in _DIGITS.findall(text) if number not in known]
+    return f"it names what nobody had mentioned ({', '.join(invented[:3])})" if invented else ""
 
 
 def _spelt_out(text: str, said: str) -> set[str]:

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
-from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex
+from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.roles import Roles, alternative_text, is_data_table, is_line_group, is_page_mark
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
@@ -168,7 +168,7 @@ class ChapterReader:
                 frame.kind, frame.left_out = "footnote", "" if note.typed else frame.left_out
                 frame.lines, frame.no_headings = None, True
         elif element in self._notes.marks:
-            frame.muted = frame.muted or not self._notes.is_shown(element)
+            frame.muted = frame.muted or is_mark(element)
         elif is_page_mark(element, name) or element.get("hidden") is not None:
             frame.muted = True
         elif name == "case":

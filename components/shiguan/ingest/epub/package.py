@@ -30,6 +30,7 @@ _LANGUAGE_NAMES = {
     "ita": "it", "por": "pt", "rus": "ru", "ara": "ar", "heb": "he", "hin": "hi", "nld": "nl", "dut": "nl",
     "lat": "la", "ell": "el", "gre": "el", "chinese": "zh", "english": "en", "japanese": "ja",
 }  # fmt: skip
+_TEXT_START = frozenset("bodymatter text start".split())
 _MAX_DEPTH = 24
 _LISTS = frozenset(("ol", "ul"))
 _MAX_ENTRIES = 50_000
@@ -83,6 +84,11 @@ class Package:
     nav: list[NavEntry] = field(default_factory=list)
     landmarks: list[Landmark] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def starts(self) -> list[Landmark]:
+        """Where the text begins."""
+        return [landmark for landmark in self.landmarks if landmark.kinds & _TEXT_START]
 
 
 def read_nav(root: Element, base: str, resolve: Resolve) -> tuple[list[NavEntry], list[Landmark]]:

@@ -17,7 +17,6 @@ from shiguan.ingest.epub.trees import Element, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _MAX_NOTE_FILES = 200
-_TEXT_START = frozenset("bodymatter text start".split())
 _NEXT_STEP = "Get an undamaged copy of the book"
 
 
@@ -97,9 +96,8 @@ def _read(
         package.warnings.append(
             f"{package.source}: {notes.dangling:,} note marks lead nowhere; they were kept as written."
         )
-    starts = [landmark for landmark in package.landmarks if landmark.kinds & _TEXT_START]
-    sections = SectionTracker(package.nav, (landmark.label for landmark in starts if landmark.label))
-    roles = Roles(package.landmarks, include_front_matter=include, by_class=bool(package.spine))
+    sections = SectionTracker(package.nav, (landmark.label for landmark in package.starts if landmark.label))
+    roles = Roles(package, include_front_matter=include)
     reader = ChapterReader(package.language, sections=sections, notes=notes, roles=roles)
     for file in files:
         outside = not (file.linear or include)
@@ -140,7 +138,7 @@ def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
     """Keep, at the end, the notes whose marks stand in parts that were left out, unless they stand there themselves."""
     blocks = []
     for note in notes.notes.values():
-        if note.wanted and not (note.placed or note.left_out) and note.spine is not None:
+        if note.wanted and not (note.placed or note.left_out) and note.file.spine is not None:
             builder = BlockBuilder("footnote", note.anchor, language)
             builder.add(notes.text_of(note))
             if block := builder.build():

@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from shiguan.ingest.epub.blocks import Block
-from shiguan.ingest.epub.package import Landmark
+from shiguan.ingest.epub.package import Package
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
 from shiguan.resources import read_patterns
 
@@ -18,7 +18,6 @@ KEPT = frozenset(
     "epigraph dedication preface foreword introduction prologue epilogue chapter part doc-epigraph "
     "doc-dedication".split()
 )
-_TEXT_START = frozenset("bodymatter text start".split())
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
 _PAGE_MARK = re.compile(
     r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum|lnum|line-?num(?:ber)?|lineno|poetry-line-number)$"
@@ -67,17 +66,16 @@ def evidence(text: str) -> set[str]:
 class Roles:
     """What the book and its reader want left out."""
 
-    def __init__(self, landmarks: Iterable[Landmark], *, include_front_matter: bool, by_class: bool) -> None:
-        """Take in the book's landmarks; without `by_class` only what states its role is left out."""
+    def __init__(self, package: Package, *, include_front_matter: bool) -> None:
         self._include = include_front_matter
-        self._by_class = by_class
-        landmarks = list(landmarks)
-        starts = {landmark.href for landmark in landmarks if landmark.kinds & _TEXT_START}
+        # Of a page that is no book only what states its role is left out.
+        self._by_class = bool(package.spine)
+        starts = {landmark.href for landmark in package.starts}
         self._targets = {
-            (landmark.href, landmark.fragment): kind_of(landmark.kinds, "roles")
-            for landmark in landmarks
+            (landmark.href, landmark.fragment): kind
+            for landmark in package.landmarks
             # Where a whole book stands in one file, its guide may call that file cover and text at once.
-            if kind_of(landmark.kinds, "roles") and (landmark.fragment or landmark.href not in starts)
+            if (kind := kind_of(landmark.kinds, "roles")) and (landmark.fragment or landmark.href not in starts)
         }
 
     def leaves_out_file(self, href: str, root: Element) -> str:

@@ -78,10 +78,8 @@ class SectionTracker:
         self._pop_above(depth, level)
         heading = _Heading(text, depth, level, self._href, parent_path)
         if self._awaits_heading and self._entry is not None:
-            for entry in self._chain(self._entry):
-                # A part whose first chapter stands at the same place shares the place but not the heading.
-                if entry is self._entry:
-                    self._matches[entry] = heading
+            # A part whose first chapter stands at the same place shares the place but not the heading.
+            self._matches[self._entry] = heading
         elif not self._text_since_heading and last is not None and self._entry is not None:
             heading.absorbed = _letters(text) in _letters(self._entry.label)
         self._awaits_heading = False
@@ -129,16 +127,13 @@ class SectionTracker:
             if heading is keep or heading.depth < depth or (heading.depth == depth and heading.level < level)
         ]
 
-    def _chain(self, entry: NavEntry | None) -> list[NavEntry]:
-        chain = []
-        while entry is not None:
-            chain.append(entry)
-            entry = entry.parent
-        return chain[::-1]
-
     def _open_entries(self) -> list[NavEntry]:
         """Entries that still hold here: without those whose heading has ended."""
-        chain = self._chain(self._entry)
+        chain: list[NavEntry] = []
+        entry = self._entry
+        while entry is not None:
+            chain.insert(0, entry)
+            entry = entry.parent
         while chain:
             heading = self._matches.get(chain[-1])
             if heading is None:
