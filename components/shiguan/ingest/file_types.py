@@ -16,43 +16,21 @@ from shiguan.resources import read_patterns, read_table
 
 
 class FileType(NamedTuple):
-    """A kind of file: its MIME type, its name for people, and whether it is text."""
+    """A kind of file, as `file_types.yaml` has it; `name` is the one for people."""
 
-    mime_type: str
     name: str
+    mime_type: str
     is_text: bool
+    endings: list[str]
+    content: list[str | None]
 
 
-EPUB = FileType("application/epub+zip", "EPUB", False)
-PDF = FileType("application/pdf", "PDF", False)
-DOCX = FileType("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "DOCX", False)
-HTML = FileType("text/html", "HTML", True)
-MARKDOWN = FileType("text/markdown", "Markdown", True)
-TEXT = FileType("text/plain", "plain text", True)
-JSONL = FileType("application/jsonl", "JSONL", True)
-JSONL_GZ = FileType("application/gzip", "gzipped JSONL", False)
-
-# Longer suffixes first.
-_BY_SUFFIX = {
-    ".jsonl.gz": JSONL_GZ,
-    ".ndjson.gz": JSONL_GZ,
-    ".jsonl": JSONL,
-    ".ndjson": JSONL,
-    ".epub": EPUB,
-    ".pdf": PDF,
-    ".docx": DOCX,
-    ".html": HTML,
-    ".htm": HTML,
-    ".xhtml": HTML,
-    ".md": MARKDOWN,
-    ".markdown": MARKDOWN,
-    ".txt": TEXT,
-    ".text": TEXT,
-}
+_TABLE = read_table(Path(__file__).with_name("file_types.yaml"))
+_KINDS = [FileType(**kind) for kind in _TABLE["kinds"]]
+EPUB, PDF, DOCX, HTML, MARKDOWN, TEXT, JSONL, _ = _KINDS
 SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
 """The kinds that can be ingested, as a phrase."""
 
-_TABLE = read_table(Path(__file__).with_name("file_types.yaml"))
 _ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in _TABLE["advice"].items() for suffix in suffixes}
 _MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in _TABLE["magic"].items()]
 _HEAD = 1024
@@ -89,12 +67,9 @@ def opened(source: str | Path | ByteStream, name: str) -> Iterator[BinaryIO]:
 
 
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
-    """Tell the kind by the file's name, or by a stated MIME type where the name has no known suffix."""
-    lower = name.lower()
-    for suffix, kind in _BY_SUFFIX.items():
-        if lower.endswith(suffix):
-            return kind
-    return next((kind for kind in _BY_SUFFIX.values() if kind.mime_type == mime_type), None)
+    """Tell the kind by the file's name, or by a stated MIME type where the name has no known ending."""
+    named = (kind for kind in _KINDS if name.lower().endswith(tuple(kind.endings)))
+    return next(named, None) or next((kind for kind in _KINDS if kind.mime_type == mime_type), None)
 
 
 def advice(name: str) -> str:
@@ -112,20 +87,7 @@ def disagreement(data: bytes, kind: FileType) -> str | None:
         found = "an HTML page"
     if head[60:68] == b"BOOKMOBI":
         found = "a Kindle book"
-    expected = {
-        EPUB: ("a zip archive", "an empty zip archive"),
-        DOCX: ("a zip archive",),
-        PDF: ("a PDF",),
-        JSONL_GZ: ("a gzip archive",),
-        HTML: ("an HTML page", None),
-        # A text may begin with markup that it is about.
-        MARKDOWN: ("an HTML page", None),
-        TEXT: ("an HTML page", None),
-        JSONL: (None,),
-    }[kind]
-    if found in expected:
-        return None
-    return found or "something else"
+    return None if found in kind.content else found or "something else"
 
 
 _BOMS = (
@@ -161,23 +123,23 @@ class DecodedText(NamedTuple):
 
 
 def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
-    """Decode a file's bytes."""
+    """Decode a file's bytes; None where no encoding is certain."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            return _strict(data, encoding, "utf-8" if encoding == "utf-8-sig" else encoding)
+            return _strict(data, encoding)
     if b"\0" in data:
         return _wide(data)
     likely = ["utf-8", *([superset(declared)] if declared else [])]
     # What switches by escapes is valid UTF-8, too.
     for encoding in reversed(likely) if b"\x1b" in data else likely:
-        if (decoded := _strict(data, encoding, encoding)) is not None:
+        if (decoded := _strict(data, encoding)) is not None:
             return decoded
     return _east_asian(data) or _detected(data)
 
 
-def _strict(data: bytes, encoding: str, name: str) -> DecodedText | None:
+def _strict(data: bytes, encoding: str) -> DecodedText | None:
     try:
-        return DecodedText(data.decode(encoding), name)
+        return DecodedText(data.decode(encoding), encoding.removesuffix("-sig"))
     except (UnicodeDecodeError, LookupError):
         return None
 
@@ -193,7 +155,7 @@ def _wide(data: bytes) -> DecodedText | None:
     if len(data) % 2:
         return None
     for encoding in ("utf-16-le", "utf-16-be"):
-        decoded = _strict(data, encoding, encoding)
+        decoded = _strict(data, encoding)
         if decoded is not None and _is_text(decoded.text):
             sample = decoded.text[:_SAMPLE]
             latin = sum(character < "\u0250" for character in sample)
@@ -207,7 +169,7 @@ def _east_asian(data: bytes) -> DecodedText | None:
     """Choose among the East Asian encodings by the share of common characters; None where two come close."""
     scores = []
     for encoding in _EAST_ASIAN:
-        decoded = _strict(data, encoding, encoding)
+        decoded = _strict(data, encoding)
         if decoded is not None and _is_text(decoded.text):
             letters = [character for character in decoded.text[:_SAMPLE] if character > "\u02ff"]
             scores.append((len(_COMMON.findall("".join(letters))) / max(len(letters), 1), decoded))
@@ -229,7 +191,7 @@ def _detected(data: bytes) -> DecodedText | None:
     for encoding in ("cp1252", best.encoding):
         match = next((match for match in found if encoding in match.could_be_from_charset), None)
         if match is not None and match.chaos <= best.chaos + _TIE:
-            decoded = _strict(data, encoding, encoding)
+            decoded = _strict(data, encoding)
             if decoded is not None and _is_text(decoded.text):
                 return decoded
     return None

@@ -4,16 +4,14 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from itertools import groupby, pairwise
 from pathlib import Path
 from unicodedata import normalize
 
-from shiguan.errors import ConfigurationError
 from shiguan.resources import read_table
 from shiguan.text.languages import HAN
 from shiguan.text.quantities import FULL_MONTHS
-from shiguan.text.terms import terms
+from shiguan.text.terms import packaged_table, terms
 
 _DIGIT = re.compile(r"\d")
 _CAPITALISED = re.compile(r"[^\W\d_][\w'’.-]*")
@@ -198,15 +196,6 @@ def _syllables() -> frozenset[str]:
 @cache
 def _readings() -> dict[str, str]:
     """Read the first sound of each character."""
-    # From the file alone: imported, `pypinyin` reads megabytes of phrases.
-    spec = find_spec("pypinyin")
-    path = (Path(spec.origin).parent if spec and spec.origin else Path("pypinyin")) / "pinyin_dict.json"
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"The table of Chinese sounds could not be read: {error}. It comes with the package `pypinyin`; install it "
-            "again with `pip install --force-reinstall pypinyin`."
-        ) from error
+    table = json.loads(packaged_table("pypinyin", "pinyin_dict.json", "pypinyin"))
     plain = normalize("NFD", "\n".join(sounds.split(",")[0] for sounds in table.values()))
     return dict(zip(map(chr, map(int, table)), plain.encode("ascii", "ignore").decode().split("\n"), strict=True))

@@ -5,7 +5,7 @@ import re
 import threading
 import zlib
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from operator import add
 from pathlib import Path
@@ -44,7 +44,6 @@ LONGEST_WORD = 64
 _CACHED_WORDS = 200_000
 
 _word_terms: dict[str, tuple[str, ...]] = {}
-_indices: dict[str, int] = {}
 _stemming = threading.Lock()
 
 
@@ -77,6 +76,7 @@ def terms(text: str) -> list[str]:
     return found
 
 
+@lru_cache(4 * _CACHED_WORDS)
 def term_index(term: str) -> int:
     """
     Give the number of a term in sparse vectors.
@@ -84,13 +84,7 @@ def term_index(term: str) -> int:
     A checksum of the term, so that it needs no dictionary and is the same in every process. Two of 300,000 terms share
     a number about ten times (birthday problem over 2**32), which shifts a score by at most one term's weight.
     """
-    index = _indices.get(term)
-    if index is None:
-        index = zlib.crc32(term.encode("utf-8", "surrogatepass"))
-        if len(_indices) >= 4 * _CACHED_WORDS:
-            _indices.clear()
-        _indices[term] = index
-    return index
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
 def _remember(token: str) -> tuple[str, ...]:
@@ -158,21 +152,12 @@ def _folding() -> dict[int, str | None]:
     and Japan join through their traditional form, unless the character is an everyday one of simplified Chinese
     (in GB 2312), which must stay itself: 予 is no 豫 in a Chinese text.
     """
-    spec = find_spec("opencc")
-    folder = Path(spec.origin).parent / "dictionary" if spec and spec.origin else Path("opencc")
-    try:
-        simplified = {a: b for a, b in _pairs(folder / "TSCharacters.txt") if a != b}
-        variants = [
-            (form, simplified.get(traditional, traditional))
-            for name in ("TWVariants.txt", "HKVariants.txt", "JPVariants.txt")
-            for traditional, form in _pairs(folder / name)
-        ]
-    except OSError as error:
-        raise ConfigurationError(
-            f"The table of Han variants could not be read: {error}. It comes with the package "
-            "`opencc-python-reimplemented`; install it again with "
-            "`pip install --force-reinstall opencc-python-reimplemented`."
-        ) from error
+    simplified = {a: b for a, b in _pairs("TSCharacters") if a != b}
+    variants = [
+        (form, simplified.get(traditional, traditional))
+        for name in ("TWVariants", "HKVariants", "JPVariants")
+        for traditional, form in _pairs(name)
+    ]
     table: dict[int, str | None] = {}
     for form, target in variants:
         if form not in simplified and form != target and not _everyday(form):
@@ -187,9 +172,23 @@ def _folding() -> dict[int, str | None]:
     return table | dict.fromkeys(map(ord, "\u2018\u2019\u02bc\uff07"), "'")
 
 
-def _pairs(path: Path) -> list[tuple[str, str]]:
-    rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if "\t" in line)
+def _pairs(name: str) -> list[tuple[str, str]]:
+    table = packaged_table("opencc", f"dictionary/{name}.txt", "opencc-python-reimplemented")
+    rows = (line.split("\t") for line in table.splitlines() if "\t" in line)
     return [(row[0], row[1].split(" ")[0]) for row in rows if len(row[0]) == 1]
+
+
+def packaged_table(module: str, name: str, package: str) -> str:
+    """Read a table of another package from its file alone: imported, it may read megabytes more."""
+    spec = find_spec(module)
+    path = (Path(spec.origin).parent if spec and spec.origin else Path(module)) / name
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            f"The table `{name}` could not be read: {error}. It comes with the package `{package}`; install it again "
+            f"with `pip install --force-reinstall {package}`."
+        ) from error
 
 
 def _everyday(character: str) -> bool:
