@@ -5,6 +5,7 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,10 @@ class JSONLToDocument:
             ]
         return {"documents": documents, "skipped": skipped, "warnings": warnings}
 
-    def _rows(self, data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], dict[str, int]]:
+    def _rows(self, data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], Counter[str]]:
         documents: list[Document] = []
         faults: list[tuple[str, str]] = []
-        renamed: dict[str, int] = {}
+        renamed: Counter[str] = Counter()
         lines_of: dict[str, int] = {}
         for number, line in enumerate(self._lines(data, base["source"]), start=1):
             try:
@@ -181,10 +182,8 @@ def _record_id(row: dict[str, Any]) -> str | None:
         raise _RowError("its `id` is a number of thousands of digits", "Use a string") from error
 
 
-def _meta(row: dict[str, Any], renamed: dict[str, int]) -> dict[str, Any]:
-    given = row.get("meta")
-    if given is None:
-        given = {}
+def _meta(row: dict[str, Any], renamed: Counter[str]) -> dict[str, Any]:
+    given = {} if row.get("meta") is None else row["meta"]
     if not isinstance(given, dict):
         raise _RowError("its `meta` is no object", "Write an object, or leave it out")
     level: list[Any] = [given]
@@ -193,14 +192,8 @@ def _meta(row: dict[str, Any], renamed: dict[str, int]) -> dict[str, Any]:
         level = [inner for inner in level if isinstance(inner, dict | list)]
     if level:
         raise _RowError(f"its `meta` is nested more than {_DEEPEST_META} levels deep", "Write it flat")
-    meta = {}
-    for key, value in given.items():
-        if key in ENGINE_META:
-            renamed[key] = renamed.get(key, 0) + 1
-            meta[f"user_{key}"] = value
-        else:
-            meta[key] = value
-    return meta
+    renamed.update(given.keys() & ENGINE_META)
+    return {f"user_{key}" if key in ENGINE_META else key: value for key, value in given.items()}
 
 
 def _capped(faults: list[tuple[str, str]], source: str) -> list[dict[str, str]]:

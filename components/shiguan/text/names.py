@@ -64,40 +64,34 @@ def _han_names(text: str, said: set[str]) -> list[str]:
     names = []
     for run in _HAN_RUN.finditer(text):
         plain = run[0]
-        folded = plain.translate(_FOLD)
         at = 0
         while at < len(plain):
             end = at
             # A pair of neighbours that the other text does not have belongs to something new.
             while end + 1 < len(plain) and not said.issuperset(terms(plain[end : end + 2])[-1:]):
                 end += 1
-            if end > at:
-                piece, fold = plain[at : end + 1], folded[at : end + 1]
-                name = _name_in(piece, fold, said)
-                if name:
-                    names.append(name)
+            if end > at and (name := _name_in(plain[at : end + 1], said)):
+                names.append(name)
             at = max(end, at + 1)
     return names
 
 
-def _name_in(piece: str, folded: str, said: set[str]) -> str:
+def _name_in(piece: str, said: set[str]) -> str:
     new = [at for at, character in enumerate(piece) if not said.intersection(terms(character))]
     if not new:
         return ""
+    folded = piece.translate(_FOLD)
     core, fold = piece[new[0] : new[-1] + 1], folded[new[0] : new[-1] + 1]
     if sum(character in _TRANSLITERATED for character in fold) >= max(3, 0.75 * len(fold)):
         return core
-    before = folded[new[0] - 1] if new[0] else ""
+    before, after = folded[: new[0]][-1:], folded[new[-1] + 1 :][:1]
     if len(core) in (2, 3) and fold[0] in _SURNAMES:
         return core
     if len(core) <= 2 and before and before in _SURNAMES and before not in "于安常任从方高时何全应解管会":
         return before + core
-    after = folded[new[-1] + 1] if new[-1] + 1 < len(folded) else ""
-    if len(core) in (1, 2, 3) and (fold[-1] in _PLACE_END and len(core) > 1):
+    if len(core) in (2, 3) and fold[-1] in _PLACE_END:
         return core
-    if len(core) in (1, 2) and after and after in "州县郡省市镇":
-        return core + after
-    return ""
+    return core + after if len(core) <= 2 and after and after in "州县郡省市镇" else ""
 
 
 def looks_like_name(run: str) -> bool:
