@@ -47,20 +47,16 @@ class SafeArchive:
         self._unpacked = 0
         self._zip = _open_zip(data, source)
         self._entries = self._check(self._zip.infolist())
+        # All files, with forward slashes, in the order of the directory.
+        self.names = list(self._entries)
         # Authors write links with another case, or with composed characters where the archive has decomposed ones.
         self._folded = {_fold(name): name for name in reversed(self._entries)}
-
-    @property
-    def names(self) -> list[str]:
-        """Names of all files, with forward slashes, in the order of the directory."""
-        return list(self._entries)
 
     def find(self, name: str) -> str | None:
         """Find the entry that a link means: the exact name, or else one that differs in case or composition alone."""
         return name if name in self._entries else self._folded.get(_fold(name))
 
     def read(self, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
-        """Read one entry."""
         info = self._entries[name]
         packed = max(info.compress_size, 1)
         chunks, size = [], 0
@@ -110,11 +106,11 @@ class SafeArchive:
         # Some Windows tools write backslashes; they count as separators, so that they cannot hide an escape.
         name = info.filename.replace("\\", "/")
         parts = name.split("/")
+        fault = "is a symbolic link" if stat.S_ISLNK(info.external_attr >> 16) else ""
         if name.startswith("/") or ".." in parts or (len(parts[0]) > 1 and parts[0][1] == ":"):
-            cause = f"entry `{info.filename}` has a path that leads out of the archive"
-            raise SourceError(self.source, cause, "Do not trust this file; get it from another place")
-        if stat.S_ISLNK(info.external_attr >> 16):
-            cause = f"entry `{info.filename}` is a symbolic link"
+            fault = "has a path that leads out of the archive"
+        if fault:
+            cause = f"entry `{info.filename}` {fault}"
             raise SourceError(self.source, cause, "Do not trust this file; get it from another place")
         return name
 

@@ -18,7 +18,6 @@ from shiguan.ingest.archives import MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FLOOR_B
 from shiguan.ingest.file_types import identify, opened
 from shiguan.text.passages import ENGINE_META, SharedDocument
 
-_FIELDS = frozenset({"id", "title", "text", "meta"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_ROW = 16 * 1024 * 1024
 _DEEPEST_META = 20
@@ -68,7 +67,10 @@ class JSONLToDocument:
             if not rows and not faults:
                 faults = [("the file holds no rows", "Write one object a line")]
             documents += rows
-            skipped += _capped(faults, base["source"])
+            if len(faults) > _REPORTED:
+                rest = f"{len(faults) - _REPORTED:,} more rows could not be used"
+                faults[_REPORTED:] = [(rest, "Mend the rows named here first and run again")]
+            skipped += [{"source": name, "cause": cause, "next_step": step} for cause, step in faults]
             warnings += [
                 f"{base['source']}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as "
                 f"`user_{key}`."
@@ -194,11 +196,3 @@ def _meta(row: dict[str, Any], renamed: Counter[str]) -> dict[str, Any]:
         raise _RowError(f"its `meta` is nested more than {_DEEPEST_META} levels deep", "Write it flat")
     renamed.update(given.keys() & ENGINE_META)
     return {f"user_{key}" if key in ENGINE_META else key: value for key, value in given.items()}
-
-
-def _capped(faults: list[tuple[str, str]], source: str) -> list[dict[str, str]]:
-    found = [{"source": source, "cause": cause, "next_step": step} for cause, step in faults[:_REPORTED]]
-    if len(faults) > _REPORTED:
-        rest = f"{len(faults) - _REPORTED:,} more rows could not be used"
-        found.append({"source": source, "cause": rest, "next_step": "Mend the rows named here first and run again"})
-    return found

@@ -88,16 +88,14 @@ class SourceInspector:
 
     def _inspect(self, source: str | Path | ByteStream, warnings: list[str]) -> ByteStream:
         path, name, meta = identify(source)
+        stream = source if isinstance(source, ByteStream) else None
+        if stream is not None and not path:
+            raise SourceError(name, "the byte stream has no name", 'Set meta["file_name"] to name the source')
+        meta.pop("encoding", None)
         # A byte stream that has a name alone is known by that.
-        key, stated = path, None
-        if isinstance(source, ByteStream):
-            if not path:
-                raise SourceError(name, "the byte stream has no name", 'Set meta["file_name"] to name the source')
-            meta.pop("encoding", None)
-            stated = source.mime_type
-        if "\0" not in path and not (isinstance(source, ByteStream) and not source.meta.get("file_path")):
-            key = str(Path(path).resolve())
-        kind = type_by_name(path, stated)
+        unplaced = "\0" in path or (stream is not None and not stream.meta.get("file_path"))
+        key = path if unplaced else str(Path(path).resolve())
+        kind = type_by_name(path, stream.mime_type if stream else None)
         with opened(source, name) as file:
             if kind is None:
                 suffix = Path(name).suffix

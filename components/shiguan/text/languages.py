@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from shiguan.resources import read_table
@@ -98,30 +99,22 @@ _GRAMMAR = frozenset(
 _RARE, _COMMON = 1.6, 1.0
 
 
-class _Folding(dict[int, int]):
-    """Maps a Han character to the one under which it is searched for."""
-
-    def __missing__(self, code: int) -> int:
-        found = terms(chr(code)) if is_wide(chr(code)) else []
-        self[code] = ord(found[0]) if len(found) == 1 and len(found[0]) == 1 else code
-        return self[code]
-
-
-_FOLDING = _Folding()
+@cache
+def _folded(character: str) -> str:
+    found = terms(character) if is_wide(character) else []
+    return found[0] if len(found) == 1 and len(found[0]) == 1 else character
 
 
 def has_han(text: str) -> bool:
-    """Tell whether a text has a Han character."""
     return bool(_HAN_CHARACTER.search(text))
 
 
 def fold_han(text: str) -> str:
     """Fold traditional Han characters to simplified ones as search terms are, one for one, so that offsets stay."""
-    return text.translate(_FOLDING)
+    return "".join(map(_folded, text))
 
 
 def is_classical(text: str) -> bool:
-    """Tell whether a passage is classical Chinese."""
     letters = _HAN_CHARACTER.findall(fold_han(text[:_CLASSICAL_SAMPLE]))
     count = len(letters)
     if count < _FEWEST or sum(letter in _MODERN for letter in letters) >= _MODERN_SHARE * count:

@@ -36,6 +36,7 @@ _WORD = f"{_LETTERS}(?:[{MARKS}]+(?:{_LETTERS})?)*"
 _TOKEN = re.compile(f"[{UNSPACED}]+|{_NUMBER}|{_WORD}(?:'{_WORD})*")
 _ASCII_TOKEN = re.compile(f"{_NUMBER}|[a-z0-9]+(?:'[a-z0-9]+)*", re.ASCII)
 _RUN = re.compile(f"[{UNSPACED}]")
+_FIRST_UNSPACED = UNSPACED[0]
 _ENDINGS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 
 # Longer words are no words (addresses, encoded data); cutting them keeps the stemmer and the cache cheap.
@@ -43,7 +44,6 @@ LONGEST_WORD = 64
 # Distinct words kept with their terms: about 30 MB at most, more than the vocabulary of a large library.
 _CACHED_WORDS = 200_000
 
-_word_terms: dict[str, tuple[str, ...]] = {}
 _stemming = threading.Lock()
 
 
@@ -63,16 +63,12 @@ def terms(text: str) -> list[str]:
     """
     tokens = _ASCII_TOKEN.findall(text.lower()) if text.isascii() else _TOKEN.findall(fold_text(text))
     found: list[str] = []
-    known = _word_terms.get
     for token in tokens:
-        cached = known(token)
-        if cached is not None:
-            found += cached
-        elif _RUN.match(token):
+        if token[0] >= _FIRST_UNSPACED and _RUN.match(token):
             found += token
             found += map(add, token, token[1:])
         else:
-            found += _remember(token)
+            found += _terms_of_word(token[:LONGEST_WORD])
     return found
 
 
@@ -87,15 +83,7 @@ def term_index(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
-def _remember(token: str) -> tuple[str, ...]:
-    token = token[:LONGEST_WORD]
-    result = _terms_of_word(token)
-    if len(_word_terms) >= _CACHED_WORDS:
-        _word_terms.clear()
-    _word_terms[token] = result
-    return result
-
-
+@lru_cache(_CACHED_WORDS)
 def _terms_of_word(token: str) -> tuple[str, ...]:
     if token[0].isdecimal() and ("," in token or "." in token):
         return (_western_digits(token.replace(",", "")),)

@@ -55,7 +55,6 @@ class BlockBuilder:
         self.notes.append((note, text))
 
     def text(self) -> str:
-        """Give the text alone."""
         text = "".join(piece for piece in self._pieces if isinstance(piece, str))
         return text.strip("\n").rstrip() if self._preformatted else text.strip()
 

@@ -98,13 +98,17 @@ class ChapterReader:
         self._flush()
 
     def _open(self, element: Element, path: str, parent: Frame) -> Frame:
-        frame = self._frame_of(element, path, parent)
-        if frame.uncounted:
+        name = str(element.tag)
+        frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS)
+        if frame.uncounted or name in UNCOUNTED_ELEMENTS:
+            frame.uncounted, frame.is_block = True, False
             return frame
+        stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
+        frame.language = primary_language(stated) or frame.language
+        self._judge(element, name, frame)
         for key in ("id", "name"):
             if element_id := element.get(key):
                 self._sections.start_element(element_id)
-        name = str(element.tag)
         if frame.is_block:
             self._boundary(frame, parent, entering=True)
             frame.start = self._position + 1 if self._position else 0
@@ -114,18 +118,6 @@ class ChapterReader:
             self._gap = "\n"
         elif name in ("img", "image") or (name == "math" and element.get("alttext")):
             self._image(element, frame)
-        return frame
-
-    def _frame_of(self, element: Element, path: str, parent: Frame) -> Frame:
-        """Open the frame of an element, as far as it does not depend on being a block."""
-        name = str(element.tag)
-        frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS)
-        if frame.uncounted or name in UNCOUNTED_ELEMENTS:
-            frame.uncounted, frame.is_block = True, False
-            return frame
-        stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
-        frame.language = primary_language(stated) or frame.language
-        self._judge(element, name, frame)
         return frame
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:

@@ -178,7 +178,6 @@ class NoteIndex:
         return _LEADING_MARK.sub("", text, count=1).strip() or text
 
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
-        """Walk all files of a book once."""
         ids: dict[tuple[str, str], Element] = {}
         for file in files:
             for event, element, path in walk(file.root):

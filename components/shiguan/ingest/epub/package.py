@@ -91,64 +91,64 @@ class Package:
         return [landmark for landmark in self.landmarks if landmark.kinds & _TEXT_START]
 
 
-def read_nav(root: Element, base: str, resolve: Resolve) -> tuple[list[NavEntry], list[Landmark]]:
+def read_nav(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], list[Landmark]]:
     """Read an EPUB 3 navigation document."""
+
+    def lines(node: Element) -> list[Element]:
+        return [item for child in node if child.tag in _LISTS for item in child if item.tag == "li"]
+
+    def words(item: Element) -> tuple[str, str] | None:
+        link = next((node for node in item if node.tag in ("a", "span")), None)
+        if link is None:
+            link = next((node for child in item if child.tag not in _LISTS for node in child.iter("a")), None)
+        return None if link is None else (element_text(link), link.get("href", ""))
+
     navs = list(root.iter("nav"))
     toc = next((nav for nav in navs if "toc" in tokens(nav, "type", "role")), None)
     if toc is None:
         toc = next((nav for nav in navs if not tokens(nav, "type")), None)
-    entries: list[NavEntry] = []
-    if toc is not None:
-        for child in toc:
-            if child.tag in _LISTS:
-                _read_list(child, None, base, resolve, entries)
     links = [link for nav in navs if "landmarks" in tokens(nav, "type") for link in nav.iter("a")]
     landmarks = [
         Landmark(*target, tokens(link, "type"), element_text(link))
         for link in links
-        if (target := resolve(base, link.get("href", "")))
+        if (target := find(base, link.get("href", "")))
     ]
-    return entries, landmarks
+    return _entries(toc, lines, words, base, find), landmarks
 
 
-def read_ncx(root: Element, base: str, resolve: Resolve) -> list[NavEntry]:
+def read_ncx(root: Element, base: str, find: Resolve) -> list[NavEntry]:
     """Read an EPUB 2 table of contents."""
-    entries: list[NavEntry] = []
-    nav_map = next(root.iter("navmap"), None)
-    pending: list[tuple[Element, NavEntry | None]] = [(p, None) for p in _points(nav_map)]
-    while pending and len(entries) < _MAX_ENTRIES:
-        point, parent = pending.pop()
+
+    def points(node: Element) -> list[Element]:
+        return [child for child in node if child.tag == "navpoint"]
+
+    def words(point: Element) -> tuple[str, str]:
         label = next((element_text(node) for node in point if node.tag == "navlabel"), "")
-        src = next((node.get("src", "") for node in point if node.tag == "content"), "")
-        target = resolve(base, src) if src else None
-        entry = NavEntry(label, *(target or ("", "")), parent)
-        entries.append(entry)
-        if entry.depth < _MAX_DEPTH:
-            pending.extend((child, entry) for child in _points(point))
-    return entries
+        return label, next((node.get("src", "") for node in point if node.tag == "content"), "")
+
+    return _entries(next(root.iter("navmap"), None), points, words, base, find)
 
 
-def _points(node: Element | None) -> list[Element]:
-    """Child points, last first, as a stack wants them."""
-    return [] if node is None else [child for child in reversed(node) if child.tag == "navpoint"]
-
-
-def _read_list(items: Element, parent: NavEntry | None, base: str, resolve: Resolve, entries: list[NavEntry]) -> None:
-    for item in items:
-        if item.tag != "li" or len(entries) >= _MAX_ENTRIES:
-            continue
-        link = next((node for node in item if node.tag in ("a", "span")), None)
-        if link is None:
-            # Some tools wrap the link once more; a nested list is not a label.
-            link = next((node for child in item if child.tag not in _LISTS for node in child.iter("a")), None)
-        entry = parent
-        if link is not None:
-            target = resolve(base, link.get("href", "")) if link.get("href") else None
-            entry = NavEntry(element_text(link), *(target or ("", "")), parent)
+def _entries(
+    root: Element | None,
+    below: Callable[[Element], list[Element]],
+    words: Callable[[Element], tuple[str, str] | None],
+    base: str,
+    find: Resolve,
+) -> list[NavEntry]:
+    """Read the lines of a table of contents; one without words hands what is below it to the line above."""
+    entries: list[NavEntry] = []
+    pending: list[tuple[Element, NavEntry | None]] = []
+    pending += [(node, None) for node in reversed(below(root))] if root is not None else []
+    while pending and len(entries) < _MAX_ENTRIES:
+        node, entry = pending.pop()
+        if said := words(node):
+            target = find(base, said[1]) if said[1] else None
+            entry = NavEntry(said[0], *(target or ("", "")), entry)
             entries.append(entry)
-        for child in item:
-            if child.tag in _LISTS and entry is not None and entry.depth < _MAX_DEPTH:
-                _read_list(child, entry, base, resolve, entries)
+        if entry is not None and entry.depth < _MAX_DEPTH:
+            pending.extend((child, entry) for child in reversed(below(node)))
+    return entries
 
 
 def read_package(archive: SafeArchive) -> Package:

@@ -32,7 +32,6 @@ class Book:
 
 
 def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Book:
-    """Read an EPUB."""
     package = read_package(archive)
     files = list(_files(archive, package))
     if not files:
