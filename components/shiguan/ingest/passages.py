@@ -143,17 +143,15 @@ def _atoms(
 
 
 def _boundary(text: str, start: int, end: int, following: int) -> int:
-    if following - end <= 1 and text[end:following] != "\n":
-        # The usual single space costs no further look. A sentence that runs over to the next page is better kept
-        # with its other half.
-        if following > end and text[end] in "\x0b\x0c\u2029":
-            return _PARAGRAPH if _FINISHED.search(text, max(start, end - 4), end) else _SENTENCE
-        return _SENTENCE
     gap = text[end:following]
+    # The usual single space costs no further look.
+    if not gap or (len(gap) == 1 and gap not in "\n\x0b\x0c\u2029"):
+        return _SENTENCE
     breaks = len(_BREAK.findall(gap))
     if breaks >= 2:
         boundary = _PARAGRAPH
     elif _PAGE_OR_PARAGRAPH.search(gap):
+        # A sentence that runs over to the next page is better kept with its other half.
         boundary = _PARAGRAPH if _FINISHED.search(text, max(start, end - 4), end) else _SENTENCE
     elif breaks or "\u3000" in gap:
         boundary = _LINE

@@ -90,11 +90,8 @@ def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count)
         growing = False
         for window in windows:
             for side, at in ((1, window[1] + 1), (0, window[0] - 1)):
-                if at in room.taken:
-                    # Another window's sentence: this one goes on behind it in the next turn.
-                    window[side] = at
-                    growing = True
-                elif room.take(at):
+                # Behind another window's sentence this one goes on in the next turn.
+                if at in room.taken or room.take(at):
                     window[side] = at
                     growing = True
     if room.taken:
