@@ -23,7 +23,6 @@ _LONGEST_ROW = 16 * 1024 * 1024
 _DEEPEST_META = 20
 # So many rows of a file are named in `skipped` one by one, the rest as a number.
 _REPORTED = 100
-_CHUNK = 1 << 20
 
 
 @component
@@ -115,28 +114,19 @@ class JSONLToDocument:
             yield from io.BytesIO(data.removeprefix(b"\xef\xbb\xbf"))
             return
         total = 0
-        rest = b""
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-                while chunk := file.read(_CHUNK):
-                    total += len(chunk)
+                while line := file.readline(_LONGEST_ROW + 1):
+                    total += len(line)
                     if total > MAX_UNPACKED_BYTES or (total > RATIO_FLOOR_BYTES and total > MAX_RATIO * len(data)):
-                        raise SourceError(
-                            source,
-                            f"it unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or a hundredfold",
-                            "Split it into smaller files",
-                        )
-                    *lines, rest = (rest + chunk).split(b"\n")
-                    yield from lines
-                    if len(rest) > _LONGEST_ROW:
-                        # One row without end would be copied again with every chunk.
-                        raise SourceError(
-                            source, f"a row is longer than {_LONGEST_ROW:,} bytes", "Split it into several rows"
-                        )
+                        cause = f"it unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or a hundredfold"
+                        raise SourceError(source, cause, "Split it into smaller files")
+                    if len(line) > _LONGEST_ROW:
+                        cause = f"a row is longer than {_LONGEST_ROW:,} bytes"
+                        raise SourceError(source, cause, "Split it into several rows")
+                    yield line
         except (OSError, EOFError, zlib.error) as error:
             raise SourceError(source, f"the gzip archive is damaged ({error})", "Copy or download it again") from error
-        if rest:
-            yield rest
 
 
 class _RowError(Exception):

@@ -132,11 +132,9 @@ def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> byt
         return data  # one bad row must not cost the others: JSONLToDocument reads row by row
     declared = _CHARSET.search(data[:2048]) if kind is HTML else None
     decoded = decode_text(data, declared[1].decode("ascii") if declared else None)
-    if decoded is None:
+    if decoded is None or "\0" in decoded.text:
         cause = "it holds NUL bytes, so it is no text" if b"\0" in data else "its encoding is not UTF-8 and not certain"
         raise SourceError(name, cause, "Save it as UTF-8 text")
-    if "\0" in decoded.text:
-        raise SourceError(name, "it holds NUL bytes, so it is no text", "Save it as UTF-8 text")
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")
     return decoded.text.encode("utf-8", "replace")

@@ -106,11 +106,8 @@ class Roles:
 
 def is_page_mark(element: Element, name: str) -> bool:
     """Tell whether an element is a number of the printed page or line."""
-    if tokens(element, "type", "role") & _PAGE_TYPES:
-        marked = True
-    else:
-        marked = name in ("span", "a", "div", "p") and any(_PAGE_MARK.match(word) for word in tokens(element, "class"))
-    if not marked:
+    marked = name in ("span", "a", "div", "p") and any(_PAGE_MARK.match(word) for word in tokens(element, "class"))
+    if not (marked or tokens(element, "type", "role") & _PAGE_TYPES):
         return False
     text = element_text(element)
     return not text or bool(_NUMBER.fullmatch(text))
