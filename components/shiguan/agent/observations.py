@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage, ToolCall
 from shiguan.agent.tools import sentence
 from shiguan.llm.source_blocks import render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
-from shiguan.text.passage_spans import cut_span
+from shiguan.text.passages import cut_span
 
 MOST_TOKENS = 1_500
 """The most that one observation may have."""

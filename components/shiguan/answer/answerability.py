@@ -8,10 +8,9 @@ from typing import Final
 
 from haystack import Document
 
-from shiguan.text.han import has_han
-from shiguan.text.languages import detect_language
-from shiguan.text.rarity import covered, question_weights
-from shiguan.text.terms import passage_text, terms
+from shiguan.text.languages import detect_language, has_han
+from shiguan.text.passages import passage_text
+from shiguan.text.terms import covered, question_weights, terms
 
 _READ = 3
 """How many passages are looked at: as many as are quoted at most."""

@@ -11,7 +11,7 @@ from shiguan.llm.calls import estimate_tokens, reserve_answer
 from shiguan.llm.model_settings import read_model_roles
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
-from shiguan.text.terms import passage_text
+from shiguan.text.passages import passage_text
 
 logger = logging.getLogger(__name__)
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from shiguan.text.han import HAN, fold_han
-from shiguan.text.name_clues import foreign_names, looks_like_name
-from shiguan.text.sounds import sounds_of_text
+from shiguan.text.languages import HAN, fold_han
+from shiguan.text.names import foreign_names, looks_like_name, sounds_of_text
 
 _HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
 _NAME = re.compile(r"(?<![\w'’-])[A-Z][^\W\d_]{3,}")

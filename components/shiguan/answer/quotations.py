@@ -12,11 +12,11 @@ from haystack import Document
 from shiguan.claims.citations import cited_place
 from shiguan.llm.source_blocks import neutral_attribute, neutral_text
 from shiguan.resources import resource_folder
-from shiguan.text.han import fold_han, is_wide
-from shiguan.text.question_shapes import has_shape, question_shapes
-from shiguan.text.rarity import covered, question_weights
+from shiguan.text.languages import fold_han
+from shiguan.text.passages import shingles, similarity
+from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import shingles, similarity, terms
+from shiguan.text.terms import covered, is_wide, question_weights, terms
 
 Span = tuple[int, int]
 

@@ -17,9 +17,9 @@ from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.claims.evidence import Evidence, Reading
 from shiguan.claims.nearness import ComparedDocument, Nearest
 from shiguan.text.languages import detect_language
+from shiguan.text.names import share_sounds, unheard_names
 from shiguan.text.quantities import numerals, quantities
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.sounds import share_sounds, unheard_names
 
 Result = TypeVar("Result")
 

@@ -13,8 +13,7 @@ from haystack import Document
 from shiguan.claims.checker import ClaimChecker, stated_claim
 from shiguan.claims.claim_support import Support, Verdict
 from shiguan.claims.claims import Claim, ClaimedText
-from shiguan.text.han import is_wide
-from shiguan.text.terms import terms
+from shiguan.text.terms import is_wide, terms
 
 Format = Literal["markdown", "html", "plain"]
 Key = TypeVar("Key", bound=Hashable)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from shiguan.claims.word_differences import Comparison, compare
-from shiguan.text.han import HAN, character_weight, is_classical, is_wide
-from shiguan.text.languages import detect_language
-from shiguan.text.name_clues import foreign_names
+from shiguan.text.languages import HAN, character_weight, detect_language, is_classical
+from shiguan.text.names import foreign_names
 from shiguan.text.quantities import Quantity, quantities
-from shiguan.text.rarity import covered, rarity
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import terms
+from shiguan.text.terms import covered, is_wide, rarity, terms
 
 _WIDEST = 3
 # A wider window must gain this much per sentence to be taken for the span; one lined up word by word, this much.

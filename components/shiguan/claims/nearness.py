@@ -9,7 +9,7 @@ from haystack import Document
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.retrievers.types import EmbeddingRetriever
 
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 # A dozen parents of at most 800 tokens have fewer children than this.
 _MOST_CHILDREN = 200

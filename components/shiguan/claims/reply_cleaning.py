@@ -5,7 +5,7 @@ import re
 
 from shiguan.llm.json_replies import THOUGHT
 from shiguan.llm.source_blocks import TAG_NAMES
-from shiguan.text.rewritten_questions import folded, is_question
+from shiguan.text.questions import folded, is_question
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terminal import printable
 

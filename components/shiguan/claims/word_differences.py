@@ -7,10 +7,10 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from typing import Literal
 
-from shiguan.text.han import HAN, is_wide
-from shiguan.text.name_clues import looks_like_name
+from shiguan.text.languages import HAN
+from shiguan.text.names import looks_like_name
 from shiguan.text.quantities import FULL_MONTHS, quantities
-from shiguan.text.terms import STOP_WORDS, terms
+from shiguan.text.terms import STOP_WORDS, is_wide, terms
 
 DifferenceKind = Literal["number", "name", "opposite", "negation", "word"]
 

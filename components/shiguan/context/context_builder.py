@@ -17,8 +17,7 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
-from shiguan.text.passage_spans import cut_span, window_spans, with_gaps
-from shiguan.text.terms import shingles, similarity
+from shiguan.text.passages import cut_span, shingles, similarity, window_spans, with_gaps
 
 logger = logging.getLogger(__name__)
 

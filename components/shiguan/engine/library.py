@@ -17,7 +17,7 @@ from shiguan.ingest.conversion import Conversion
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder
 from shiguan.tenants import MAX_FILTER_VALUES, of_tenant, where
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
-from shiguan.text.han import fold_han
+from shiguan.text.languages import fold_han
 
 
 class CitationScores(NamedTuple):

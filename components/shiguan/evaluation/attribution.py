@@ -13,7 +13,7 @@ from shiguan.engine.runner import Runner
 from shiguan.evaluation.questions import GoldPassage, Question
 from shiguan.retrieval.parent_document_fetcher import families_of
 from shiguan.tenants import of_tenant, where
-from shiguan.text.han import fold_han
+from shiguan.text.languages import fold_han
 
 
 @dataclass(frozen=True)

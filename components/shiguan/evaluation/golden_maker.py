@@ -21,7 +21,7 @@ from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_sources
 from shiguan.text.languages import detect_language
-from shiguan.text.terms import shingles, similarity
+from shiguan.text.passages import shingles, similarity
 
 UNANSWERABLE = "unanswerable"
 TYPES = (

@@ -18,10 +18,9 @@ from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.text.languages import detect_language
-from shiguan.text.name_clues import foreign_names
-from shiguan.text.question_shapes import has_shape, question_shapes
-from shiguan.text.rarity import covered, question_weights
-from shiguan.text.terms import terms
+from shiguan.text.names import foreign_names
+from shiguan.text.questions import has_shape, question_shapes
+from shiguan.text.terms import covered, question_weights, terms
 
 PROMPT = "answer_grader"
 ASPECTS = ("support", "relevance", "completeness", "clarity")

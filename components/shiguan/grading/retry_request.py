@@ -7,9 +7,8 @@ from haystack import Document
 
 from shiguan.claims.checker import CheckedClaim
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.text.han import HAN
-from shiguan.text.rarity import question_subject
-from shiguan.text.terms import terms
+from shiguan.text.languages import HAN
+from shiguan.text.terms import question_subject, terms
 
 _MOST_CLAIMS = 6
 _LONGEST_CLAIM, _LONGEST_QUERY = 300, 600

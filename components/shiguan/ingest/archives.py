@@ -6,9 +6,6 @@ import struct
 import unicodedata
 import zipfile
 import zlib
-from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO
 
 from shiguan.errors import SourceError
 
@@ -41,44 +38,25 @@ class SafeArchive:
     directory are only claims, so the bytes that come out are counted as well.
 
     ```python
-    with SafeArchive(Path("book.epub"), source="book.epub") as archive:
-        container = archive.read("META-INF/container.xml")
+    container = SafeArchive(data, source="book.epub").read("META-INF/container.xml")
     ```
     """
 
-    def __init__(self, data: Path | bytes, source: str) -> None:
+    def __init__(self, data: bytes, source: str) -> None:
         self.source = source
         self._unpacked = 0
-        self._stream: BinaryIO = _open(data, source)
-        try:
-            self._zip = _open_zip(self._stream, source)
-            self._entries = self._check(self._zip.infolist())
-        except BaseException:
-            self._stream.close()
-            raise
+        self._zip = _open_zip(data, source)
+        self._entries = self._check(self._zip.infolist())
+        # All files, with forward slashes, in the order of the directory.
+        self.names = list(self._entries)
         # Authors write links with another case, or with composed characters where the archive has decomposed ones.
         self._folded = {_fold(name): name for name in reversed(self._entries)}
-
-    def __enter__(self) -> "SafeArchive":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._zip.close()
-        self._stream.close()
-
-    @property
-    def names(self) -> list[str]:
-        """Names of all files, with forward slashes, in the order of the directory."""
-        return list(self._entries)
 
     def find(self, name: str) -> str | None:
         """Find the entry that a link means: the exact name, or else one that differs in case or composition alone."""
         return name if name in self._entries else self._folded.get(_fold(name))
 
     def read(self, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
-        """Read one entry."""
         info = self._entries[name]
         packed = max(info.compress_size, 1)
         chunks, size = [], 0
@@ -128,11 +106,11 @@ class SafeArchive:
         # Some Windows tools write backslashes; they count as separators, so that they cannot hide an escape.
         name = info.filename.replace("\\", "/")
         parts = name.split("/")
+        fault = "is a symbolic link" if stat.S_ISLNK(info.external_attr >> 16) else ""
         if name.startswith("/") or ".." in parts or (len(parts[0]) > 1 and parts[0][1] == ":"):
-            cause = f"entry `{info.filename}` has a path that leads out of the archive"
-            raise SourceError(self.source, cause, "Do not trust this file; get it from another place")
-        if stat.S_ISLNK(info.external_attr >> 16):
-            cause = f"entry `{info.filename}` is a symbolic link"
+            fault = "has a path that leads out of the archive"
+        if fault:
+            cause = f"entry `{info.filename}` {fault}"
             raise SourceError(self.source, cause, "Do not trust this file; get it from another place")
         return name
 
@@ -140,39 +118,19 @@ class SafeArchive:
         return SourceError(self.source, f"looks like a zip bomb: {what}", "Do not trust this file; check its origin")
 
 
-def _open(data: Path | bytes, source: str) -> BinaryIO:
-    if isinstance(data, bytes):
-        return io.BytesIO(data)
-    try:
-        return data.open("rb")
-    except FileNotFoundError as error:
-        raise SourceError(source, "there is no such file", "Check the path") from error
-    except IsADirectoryError as error:
-        raise SourceError(source, "this is a folder, not a file", "Name the file inside it") from error
-    except (OSError, ValueError) as error:
-        raise SourceError(source, f"cannot be opened ({_reason(error)})", "Check the path and its rights") from error
-
-
-def _open_zip(stream: BinaryIO, source: str) -> zipfile.ZipFile:
-    try:
-        head = stream.read(4)
-        size = stream.seek(0, io.SEEK_END)
-    except OSError as error:
-        raise SourceError(source, f"cannot be read ({_reason(error)})", "Check the path and its rights") from error
-    if size == 0:
+def _open_zip(data: bytes, source: str) -> zipfile.ZipFile:
+    if not data:
         raise SourceError(source, "the file is empty (0 bytes)", _COPY_AGAIN)
-    if not head.startswith(b"PK"):
+    if not data.startswith(b"PK"):
         raise SourceError(source, "is not a zip archive", "Give the file the extension that fits its content")
-    stream.seek(max(0, size - _END_SEARCH_BYTES))
-    tail = stream.read()
+    tail = data[-_END_SEARCH_BYTES:]
     _check_directory(tail, source)
     try:
-        return zipfile.ZipFile(stream)
+        return zipfile.ZipFile(io.BytesIO(data))
     except _READ_FAULTS as error:
+        cause = f"the zip archive is damaged ({_reason(error)})"
         if tail.rfind(_END_MAGIC) < 0:
-            cause = f"the zip archive is cut off: its directory is missing after {size:,} bytes"
-        else:
-            cause = f"the zip archive is damaged ({_reason(error)})"
+            cause = f"the zip archive is cut off: its directory is missing after {len(data):,} bytes"
         raise SourceError(source, cause, _COPY_AGAIN) from error
 
 

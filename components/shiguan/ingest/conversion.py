@@ -61,7 +61,9 @@ class Conversion:
             future = process.submit(_converted, self._definition, source, str(Path.cwd()), limits)
             answer: dict[str, Any] = json.loads(_awaited(future, waiting, limits["seconds"] * _WAITING_FACTOR))
         except TerminatedWorkerError as error:
-            return _failed(_end(str(error), limits["seconds"]))
+            if "SIGPROF" in str(error):
+                return _failed(f"reading it took more than {limits['seconds']:.0f} seconds of the processor")
+            return _failed("the process that read it broke down, perhaps for want of memory")
         except BaseException as error:
             process.shutdown(kill_workers=True)
             if isinstance(error, TimeoutError):
@@ -111,12 +113,6 @@ def _size(source: "Path | ByteStream") -> int:
         return source.stat().st_size
     except (OSError, ValueError):
         return 0  # the inspector says what is wrong with it
-
-
-def _end(said: str, seconds: float) -> str:
-    if "SIGPROF" in said:
-        return f"reading it took more than {seconds:.0f} seconds of the processor"
-    return "the process that read it broke down, perhaps for want of memory"
 
 
 def _failed(cause: str, stage: str = "") -> dict[str, Any]:

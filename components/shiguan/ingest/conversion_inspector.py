@@ -9,6 +9,7 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 from pypdf.errors import PyPdfError
 
+from shiguan.errors import SourceError
 from shiguan.ingest.file_types import DOCX, MARKDOWN, PDF, TEXT
 
 # The other converters report what they leave out themselves.
@@ -36,12 +37,12 @@ class ConversionInspector:
         """
         readable = [document for document in documents if document.content and document.content.strip()]
         read = {document.meta.get("source_key") for document in readable}
-        skipped = []
+        skipped = [
+            SourceError(_name(source.meta), *_reason(source)).record
+            for source in sources
+            if source.mime_type in _SILENT and source.meta.get("source_key") not in read
+        ]
         warnings = []
-        for source in sources:
-            if source.mime_type in _SILENT and source.meta.get("source_key") not in read:
-                cause, step = _reason(source)
-                skipped.append({"source": _name(source.meta), "cause": cause, "next_step": step})
         pdfs = {source.meta.get("source_key") for source in sources if source.mime_type == PDF.mime_type}
         for document in readable:
             if document.meta.get("source_key") not in pdfs:

@@ -9,8 +9,8 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.epub.blocks import Block
-from shiguan.ingest.epub.reader import Book, read_book
+from shiguan.ingest.epub.reader import read_book
+from shiguan.ingest.file_types import identify, opened
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +78,11 @@ class EPUBToDocument:
         skipped: list[dict[str, str]] = []
         warnings: list[str] = []
         for source, given in zip(sources, normalize_metadata(meta, len(sources)), strict=True):
-            data, name, file_path, own = _identify(source)
+            file_path, name, own = identify(source)
             try:
-                with SafeArchive(data, source=name) as archive:
-                    book = read_book(archive, include_front_matter=self.include_front_matter)
+                with opened(source, name) as file:
+                    archive = SafeArchive(file.read(), source=name)
+                book = read_book(archive, include_front_matter=self.include_front_matter)
             except SourceError as error:
                 logger.warning("Skipped {source}: {cause}", source=name, cause=error.cause)
                 skipped.append(error.record)
@@ -99,34 +100,12 @@ class EPUBToDocument:
             for key in sorted(_OWN_KEYS & extra.keys()):
                 warnings.append(f"{name}: the meta key `{key}` is the converter's own; yours is `user_{key}`.")
                 extra[f"user_{key}"] = extra.pop(key)
-            base = _book_meta(book, name, file_path)
-            documents += [_document(block, base, extra) for block in book.blocks]
+            base = {"source": name, "title": book.title or Path(name).stem}
+            if file_path:
+                base["file_path"] = file_path
+            if book.authors:
+                base["author"] = ", ".join(book.authors)
+            documents += [
+                Document(content=block.content, meta={**base, **block.meta, **extra}) for block in book.blocks
+            ]
         return {"documents": documents, "skipped": skipped, "warnings": warnings}
-
-
-def _identify(source: str | Path | ByteStream) -> tuple[Path | bytes, str, str, dict[str, Any]]:
-    """Tell the data, the name to show, the path as given and the own meta of a source."""
-    if isinstance(source, ByteStream):
-        path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
-        own = {key: value for key, value in source.meta.items() if key not in ("file_path", "file_name")}
-        return source.data, Path(path).name or "(bytes without a name)", path, own
-    path = str(source)
-    return Path(path), Path(path).name or path, path, {}
-
-
-def _book_meta(book: Book, name: str, file_path: str) -> dict[str, Any]:
-    base = {"source": name, "title": book.title or Path(name).stem}
-    if file_path:
-        base["file_path"] = file_path
-    if book.authors:
-        base["author"] = ", ".join(book.authors)
-    return base
-
-
-def _document(block: Block, base: dict[str, Any], extra: dict[str, Any]) -> Document:
-    own: dict[str, Any] = {"section": block.section, "kind": block.kind, "anchor": block.anchor}
-    if block.language:
-        own["language"] = block.language
-    if block.notes:
-        own["notes"] = block.notes
-    return Document(content=block.content, meta={**base, **own, **extra})

@@ -1,61 +1,75 @@
-"""Which kinds of file can be ingested, and what a file really is, whatever its name says."""
+"""How a source is named and opened, which kinds can be ingested, what a file really is, and how its text is encoded."""
 
+import codecs
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from shiguan.resources import read_table
+from charset_normalizer import from_bytes
+from haystack.dataclasses import ByteStream
+
+from shiguan.errors import SourceError
+from shiguan.resources import read_patterns, read_table
 
 
 class FileType(NamedTuple):
-    """A kind of file: its MIME type, its name for people, and whether it is text."""
+    """A kind of file, as `file_types.yaml` has it; `name` is the one for people."""
 
-    mime_type: str
     name: str
+    mime_type: str
     is_text: bool
+    endings: list[str]
+    content: list[str | None]
 
 
-EPUB = FileType("application/epub+zip", "EPUB", False)
-PDF = FileType("application/pdf", "PDF", False)
-DOCX = FileType("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "DOCX", False)
-HTML = FileType("text/html", "HTML", True)
-MARKDOWN = FileType("text/markdown", "Markdown", True)
-TEXT = FileType("text/plain", "plain text", True)
-JSONL = FileType("application/jsonl", "JSONL", True)
-JSONL_GZ = FileType("application/gzip", "gzipped JSONL", False)
-
-# Longer suffixes first.
-_BY_SUFFIX = {
-    ".jsonl.gz": JSONL_GZ,
-    ".ndjson.gz": JSONL_GZ,
-    ".jsonl": JSONL,
-    ".ndjson": JSONL,
-    ".epub": EPUB,
-    ".pdf": PDF,
-    ".docx": DOCX,
-    ".html": HTML,
-    ".htm": HTML,
-    ".xhtml": HTML,
-    ".md": MARKDOWN,
-    ".markdown": MARKDOWN,
-    ".txt": TEXT,
-    ".text": TEXT,
-}
+_TABLE = read_table(Path(__file__).with_name("file_types.yaml"))
+_KINDS = [FileType(**kind) for kind in _TABLE["kinds"]]
+EPUB, PDF, DOCX, HTML, MARKDOWN, TEXT, JSONL, _ = _KINDS
 SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
 """The kinds that can be ingested, as a phrase."""
 
-_TABLE = read_table(Path(__file__).with_name("file_types.yaml"))
 _ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in _TABLE["advice"].items() for suffix in suffixes}
 _MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in _TABLE["magic"].items()]
 _HEAD = 1024
 
 
+def identify(source: str | Path | ByteStream) -> tuple[str, str, dict[str, Any]]:
+    """Tell the path of a source as given ("" for bytes without a name), its name for people, and its own meta."""
+    path, own = str(source), {}
+    if isinstance(source, ByteStream):
+        path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
+        own = {key: value for key, value in source.meta.items() if key not in ("file_path", "file_name")}
+    return path, Path(path).name or path or "(bytes without a name)", own
+
+
+@contextmanager
+def opened(source: str | Path | ByteStream, name: str) -> Iterator[BinaryIO]:
+    """Open a source, or say why it cannot be read."""
+    if isinstance(source, ByteStream):
+        yield io.BytesIO(source.data)
+        return
+    try:
+        path = Path(source)
+        if path.is_dir():
+            raise SourceError(name, "it is a folder", "Name the files in it")
+        if not path.exists():
+            raise SourceError(name, "there is no such file", "Check the path")
+        if not path.is_file():
+            raise SourceError(name, "it is no ordinary file", "Copy its content to a file")
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SourceError(name, f"it cannot be opened ({reason})", "Check the path and its permissions") from error
+
+
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
-    """Tell the kind by the file's name, or by a stated MIME type where the name has no known suffix."""
-    lower = name.lower()
-    for suffix, kind in _BY_SUFFIX.items():
-        if lower.endswith(suffix):
-            return kind
-    return next((kind for kind in _BY_SUFFIX.values() if kind.mime_type == mime_type), None)
+    """Tell the kind by the file's name, or by a stated MIME type where the name has no known ending."""
+    named = (kind for kind in _KINDS if name.lower().endswith(tuple(kind.endings)))
+    return next(named, None) or next((kind for kind in _KINDS if kind.mime_type == mime_type), None)
 
 
 def advice(name: str) -> str:
@@ -73,17 +87,115 @@ def disagreement(data: bytes, kind: FileType) -> str | None:
         found = "an HTML page"
     if head[60:68] == b"BOOKMOBI":
         found = "a Kindle book"
-    expected = {
-        EPUB: ("a zip archive", "an empty zip archive"),
-        DOCX: ("a zip archive",),
-        PDF: ("a PDF",),
-        JSONL_GZ: ("a gzip archive",),
-        HTML: ("an HTML page", None),
-        # A text may begin with markup that it is about.
-        MARKDOWN: ("an HTML page", None),
-        TEXT: ("an HTML page", None),
-        JSONL: (None,),
-    }[kind]
-    if found in expected:
+    return None if found in kind.content else found or "something else"
+
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# The detector reads so many bytes; the chosen encoding must then decode the whole.
+_SAMPLE = 60_000
+_EAST_ASIAN = ("gb18030", "big5hkscs", "euc_jis_2004", "shift_jis_2004", "cp949")
+# Other names of the same, which are never left to the detector.
+_MULTIBYTE = (
+    "gb2312", "gbk", "hz", "big5", "cp950", "cp932", "euc_jp", "euc_jisx0213", "euc_kr", "johab", "shift_jis",
+    "shift_jisx0213", "iso2022_jp", "iso2022_kr",
+)  # fmt: skip
+_COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
+_LEAST_SHARE = 0.25
+# The detector's measure of disorder, 0 to 1: what is readable at all, and what is as good as the best.
+_MOST_CHAOS = 0.1
+_TIE = 0.02
+_LEAD = 0.08
+# A decoded text with more of these than one in a thousand is no text.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd\ue000-\uf8ff]")
+
+
+class DecodedText(NamedTuple):
+    """A text and the encoding it was in."""
+
+    text: str
+    encoding: str
+
+
+def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
+    """Decode a file's bytes; None where no encoding is certain."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _strict(data, encoding)
+    if b"\0" in data:
+        return _wide(data)
+    likely = ["utf-8", *([superset(declared)] if declared else [])]
+    # What switches by escapes is valid UTF-8, too.
+    for encoding in reversed(likely) if b"\x1b" in data else likely:
+        if (decoded := _strict(data, encoding)) is not None:
+            return decoded
+    return _east_asian(data) or _detected(data)
+
+
+def _strict(data: bytes, encoding: str) -> DecodedText | None:
+    try:
+        return DecodedText(data.decode(encoding), encoding.removesuffix("-sig"))
+    except (UnicodeDecodeError, LookupError):
         return None
-    return found or "something else"
+
+
+def superset(name: str) -> str:
+    """Name the encoding that a file which states another really uses: who says GB2312 or Big5 uses the larger set."""
+    lower = name.lower().replace("_", "-")
+    return {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "big5": "big5hkscs"}.get(lower, lower)
+
+
+def _wide(data: bytes) -> DecodedText | None:
+    """Read UTF-16 without a mark: the right byte order gives Latin letters or common characters."""
+    if len(data) % 2:
+        return None
+    for encoding in ("utf-16-le", "utf-16-be"):
+        decoded = _strict(data, encoding)
+        if decoded is not None and _is_text(decoded.text):
+            sample = decoded.text[:_SAMPLE]
+            latin = sum(character < "\u0250" for character in sample)
+            rest = len(sample) - latin
+            if latin > 0.7 * len(sample) or len(_COMMON.findall(sample)) > _LEAST_SHARE * rest:
+                return decoded
+    return None
+
+
+def _east_asian(data: bytes) -> DecodedText | None:
+    """Choose among the East Asian encodings by the share of common characters; None where two come close."""
+    scores = []
+    for encoding in _EAST_ASIAN:
+        decoded = _strict(data, encoding)
+        if decoded is not None and _is_text(decoded.text):
+            letters = [character for character in decoded.text[:_SAMPLE] if character > "\u02ff"]
+            scores.append((len(_COMMON.findall("".join(letters))) / max(len(letters), 1), decoded))
+    scores.sort(key=lambda score: -score[0])
+    if not scores or scores[0][0] < _LEAST_SHARE:
+        return None
+    if len(scores) > 1 and scores[0][0] - scores[1][0] < _LEAD and scores[0][1].text != scores[1][1].text:
+        return None
+    return scores[0][1]
+
+
+def _detected(data: bytes) -> DecodedText | None:
+    """Ask the detector, for the single-byte encodings; the ones it knows too well to be wrong about are few."""
+    found = from_bytes(data[:_SAMPLE], cp_exclusion=[*_EAST_ASIAN, *_MULTIBYTE])
+    best = found.best()
+    if best is None or best.chaos > _MOST_CHAOS:
+        return None
+    # Western European is by far the commonest of the encodings that differ in a few accents.
+    for encoding in ("cp1252", best.encoding):
+        match = next((match for match in found if encoding in match.could_be_from_charset), None)
+        if match is not None and match.chaos <= best.chaos + _TIE:
+            decoded = _strict(data, encoding)
+            if decoded is not None and _is_text(decoded.text):
+                return decoded
+    return None
+
+
+def _is_text(text: str) -> bool:
+    return len(_CONTROL.findall(text)) * 1000 <= len(text)

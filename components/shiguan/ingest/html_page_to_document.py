@@ -12,7 +12,8 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.epub.reader import read_page
-from shiguan.text.shared_document import SharedDocument
+from shiguan.ingest.file_types import identify
+from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class HtmlPageToDocument:
         warnings: list[str] = []
         for source in sources:
             stream = get_bytestream_from_source(source)
-            name = Path(str(stream.meta.get("file_path") or "(bytes without a name)")).name
+            name = identify(stream)[1]
             title = _title(stream.data)
             try:
                 # The inspector recoded the page; a mark keeps the encoding that it once stated from being believed.
@@ -62,18 +63,16 @@ class HtmlPageToDocument:
                 continue
             warnings += book.warnings
             for block in book.blocks:
-                place = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
-                meta = {**stream.meta, "section": block.section, "kind": block.kind, "anchor": place}
-                if title:
-                    meta["title"] = title
-                if block.language:
-                    meta["language"] = block.language
+                meta = {**stream.meta, **title, **block.meta}
+                # A page is one file, which needs no name and no place in a reading order.
+                meta["anchor"] = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
                 if block.notes:
                     meta["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.notes]
                 documents.append(SharedDocument(content=block.content, meta=meta))
         return {"documents": documents, "skipped": skipped, "warnings": warnings}
 
 
-def _title(data: bytes) -> str:
+def _title(data: bytes) -> dict[str, str]:
     found = _TITLE.search(data[:20_000].decode("utf-8", "replace"))
-    return " ".join(html.unescape(found[1]).split()) if found else ""
+    title = " ".join(html.unescape(found[1]).split()) if found else ""
+    return {"title": title} if title else {}

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,15 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.ingest.archives import MAX_UNPACKED_BYTES
-from shiguan.text.shared_document import ENGINE_META, SharedDocument
+from shiguan.ingest.archives import MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FLOOR_BYTES
+from shiguan.ingest.file_types import identify, opened
+from shiguan.text.passages import ENGINE_META, SharedDocument
 
-_FIELDS = frozenset({"id", "title", "text", "meta"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_ROW = 16 * 1024 * 1024
 _DEEPEST_META = 20
 # So many rows of a file are named in `skipped` one by one, the rest as a number.
 _REPORTED = 100
-_CHUNK = 1 << 20
-_RATIO = 100
-# Below this size a high ratio is harmless.
-_RATIO_FLOOR = 8 * 1024 * 1024
 
 
 @component
@@ -57,21 +54,22 @@ class JSONLToDocument:
         skipped: list[dict[str, str]] = []
         warnings: list[str] = []
         for source in sources:
-            path, base = _identity(source)
+            path, name, own = identify(source)
+            base = {**own, "source": name, "file_path": path or name}
             try:
-                data = source.data if isinstance(source, ByteStream) else Path(path).read_bytes()
+                with opened(source, name) as file:
+                    data = file.read()
                 rows, faults, renamed = self._rows(data, base)
             except SourceError as error:
                 skipped.append(error.record)
                 continue
-            except OSError as error:
-                cause = f"it cannot be opened ({error.strerror or error})"
-                skipped.append({"source": base["source"], "cause": cause, "next_step": "Check the path"})
-                continue
             if not rows and not faults:
                 faults = [("the file holds no rows", "Write one object a line")]
             documents += rows
-            skipped += _capped(faults, base["source"])
+            if len(faults) > _REPORTED:
+                rest = f"{len(faults) - _REPORTED:,} more rows could not be used"
+                faults[_REPORTED:] = [(rest, "Mend the rows named here first and run again")]
+            skipped += [{"source": name, "cause": cause, "next_step": step} for cause, step in faults]
             warnings += [
                 f"{base['source']}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as "
                 f"`user_{key}`."
@@ -79,10 +77,10 @@ class JSONLToDocument:
             ]
         return {"documents": documents, "skipped": skipped, "warnings": warnings}
 
-    def _rows(self, data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], dict[str, int]]:
+    def _rows(self, data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], Counter[str]]:
         documents: list[Document] = []
         faults: list[tuple[str, str]] = []
-        renamed: dict[str, int] = {}
+        renamed: Counter[str] = Counter()
         lines_of: dict[str, int] = {}
         for number, line in enumerate(self._lines(data, base["source"]), start=1):
             try:
@@ -116,40 +114,23 @@ class JSONLToDocument:
             yield from io.BytesIO(data.removeprefix(b"\xef\xbb\xbf"))
             return
         total = 0
-        rest = b""
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-                while chunk := file.read(_CHUNK):
-                    total += len(chunk)
-                    if total > MAX_UNPACKED_BYTES or (total > _RATIO_FLOOR and total > _RATIO * len(data)):
-                        raise SourceError(
-                            source,
-                            f"it unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or a hundredfold",
-                            "Split it into smaller files",
-                        )
-                    *lines, rest = (rest + chunk).split(b"\n")
-                    yield from lines
-                    if len(rest) > _LONGEST_ROW:
-                        # One row without end would be copied again with every chunk.
-                        raise SourceError(
-                            source, f"a row is longer than {_LONGEST_ROW:,} bytes", "Split it into several rows"
-                        )
+                while line := file.readline(_LONGEST_ROW + 1):
+                    total += len(line)
+                    if total > MAX_UNPACKED_BYTES or (total > RATIO_FLOOR_BYTES and total > MAX_RATIO * len(data)):
+                        cause = f"it unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or a hundredfold"
+                        raise SourceError(source, cause, "Split it into smaller files")
+                    if len(line) > _LONGEST_ROW:
+                        cause = f"a row is longer than {_LONGEST_ROW:,} bytes"
+                        raise SourceError(source, cause, "Split it into several rows")
+                    yield line
         except (OSError, EOFError, zlib.error) as error:
             raise SourceError(source, f"the gzip archive is damaged ({error})", "Copy or download it again") from error
-        if rest:
-            yield rest
 
 
 class _RowError(Exception):
     """A row that cannot be used: what is wrong with it, and what to do next."""
-
-
-def _identity(source: str | Path | ByteStream) -> tuple[str, dict[str, Any]]:
-    if isinstance(source, ByteStream):
-        path = str(source.meta.get("file_path") or source.meta.get("file_name") or "(bytes without a name)")
-        own = {key: value for key, value in source.meta.items() if key != "file_name"}
-        return path, {**own, "source": Path(path).name, "file_path": path}
-    return str(source), {"source": Path(source).name, "file_path": str(source)}
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -193,10 +174,8 @@ def _record_id(row: dict[str, Any]) -> str | None:
         raise _RowError("its `id` is a number of thousands of digits", "Use a string") from error
 
 
-def _meta(row: dict[str, Any], renamed: dict[str, int]) -> dict[str, Any]:
-    given = row.get("meta")
-    if given is None:
-        given = {}
+def _meta(row: dict[str, Any], renamed: Counter[str]) -> dict[str, Any]:
+    given = {} if row.get("meta") is None else row["meta"]
     if not isinstance(given, dict):
         raise _RowError("its `meta` is no object", "Write an object, or leave it out")
     level: list[Any] = [given]
@@ -205,19 +184,5 @@ def _meta(row: dict[str, Any], renamed: dict[str, int]) -> dict[str, Any]:
         level = [inner for inner in level if isinstance(inner, dict | list)]
     if level:
         raise _RowError(f"its `meta` is nested more than {_DEEPEST_META} levels deep", "Write it flat")
-    meta = {}
-    for key, value in given.items():
-        if key in ENGINE_META:
-            renamed[key] = renamed.get(key, 0) + 1
-            meta[f"user_{key}"] = value
-        else:
-            meta[key] = value
-    return meta
-
-
-def _capped(faults: list[tuple[str, str]], source: str) -> list[dict[str, str]]:
-    found = [{"source": source, "cause": cause, "next_step": step} for cause, step in faults[:_REPORTED]]
-    if len(faults) > _REPORTED:
-        rest = f"{len(faults) - _REPORTED:,} more rows could not be used"
-        found.append({"source": source, "cause": rest, "next_step": "Mend the rows named here first and run again"})
-    return found
+    renamed.update(given.keys() & ENGINE_META)
+    return {f"user_{key}" if key in ENGINE_META else key: value for key, value in given.items()}

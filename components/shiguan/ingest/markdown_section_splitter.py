@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from haystack import Document, component
 
@@ -15,12 +15,6 @@ _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3
 # Longer lines are text, whatever they begin with.
 _LONGEST_HEADING = 500
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
-
-
-class _Section(NamedTuple):
-    start: int
-    end: int
-    headings: list[str]
 
 
 @component
@@ -53,37 +47,34 @@ class MarkdownSectionSplitter:
         for document in documents:
             text = document.content or ""
             sections = list(_sections(text))
-            if not any(section.headings for section in sections) and sections[0].start == 0:
+            names = [headings for *_, headings in sections if headings]
+            if not names and sections[0][0] == 0:
                 found.append(document)
                 continue
-            title = document.meta.get("title") or next((s.headings[0] for s in sections if s.headings), "")
-            for section in sections:
-                start, end = _trimmed(text, section.start, section.end)
+            title = document.meta.get("title") or (names[0][0] if names else "")
+            for *span, headings in sections:
+                start, end = _trimmed(text, *span)
                 if start < end:
-                    meta: dict[str, Any] = {
-                        **document.meta,
-                        "title": title,
-                        "section": section.headings,
-                        "start": start,
-                    }
+                    meta: dict[str, Any] = {**document.meta, "title": title, "section": headings, "start": start}
                     if "\f" in text:
                         meta["anchor"] = {"page": text.count("\f", 0, start) + 1, "offset": 0}
                     found.append(Document(content=text[start:end], meta=meta))
         return {"documents": found}
 
 
-def _sections(text: str) -> Iterator[_Section]:
+def _sections(text: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Find sections: where they begin and end, and the headings above them."""
     path: list[tuple[int, str]] = []
     front = _FRONT_MATTER.match(text)
     start = front.end() if front else 0
     for line_start, line_end, level, title in _headings(text, start):
-        yield _Section(start, line_start, [name for _, name in path])
+        yield start, line_start, [name for _, name in path]
         while path and path[-1][0] >= level:
             path.pop()
         if title:
             path.append((level, title))
         start = line_end
-    yield _Section(start, len(text), [name for _, name in path])
+    yield start, len(text), [name for _, name in path]
 
 
 def _headings(text: str, start: int) -> Iterator[tuple[int, int, int, str]]:

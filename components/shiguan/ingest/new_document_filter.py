@@ -3,9 +3,6 @@
 from typing import Any
 
 from haystack import Document, component
-from haystack.document_stores.types import DocumentStore
-
-_BATCH = 10_000
 
 
 @component
@@ -20,11 +17,11 @@ class NewDocumentFilter:
 
     tenant_role = "writes"
 
-    def __init__(self, document_store: DocumentStore) -> None:
+    def __init__(self, document_store: Any) -> None:
         """
         Keep the store.
 
-        :param document_store: The store that the documents are going to.
+        :param document_store: The store that the documents are going to; it tells which ids it has (`existing_ids`).
         """
         self.document_store = document_store
 
@@ -36,20 +33,9 @@ class NewDocumentFilter:
         :param documents: Documents on their way to the store.
         :returns: The `documents` that are new, each id once, in their order; `known`, how many were dropped.
         """
-        ids = [document.id for document in documents]
-        known: set[str] = set()
-        for start in range(0, len(ids), _BATCH):
-            known |= self._existing(ids[start : start + _BATCH])
+        known = self.document_store.existing_ids([document.id for document in documents])
         new: dict[str, Document] = {}
         for document in documents:
             if document.id not in known:
                 new.setdefault(document.id, document)
         return {"documents": list(new.values()), "known": len(documents) - len(new)}
-
-    def _existing(self, ids: list[str]) -> set[str]:
-        # Reading whole documents to learn their ids is what other stores offer.
-        look_up = getattr(self.document_store, "existing_ids", None)
-        if look_up is not None:
-            return set(look_up(ids))
-        found = self.document_store.filter_documents({"field": "id", "operator": "in", "value": ids})
-        return {document.id for document in found}

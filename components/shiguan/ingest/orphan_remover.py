@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from haystack import component
-from haystack.document_stores.types import DocumentStore
 
 from shiguan.tenants import of_tenant, where
 
@@ -41,12 +40,12 @@ class OrphanRemover:
 
     tenant_role = "writes"
 
-    def __init__(self, parent_store: DocumentStore, *, child_store: DocumentStore) -> None:
+    def __init__(self, parent_store: Any, *, child_store: Any) -> None:
         """
         Keep the stores.
 
-        :param parent_store: Where the parents are.
-        :param child_store: Where the children are.
+        :param parent_store: Where the parents are: a store that lists ids (`list_ids`) and deletes by filter.
+        :param child_store: Where the children are, a store of the same kind.
         """
         self.parent_store = parent_store
         self.child_store = child_store
@@ -69,21 +68,9 @@ class OrphanRemover:
         # Children first: a child without its parent would be found and lead nowhere.
         for store, kept in ((self.child_store, produced.children), (self.parent_store, produced.parents)):
             for tenant_id, file_ids in sorted(files.items()):
-                orphans = [stored for stored in _stored_ids(store, tenant_id, file_ids) if stored not in kept]
-                if orphans:
-                    _delete(store, tenant_id, orphans)
-                    removed += len(orphans)
+                stored = store.list_ids(of_tenant(tenant_id, where("meta.file_id", "in", sorted(file_ids))))
+                orphans = [each for each in stored if each not in kept]
+                for start in range(0, len(orphans), _BATCH):
+                    store.delete_by_filter(of_tenant(tenant_id, where("id", "in", orphans[start : start + _BATCH])))
+                removed += len(orphans)
         return {"removed": removed}
-
-
-def _delete(store: Any, tenant_id: str, ids: list[str]) -> None:
-    for start in range(0, len(ids), _BATCH):
-        store.delete_by_filter(of_tenant(tenant_id, where("id", "in", ids[start : start + _BATCH])))
-
-
-def _stored_ids(store: DocumentStore, tenant_id: str, file_ids: set[str]) -> list[str]:
-    filters = of_tenant(tenant_id, where("meta.file_id", "in", sorted(file_ids)))
-    list_ids = getattr(store, "list_ids", None)
-    if list_ids is not None:
-        return list(list_ids(filters))
-    return [document.id for document in store.filter_documents(filters)]

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from haystack import Document, component
@@ -12,7 +12,7 @@ from haystack import Document, component
 from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
 from shiguan.models.token_counter import TokenCounter
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 BLOCK_SEPARATOR = "\n\n"
 """What stands between two blocks of one source in the source's text."""
@@ -26,12 +26,12 @@ _BATCH = 1_000_000
 
 @dataclass
 class _Group:
-    """Consecutive blocks of one section of one source, joined."""
+    """Consecutive blocks of one section of one source, joined; `parts` says which is where in the text."""
 
-    blocks: list[Document]
-    text: str = ""
-    offset: int = 0
-    spans: list[tuple[int, int]] = field(default_factory=list)
+    meta: dict[str, Any]
+    text: str
+    offset: int
+    parts: list[dict[str, Any]]
 
 
 @component
@@ -116,12 +116,17 @@ class ParentChildSplitter:
         )
         parents: list[Document] = []
         children: list[Document] = []
-        positions: dict[str, tuple[int, int]] = {}
+        positions: Counter[tuple[str, str]] = Counter()
         for batch in _batches(_groups(documents)):
             cut = cut_passages([group.text for group in batch], self._counter, sizes)
             for group, passages in zip(batch, cut, strict=True):
-                _emit(group, passages, parents, children, positions)
-        _tell_units(parents, children)
+                for parent, of_parent in _documents(group, passages, positions):
+                    parents.append(parent)
+                    children += of_parent
+        # By how many children its file has, an interrupted ingest shows.
+        units = Counter(child.meta.get("file_id") for child in children)
+        for parent in parents:
+            parent.meta["units"] = units[parent.meta.get("file_id")]
         produced = ProducedIds(
             files=frozenset((parent.meta["tenant_id"], parent.meta.get("file_id", "")) for parent in parents),
             parents=frozenset(parent.id for parent in parents),
@@ -135,16 +140,9 @@ class ParentChildSplitter:
         }
 
 
-def _tell_units(parents: list[Document], children: list[Document]) -> None:
-    """Write into every parent how many children its file has, by which an interrupted ingest shows."""
-    units = Counter(child.meta.get("file_id") for child in children)
-    for parent in parents:
-        parent.meta["units"] = units[parent.meta.get("file_id")]
-
-
 def _groups(documents: list[Document]) -> Iterator[_Group]:
     offsets: dict[str, int] = {}
-    group: _Group | None = None
+    blocks: list[Document] = []
     for document in documents:
         if not document.content or not document.content.strip():
             continue
@@ -154,14 +152,12 @@ def _groups(documents: list[Document]) -> Iterator[_Group]:
                     f"A document of `{document.meta.get('source', 'an unnamed source')}` has no `{name}` in its meta. "
                     "Let `SourceStamper` run before `ParentChildSplitter`."
                 )
-        if group is not None and not _belongs(group.blocks[-1], document):
-            yield _joined(group, offsets)
-            group = None
-        if group is None:
-            group = _Group([])
-        group.blocks.append(document)
-    if group is not None:
-        yield _joined(group, offsets)
+        if blocks and not _belongs(blocks[-1], document):
+            yield _joined(blocks, offsets)
+            blocks = []
+        blocks.append(document)
+    if blocks:
+        yield _joined(blocks, offsets)
 
 
 def _belongs(before: Document, after: Document) -> bool:
@@ -171,19 +167,31 @@ def _belongs(before: Document, after: Document) -> bool:
     )
 
 
-def _joined(group: _Group, offsets: dict[str, int]) -> _Group:
-    first = group.blocks[0]
-    source = first.meta["source_id"]
+def _joined(blocks: list[Document], offsets: dict[str, int]) -> _Group:
+    meta = blocks[0].meta
+    offset = meta.get("start", offsets.get(meta["source_id"], 0))
+    parts: list[dict[str, Any]] = []
     at = 0
-    for block in group.blocks:
-        length = len(block.content or "")
-        group.spans.append((at, at + length))
-        at += length + len(BLOCK_SEPARATOR)
-    contents = [block.content or "" for block in group.blocks]
-    group.text = contents[0] if len(contents) == 1 else BLOCK_SEPARATOR.join(contents)
-    group.offset = first.meta.get("start", offsets.get(source, 0))
-    offsets[source] = group.offset + len(group.text) + len(BLOCK_SEPARATOR)
-    return group
+    for block in blocks:
+        parts += _parts(block, at, offset)
+        at += len(block.content or "") + len(BLOCK_SEPARATOR)
+    offsets[meta["source_id"]] = offset + at
+    return _Group(meta, BLOCK_SEPARATOR.join(block.content or "" for block in blocks), offset, parts)
+
+
+def _parts(block: Document, start: int, offset: int) -> list[dict[str, Any]]:
+    """Tell where a block stands in its group's text; pages count as blocks where it has them."""
+    text, meta = block.content or "", block.meta
+    kind, anchor = meta.get("kind", "text"), meta.get("anchor")
+    if "\f" in text and (anchor is None or "page" in anchor):
+        pages = []
+        for page, content in enumerate(text.split("\f"), start=anchor["page"] if anchor else 1):
+            end = start + len(content)
+            pages.append({"start": start, "end": end, "kind": kind, "anchor": {"page": page, "offset": 0}})
+            start = end + 1
+        return pages
+    part = {"start": start, "end": start + len(text), "kind": kind, "anchor": anchor or {"offset": offset + start}}
+    return [part | ({"notes": meta["notes"]} if meta.get("notes") else {})]
 
 
 def _batches(groups: Iterator[_Group]) -> Iterator[list[_Group]]:
@@ -199,90 +207,49 @@ def _batches(groups: Iterator[_Group]) -> Iterator[list[_Group]]:
         yield batch
 
 
-def _emit(
-    group: _Group,
-    passages: list[Passage],
-    parents: list[Document],
-    children: list[Document],
-    positions: dict[str, tuple[int, int]],
-) -> None:
-    """Make the documents of one group's passages."""
-    first = group.blocks[0].meta
-    common = {name: first[name] for name in _OF_THE_SOURCE if name in first}
-    own = {name: value for name, value in first.items() if name not in common and name not in _OF_THE_BLOCK}
-    parts = _parts(group)
-    part = 0
-    parent_position, child_position = positions.get(first["source_id"], (0, 0))
+def _documents(
+    group: _Group, passages: list[Passage], positions: Counter[tuple[str, str]]
+) -> Iterator[tuple[Document, list[Document]]]:
+    """Make the documents of one group's passages, each parent with its children."""
+    meta, parts = group.meta, group.parts
+    common = {name: meta[name] for name in _OF_THE_SOURCE if name in meta}
+    own = {name: value for name, value in meta.items() if name not in common and name not in _OF_THE_BLOCK}
     seed = hashlib.sha256(json.dumps([common, own], sort_keys=True, default=str, ensure_ascii=True).encode())
+    parent_count, child_count = (meta["source_id"], "parents"), (meta["source_id"], "children")
+    part = 0
     for passage in passages:
         while part + 1 < len(parts) and parts[part]["end"] <= passage.start:
             part += 1
         content = group.text[passage.start : passage.end]
         blocks = _blocks_within(parts, part, passage)
         start = group.offset + passage.start
-        parent_id = _identifier(seed, "parent", parent_position, content)
-        parents.append(
-            SharedDocument(
-                id=parent_id,
-                content=content,
-                meta={
-                    **own,
-                    **common,
-                    "kind": _kind(blocks, 0, len(content)),
-                    "position": parent_position,
-                    "anchor": blocks[0]["anchor"],
-                    "tokens": passage.tokens,
-                    "start": start,
-                    "end": start + len(content),
-                    "blocks": blocks,
-                },
-            )
-        )
+        parent_id = _identifier(seed, "parent", positions[parent_count], content)
+        placed = {
+            "kind": _kind(blocks, 0, len(content)),
+            "position": positions[parent_count],
+            "anchor": blocks[0]["anchor"],
+            "tokens": passage.tokens,
+            "start": start,
+            "end": start + len(content),
+            "blocks": blocks,
+        }
+        parent = SharedDocument(id=parent_id, content=content, meta={**own, **common, **placed})
+        children: list[Document] = []
         for text_start, text_end in passage.children:
             text = group.text[text_start:text_end]
-            child_start = text_start - passage.start
-            children.append(
-                SharedDocument(
-                    id=_identifier(seed, parent_id, child_start, text),
-                    content=text,
-                    meta={
-                        **own,
-                        **common,
-                        "parent_id": parent_id,
-                        "kind": _kind(blocks, child_start, child_start + len(text)),
-                        "position": child_position,
-                        "start": child_start,
-                        "end": child_start + len(text),
-                    },
-                )
-            )
-            child_position += 1
-        parent_position += 1
-    positions[first["source_id"]] = (parent_position, child_position)
-
-
-def _parts(group: _Group) -> list[dict[str, Any]]:
-    """List the group's blocks, in its text's offsets; pages count as blocks where a text has them."""
-    parts: list[dict[str, Any]] = []
-    for block, (start, end) in zip(group.blocks, group.spans, strict=True):
-        meta = block.meta
-        kind = meta.get("kind", "text")
-        anchor = meta.get("anchor")
-        paged = anchor is None or "page" in anchor
-        if paged and group.text.find("\f", start, end) >= 0:
-            at = start
-            first_page = anchor["page"] if anchor else 1
-            for page, text in enumerate(group.text[start:end].split("\f"), start=first_page):
-                parts.append({"start": at, "end": at + len(text), "kind": kind, "anchor": {"page": page, "offset": 0}})
-                at += len(text) + 1
-            continue
-        if anchor is None:
-            anchor = {"offset": group.offset + start}
-        part = {"start": start, "end": end, "kind": kind, "anchor": anchor}
-        if meta.get("notes"):
-            part["notes"] = meta["notes"]
-        parts.append(part)
-    return parts
+            start, end = text_start - passage.start, text_end - passage.start
+            placed = {
+                "parent_id": parent_id,
+                "kind": _kind(blocks, start, end),
+                "position": positions[child_count],
+                "start": start,
+                "end": end,
+            }
+            child_id = _identifier(seed, parent_id, start, text)
+            children.append(SharedDocument(id=child_id, content=text, meta={**own, **common, **placed}))
+            positions[child_count] += 1
+        positions[parent_count] += 1
+        yield parent, children
 
 
 def _blocks_within(parts: list[dict[str, Any]], first: int, passage: Passage) -> list[dict[str, Any]]:

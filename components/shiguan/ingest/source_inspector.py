@@ -1,5 +1,6 @@
 """Looks at every file before anything reads it, and says what is wrong in a sentence."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,19 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.encodings import decode_text
-from shiguan.ingest.file_types import DOCX, HTML, JSONL, SUPPORTED, FileType, advice, disagreement, type_by_name
+from shiguan.ingest.file_types import (
+    DOCX,
+    HTML,
+    JSONL,
+    SUPPORTED,
+    FileType,
+    advice,
+    decode_text,
+    disagreement,
+    identify,
+    opened,
+    type_by_name,
+)  # fmt: skip
 
 _CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})")
 _AGAIN = "Copy or download the file again"
@@ -62,75 +74,45 @@ class SourceInspector:
         warnings: list[str] = []
         seen: set[str] = set()
         for source in sources:
-            name = _name(source)
             try:
-                stream = self._inspect(source, name, warnings)
+                stream = self._inspect(source, warnings)
             except SourceError as error:
                 skipped.append(error.record)
                 continue
             if stream.meta["source_key"] in seen:
-                warnings.append(f"{name}: named twice; read once.")
+                warnings.append(f"{identify(source)[1]}: named twice; read once.")
                 continue
             seen.add(stream.meta["source_key"])
             checked.append(stream)
         return {"sources": checked, "skipped": skipped, "warnings": warnings}
 
-    def _inspect(self, source: str | Path | ByteStream, name: str, warnings: list[str]) -> ByteStream:
-        if isinstance(source, ByteStream):
-            data = source.data
-            path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
-            if not path:
-                raise SourceError(name, "the byte stream has no name", 'Set meta["file_name"] to name the source')
-            meta = {key: value for key, value in source.meta.items() if key not in ("file_name", "encoding")}
-            kind = type_by_name(path, source.mime_type)
-            key = str(Path(path).resolve()) if source.meta.get("file_path") and "\0" not in path else path
-        else:
-            path, meta = str(source), {}
-            kind = type_by_name(path)
-            data = self._read(Path(path), name, kind)
-            key = str(Path(path).resolve())
-        if kind is None:
-            suffix = Path(name).suffix
-            what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
-            raise SourceError(name, f"{what}; readable are {SUPPORTED}", advice(name))
+    def _inspect(self, source: str | Path | ByteStream, warnings: list[str]) -> ByteStream:
+        path, name, meta = identify(source)
+        stream = source if isinstance(source, ByteStream) else None
+        if stream is not None and not path:
+            raise SourceError(name, "the byte stream has no name", 'Set meta["file_name"] to name the source')
+        meta.pop("encoding", None)
+        # A byte stream that has a name alone is known by that.
+        unplaced = "\0" in path or (stream is not None and not stream.meta.get("file_path"))
+        key = path if unplaced else str(Path(path).resolve())
+        kind = type_by_name(path, stream.mime_type if stream else None)
+        with opened(source, name) as file:
+            if kind is None:
+                suffix = Path(name).suffix
+                what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
+                raise SourceError(name, f"{what}; readable are {SUPPORTED}", advice(name))
+            size = file.seek(0, os.SEEK_END)
+            if size > self.max_bytes:
+                cause = f"the file has {size:,} bytes, the limit is {self.max_bytes:,}"
+                raise SourceError(name, cause, "Split it, or raise `max_bytes` of SourceInspector in index.yml")
+            file.seek(0)
+            data = file.read()
         if not data.strip(b" \t\r\n\0"):
             raise SourceError(name, "the file is empty" if not data else "the file holds no characters", _AGAIN)
-        if len(data) > self.max_bytes:
-            raise _too_large(name, len(data), self.max_bytes)
         _check_content(data, name, kind)
         if kind.is_text:
             data = _as_utf8(data, name, kind, warnings)
         return ByteStream(data, meta={**meta, "file_path": path, "source_key": key}, mime_type=kind.mime_type)
-
-    def _read(self, path: Path, name: str, kind: FileType | None) -> bytes:
-        try:
-            if path.is_dir():
-                raise SourceError(name, "it is a folder", "Name the files in it")
-            if not path.exists():
-                raise SourceError(name, "there is no such file", "Check the path")
-            if not path.is_file():
-                raise SourceError(name, "it is no ordinary file", "Copy its content to a file")
-            size = path.stat().st_size
-            if kind is not None and size > self.max_bytes:
-                raise _too_large(name, size, self.max_bytes)
-            return path.read_bytes() if kind is not None else b""
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise SourceError(name, f"it cannot be opened ({reason})", "Check the path and its permissions") from error
-
-
-def _name(source: str | Path | ByteStream) -> str:
-    if isinstance(source, ByteStream):
-        source = str(source.meta.get("file_path") or source.meta.get("file_name") or "(bytes without a name)")
-    return Path(source).name or str(source)
-
-
-def _too_large(name: str, size: int, limit: int) -> SourceError:
-    return SourceError(
-        name,
-        f"the file has {size:,} bytes, the limit is {limit:,}",
-        "Split it, or raise `max_bytes` of SourceInspector in index.yml",
-    )
 
 
 def _check_content(data: bytes, name: str, kind: FileType) -> None:
@@ -141,10 +123,8 @@ def _check_content(data: bytes, name: str, kind: FileType) -> None:
             f"its name says {kind.name}, but its content is {other}",
             "Give it the ending that fits its content, or get the right file",
         )
-    if kind is DOCX:
-        with SafeArchive(data, source=name) as archive:
-            if archive.find("word/document.xml") is None:
-                raise SourceError(name, "it is a zip archive, but no DOCX", "Save it as DOCX in a word processor")
+    if kind is DOCX and SafeArchive(data, source=name).find("word/document.xml") is None:
+        raise SourceError(name, "it is a zip archive, but no DOCX", "Save it as DOCX in a word processor")
 
 
 def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> bytes:
@@ -152,11 +132,9 @@ def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> byt
         return data  # one bad row must not cost the others: JSONLToDocument reads row by row
     declared = _CHARSET.search(data[:2048]) if kind is HTML else None
     decoded = decode_text(data, declared[1].decode("ascii") if declared else None)
-    if decoded is None:
+    if decoded is None or "\0" in decoded.text:
         cause = "it holds NUL bytes, so it is no text" if b"\0" in data else "its encoding is not UTF-8 and not certain"
         raise SourceError(name, cause, "Save it as UTF-8 text")
-    if "\0" in decoded.text:
-        raise SourceError(name, "it holds NUL bytes, so it is no text", "Save it as UTF-8 text")
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")
     return decoded.text.encode("utf-8", "replace")

@@ -9,7 +9,7 @@ from typing import Any
 from haystack import Document, component
 
 from shiguan.text.languages import detect_language
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 # Meta that helps on the way and is no part of a source.
 _DROPPED = frozenset({"source_key", "line", "docx", "encoding"})
@@ -62,14 +62,12 @@ class SourceStamper:
 
 def _stamped(block: Document, tenant_id: str, language: str) -> Document:
     key = _key(block)
-    file_id = _hash(tenant_id, key)
-    record = block.meta.get("record_id")
-    if record is not None:
-        source_id = _hash(tenant_id, key, "id", str(record))
+    row: tuple[str, ...] = ()
+    if block.meta.get("record_id") is not None:
+        row = "id", str(block.meta["record_id"])
     elif "line" in block.meta:
-        source_id = _hash(tenant_id, key, "line", str(block.meta["line"]))
-    else:
-        source_id = file_id
+        row = "line", str(block.meta["line"])
+    file_id, source_id = _hash(tenant_id, key), _hash(tenant_id, key, *row)
     source = block.meta.get("source") or Path(key).name
     meta: dict[str, Any] = {name: value for name, value in block.meta.items() if name not in _DROPPED}
     meta |= {"tenant_id": tenant_id, "source_id": source_id, "file_id": file_id, "source": source, "language": language}
@@ -81,13 +79,8 @@ def _stamped(block: Document, tenant_id: str, language: str) -> Document:
 
 
 def _key(block: Document) -> str:
-    key = block.meta.get("source_key")
-    if key:
-        return str(key)
     path = block.meta.get("file_path")
-    if path:
-        return str(Path(path).resolve())
-    return str(block.meta.get("source") or "")
+    return str(block.meta.get("source_key") or (Path(path).resolve() if path else block.meta.get("source") or ""))
 
 
 def _hash(*parts: str) -> str:

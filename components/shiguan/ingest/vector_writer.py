@@ -1,7 +1,7 @@
 """Gives the children in the store their vectors, slice by slice."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder
@@ -18,28 +18,6 @@ _SLICE = 256
 _BATCH = 16
 
 Progress = Callable[[str, int, int], None]
-
-
-class _VectorStore(Protocol):
-    """A store in which documents may wait for their vectors."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the store's parameters."""
-
-    def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Give the ids of the documents that have none."""
-
-    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Give documents."""
-
-    def write_vectors(self, documents: list[Document], *, model: str) -> int:
-        """Store vectors; they are safe when it returns."""
-
-    def other_vectors(self, model: str | None = None) -> str | None:
-        """Say whether the vectors that are there are another embedder's."""
-
-    def drop_vectors(self) -> None:
-        """Forget all vectors."""
 
 
 @component
@@ -68,12 +46,12 @@ class VectorWriter(Serializable):
 
     tenant_role = "writes"
 
-    def __init__(self, document_embedder: DocumentEmbedder, *, document_store: _VectorStore) -> None:
+    def __init__(self, document_embedder: DocumentEmbedder, *, document_store: Any) -> None:
         """
         Keep the embedder and the store.
 
         :param document_embedder: Any document embedder component.
-        :param document_store: Where the children are.
+        :param document_store: Where the children are: a store in which documents may wait for their vectors.
         """
         self.document_embedder = document_embedder
         self.document_store = document_store
@@ -93,16 +71,15 @@ class VectorWriter(Serializable):
         files: dict[str, list[str]] = {}
         for tenant_id, file_id in sorted(produced.files):
             files.setdefault(tenant_id, []).append(file_id)
-        done: dict[str, Any] = {"written": 0, "missing": 0, "warnings": []}
-        for tenant_id, file_ids in files.items():
-            of_files = of_tenant(tenant_id, where("meta.file_id", "in", file_ids))
-            result = self.complete(of_files, progress=progress)
-            done = {
-                "written": done["written"] + result["written"],
-                "missing": done["missing"] + result["missing"],
-                "warnings": list(dict.fromkeys([*done["warnings"], *result["warnings"]])),
-            }
-        return done
+        done = [
+            self.complete(of_tenant(tenant_id, where("meta.file_id", "in", file_ids)), progress=progress)
+            for tenant_id, file_ids in files.items()
+        ]
+        return {
+            "written": sum(each["written"] for each in done),
+            "missing": sum(each["missing"] for each in done),
+            "warnings": list(dict.fromkeys(warning for each in done for warning in each["warnings"])),
+        }
 
     def complete(
         self, filters: dict[str, Any] | None, *, replace_others: bool = False, progress: Progress | None = None

@@ -14,7 +14,7 @@ from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbers_in, ren
 from shiguan.models.token_counter import TokenCounter
 from shiguan.tenants import require_filters, tenant_of, where
 from shiguan.text.languages import detect_language
-from shiguan.text.passage_spans import with_gaps
+from shiguan.text.passages import with_gaps
 
 _LONGEST_ANSWER = 4_000
 _HIGHEST_NUMBER = 900

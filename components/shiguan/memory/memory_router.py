@@ -14,9 +14,8 @@ from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.resources import read_patterns
-from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import detect_language
-from shiguan.text.rewritten_questions import cleaned_question, fault_of_rewrite, question_part
+from shiguan.text.questions import cleaned_question, fault_of_rewrite, needs_context, question_part, salient_terms
 
 SOURCES = ("database", "both", "history")
 _LONGEST_SUMMARY = 2_000

@@ -18,7 +18,7 @@ from shiguan.llm.source_blocks import neutral_text
 from shiguan.serialization import Serializable
 from shiguan.tenants import require_filters, tenant_of
 from shiguan.text.languages import detect_language
-from shiguan.text.rewritten_questions import fault_of_goal
+from shiguan.text.questions import fault_of_goal
 from shiguan.text.sentences import sentence_spans
 
 FAN_OUT = 4

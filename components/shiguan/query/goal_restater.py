@@ -11,9 +11,8 @@ from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, wa
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.text.follow_ups import needs_context
 from shiguan.text.languages import detect_language
-from shiguan.text.rewritten_questions import cleaned_question, fault_of_goal
+from shiguan.text.questions import cleaned_question, fault_of_goal, needs_context
 from shiguan.text.sentences import sentence_spans
 
 _NO_LLM = "No LLM is configured: the goal is the question itself."

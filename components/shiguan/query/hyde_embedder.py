@@ -21,7 +21,7 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
-from shiguan.text.rewritten_questions import cleaned_passage
+from shiguan.text.questions import cleaned_passage
 
 _NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
 _MOST_PASSAGES = 8

@@ -13,7 +13,7 @@ from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.question_analysis import QuestionAnalysis, analyse_question, choose_method, with_model_reply
-from shiguan.text.follow_ups import needs_context
+from shiguan.text.questions import needs_context
 
 # From this complexity on a hypothetical passage is worth its call.
 _HYDE_FROM = 6

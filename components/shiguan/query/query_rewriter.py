@@ -15,9 +15,15 @@ from shiguan.llm.prompts import in_language, read_examples
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of
 from shiguan.query.sub_questions import MOST, SubQuestion, read_plan
-from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import DETECTED, detect_language
-from shiguan.text.rewritten_questions import cleaned_question, fault_of_rewrite, question_part, usable_queries
+from shiguan.text.questions import (
+    cleaned_question,
+    fault_of_rewrite,
+    needs_context,
+    question_part,
+    salient_terms,
+    usable_queries,
+)
 
 _HYDE = "hyde"
 _ON_FAILURE = ("original", "join", "terms")

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shiguan.llm.json_replies import json_object
-from shiguan.text.rewritten_questions import cleaned_question, folded
+from shiguan.text.questions import cleaned_question, folded
 
 FEWEST, MOST = 2, 4
 """A plan has at least and at most so many sub-questions."""

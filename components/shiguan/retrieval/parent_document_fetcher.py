@@ -7,7 +7,7 @@ from haystack import Document, component, logging
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.tenants import require_filters
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 
 from haystack import Document, component
 
-from shiguan.text.rarity import covered, question_subject, question_weights
-from shiguan.text.terms import passage_text, terms
+from shiguan.text.passages import passage_text
+from shiguan.text.terms import covered, question_subject, question_weights, terms
 
 Method = Literal["words", "scores"]
 _WORD = re.compile(r"[^\W_]+")

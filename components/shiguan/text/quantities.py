@@ -1,8 +1,9 @@
 """Numbers, years and dates in Chinese and English text, as values that can be compared whatever their spelling."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -75,43 +76,49 @@ def quantities(text: str) -> list[Quantity]:
     plain = text.translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
-
-    def add(values: set[float], kind: Kind, start: int, end: int) -> None:
+    for (start, end), kind, values in chain(_years(plain), _numbers(plain)):
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
             found.append(Quantity(frozenset(map(float, values)), kind, start, end))
+    return sorted(found, key=lambda quantity: quantity.start)
 
-    _add_years(plain, add)
+
+# Where a quantity stands, its kind, and the values that it may have.
+_Reading = tuple[tuple[int, int], Kind, set[float]]
+
+
+def _years(plain: str) -> Iterator[_Reading]:
+    for match in _ERA.finditer(plain):
+        number = 1.0 if match[2] == "元" else _value(match[2])
+        if number is not None:
+            yield match.span(), "year", {number, *(first + number - 1 for first in _ERAS[match[1]])}
+    for match in _DECADE.finditer(plain):
+        century, decade = _value(match[1] or "20"), _value(match[2])
+        if century is not None and decade is not None:
+            yield match.span(), "year", {100 * (century - 1) + decade}
+
+
+def _numbers(plain: str) -> Iterator[_Reading]:
     for match in _ARABIC.finditer(plain):
         value = float(match[0].replace(",", ""))
-        end = match.end()
+        start, end = match.span()
         scale = _SCALE.match(plain, end)
         if scale:
             value *= _SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
             end = scale.end()
-        add({value, *_second_year(plain, match)}, _kind(plain, match.start(), end), match.start(), end)
+        yield (start, end), _kind(plain, start, end), {value, *_second_year(plain, match)}
     for match in _HAN_NUMBER.finditer(plain):
-        _add_han(plain, match, add)
+        han = _han_value(match[0], plain[match.end() : match.end() + 1])
+        if han is not None:
+            yield match.span(), _kind(plain, *match.span()), {han}
     for match in _ENGLISH.finditer(plain):
         english = _english_value(match[0].lower())
         if english is not None:
-            add({english}, _kind(plain, match.start(), match.end()), match.start(), match.end())
+            yield match.span(), _kind(plain, *match.span()), {english}
     for match in _MONTH.finditer(plain):
         # `may` and `march` are months only with a capital and beside a number.
         if match[0][0].isupper() and re.search(r"\d", plain[max(0, match.start() - 5) : match.end() + 6]):
-            add({float(_MONTHS[match[1].lower()])}, "month", match.start(), match.end())
-    return sorted(found, key=lambda quantity: quantity.start)
-
-
-def _add_years(plain: str, add: Callable[[set[float], Kind, int, int], None]) -> None:
-    for match in _ERA.finditer(plain):
-        number = 1.0 if match[2] == "元" else _value(match[2])
-        if number is not None:
-            add({number, *(first + number - 1 for first in _ERAS[match[1]])}, "year", match.start(), match.end())
-    for match in _DECADE.finditer(plain):
-        century, decade = _value(match[1] or "20"), _value(match[2])
-        if century is not None and decade is not None:
-            add({100 * (century - 1) + decade}, "year", match.start(), match.end())
+            yield match.span(), "month", {float(_MONTHS[match[1].lower()])}
 
 
 def numerals(text: str) -> set[float]:
@@ -119,16 +126,14 @@ def numerals(text: str) -> set[float]:
     return {value for match in _HAN_NUMBER.finditer(text.translate(_FOLD)) if (value := _value(match[0])) is not None}
 
 
-def _add_han(plain: str, match: re.Match[str], add: object) -> None:
-    word = match[0].replace("余", "")
-    following = plain[match.end() : match.end() + 1]
+def _han_value(numeral: str, following: str) -> float | None:
+    """Read a numeral in Han characters; None for one that is part of a word."""
+    word = numeral.replace("余", "")
     if len(word) == 1 and (not following or following not in _COUNTED or word in "百千万亿"):
-        return
-    if match[0] == "万一" or (word == "一" and following not in "年月日"):
-        return
-    value = _value(word)
-    if value is not None and callable(add):
-        add({value}, _kind(plain, match.start(), match.end()), match.start(), match.end())
+        return None
+    if numeral == "万一" or (word == "一" and following not in "年月日"):
+        return None
+    return _value(word)
 
 
 def _second_year(plain: str, match: re.Match[str]) -> set[float]:
@@ -139,11 +144,11 @@ def _second_year(plain: str, match: re.Match[str]) -> set[float]:
 def _kind(plain: str, start: int, end: int) -> Kind:
     after = plain[end : end + 8].lstrip()
     before = plain[max(0, start - 10) : start].rstrip().lower()
-    if after[:1] in ("年", "载") and after[:1]:
+    if after[:1] in ("年", "载"):
         return "year"
     if after[:1] == "月" or _ORDINAL_MONTH.match(plain, end) or _ORDINAL_MONTH.match(plain, end - 2):
         return "month"
-    if after[:1] in ("日", "号") and after[:1]:
+    if after[:1] in ("日", "号"):
         return "day"
     if after[:1] == "%" or _PERCENT.match(after) or plain[max(0, start - 3) : start] == "百分之":
         return "percent"

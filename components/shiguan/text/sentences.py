@@ -79,8 +79,7 @@ def _hard_segments(text: str) -> Iterator[tuple[int, int]]:
 
 def _append_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
     # Pieces are cut out only where there is space to trim, so that long sentences are not copied.
-    if start < end and text[start].isspace():
-        start = _skip_space(text, start, end)
+    start = _skip_space(text, start, end)
     if start < end and text[end - 1].isspace():
         end = start + len(text[start:end].rstrip())
     if start < end:
@@ -88,12 +87,7 @@ def _append_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: in
 
 
 def _skip_space(text: str, start: int, end: int) -> int:
-    match = _SPACE.match(text, start, end)
-    # `\s` and `str.isspace` agree on every character but a few separators; the loop settles those.
-    at = match.end() if match else start
-    while at < end and text[at].isspace():
-        at += 1
-    return at
+    return _SPACE.match(text, start, end).end()  # type: ignore[union-attr]  # no space is a match, too
 
 
 def _boundaries(text: str, start: int, end: int) -> Iterator[int]:

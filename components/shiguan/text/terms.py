@@ -1,20 +1,19 @@
-"""The words by which BM25 finds a passage, for Chinese and English and sensibly for every other script."""
+"""The words by which BM25 finds a passage, for Chinese, English and every other script, and how much each tells."""
 
+import math
 import re
 import threading
 import zlib
+from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import combining, normalize
 
 from shiguan.errors import ConfigurationError
-from shiguan.resources import read_table
-
-if TYPE_CHECKING:
-    from haystack import Document
+from shiguan.resources import read_patterns, read_table
 
 STOP_WORDS = frozenset(read_table(Path(__file__).with_name("terms.yaml"))["stop_words"].split())
 
@@ -37,6 +36,7 @@ _WORD = f"{_LETTERS}(?:[{MARKS}]+(?:{_LETTERS})?)*"
 _TOKEN = re.compile(f"[{UNSPACED}]+|{_NUMBER}|{_WORD}(?:'{_WORD})*")
 _ASCII_TOKEN = re.compile(f"{_NUMBER}|[a-z0-9]+(?:'[a-z0-9]+)*", re.ASCII)
 _RUN = re.compile(f"[{UNSPACED}]")
+_FIRST_UNSPACED = UNSPACED[0]
 _ENDINGS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 
 # Longer words are no words (addresses, encoded data); cutting them keeps the stemmer and the cache cheap.
@@ -44,12 +44,6 @@ LONGEST_WORD = 64
 # Distinct words kept with their terms: about 30 MB at most, more than the vocabulary of a large library.
 _CACHED_WORDS = 200_000
 
-_SHINGLE = 3
-_REMEMBERED = 256
-"""Texts whose shingles are kept, about 40 KB for a long passage: the same passages are read for many questions."""
-
-_word_terms: dict[str, tuple[str, ...]] = {}
-_indices: dict[str, int] = {}
 _stemming = threading.Lock()
 
 
@@ -69,19 +63,16 @@ def terms(text: str) -> list[str]:
     """
     tokens = _ASCII_TOKEN.findall(text.lower()) if text.isascii() else _TOKEN.findall(fold_text(text))
     found: list[str] = []
-    known = _word_terms.get
     for token in tokens:
-        cached = known(token)
-        if cached is not None:
-            found += cached
-        elif _RUN.match(token):
+        if token[0] >= _FIRST_UNSPACED and _RUN.match(token):
             found += token
             found += map(add, token, token[1:])
         else:
-            found += _remember(token)
+            found += _terms_of_word(token[:LONGEST_WORD])
     return found
 
 
+@lru_cache(4 * _CACHED_WORDS)
 def term_index(term: str) -> int:
     """
     Give the number of a term in sparse vectors.
@@ -89,24 +80,10 @@ def term_index(term: str) -> int:
     A checksum of the term, so that it needs no dictionary and is the same in every process. Two of 300,000 terms share
     a number about ten times (birthday problem over 2**32), which shifts a score by at most one term's weight.
     """
-    index = _indices.get(term)
-    if index is None:
-        index = zlib.crc32(term.encode("utf-8", "surrogatepass"))
-        if len(_indices) >= 4 * _CACHED_WORDS:
-            _indices.clear()
-        _indices[term] = index
-    return index
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
-def _remember(token: str) -> tuple[str, ...]:
-    token = token[:LONGEST_WORD]
-    result = _terms_of_word(token)
-    if len(_word_terms) >= _CACHED_WORDS:
-        _word_terms.clear()
-    _word_terms[token] = result
-    return result
-
-
+@lru_cache(_CACHED_WORDS)
 def _terms_of_word(token: str) -> tuple[str, ...]:
     if token[0].isdecimal() and ("," in token or "." in token):
         return (_western_digits(token.replace(",", "")),)
@@ -163,21 +140,12 @@ def _folding() -> dict[int, str | None]:
     and Japan join through their traditional form, unless the character is an everyday one of simplified Chinese
     (in GB 2312), which must stay itself: 予 is no 豫 in a Chinese text.
     """
-    spec = find_spec("opencc")
-    folder = Path(spec.origin).parent / "dictionary" if spec and spec.origin else Path("opencc")
-    try:
-        simplified = {a: b for a, b in _pairs(folder / "TSCharacters.txt") if a != b}
-        variants = [
-            (form, simplified.get(traditional, traditional))
-            for name in ("TWVariants.txt", "HKVariants.txt", "JPVariants.txt")
-            for traditional, form in _pairs(folder / name)
-        ]
-    except OSError as error:
-        raise ConfigurationError(
-            f"The table of Han variants could not be read: {error}. It comes with the package "
-            "`opencc-python-reimplemented`; install it again with "
-            "`pip install --force-reinstall opencc-python-reimplemented`."
-        ) from error
+    simplified = {a: b for a, b in _pairs("TSCharacters") if a != b}
+    variants = [
+        (form, simplified.get(traditional, traditional))
+        for name in ("TWVariants", "HKVariants", "JPVariants")
+        for traditional, form in _pairs(name)
+    ]
     table: dict[int, str | None] = {}
     for form, target in variants:
         if form not in simplified and form != target and not _everyday(form):
@@ -192,9 +160,23 @@ def _folding() -> dict[int, str | None]:
     return table | dict.fromkeys(map(ord, "\u2018\u2019\u02bc\uff07"), "'")
 
 
-def _pairs(path: Path) -> list[tuple[str, str]]:
-    rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if "\t" in line)
+def _pairs(name: str) -> list[tuple[str, str]]:
+    table = packaged_table("opencc", f"dictionary/{name}.txt", "opencc-python-reimplemented")
+    rows = (line.split("\t") for line in table.splitlines() if "\t" in line)
     return [(row[0], row[1].split(" ")[0]) for row in rows if len(row[0]) == 1]
+
+
+def packaged_table(module: str, name: str, package: str) -> str:
+    """Read a table of another package from its file alone: imported, it may read megabytes more."""
+    spec = find_spec(module)
+    path = (Path(spec.origin).parent if spec and spec.origin else Path(module)) / name
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            f"The table `{name}` could not be read: {error}. It comes with the package `{package}`; install it again "
+            f"with `pip install --force-reinstall {package}`."
+        ) from error
 
 
 def _everyday(character: str) -> bool:
@@ -205,27 +187,64 @@ def _everyday(character: str) -> bool:
     return True
 
 
-@lru_cache(_REMEMBERED)
-def shingles(text: str) -> frozenset[tuple[str, ...]]:
+_FRAME = read_patterns(Path(__file__).with_name("rarity.yaml"))["frame"]
+
+# 14,019 stems with the rank of their commonest word. The embedder's own scores are no measure of English words: its
+# pieces come from a hundred languages, and their scores hardly agree with these ranks (correlation .14).
+_RANKS = Path(__file__).with_name("word_ranks.txt")
+# What comes before the first whole word in that vocabulary are signs and letters.
+_FIRST_WORD = 1996
+_UNKNOWN = 40_000
+_FLOOR, _CEILING = 0.5, 4.5
+# A single Han character says less than a pair; one that carries grammar, or a pair with one, hardly anything.
+_SINGLE, _FUNCTION = 0.35, 0.3
+_FUNCTION_CHARACTERS = frozenset(
+    "的是了在于與与和及而之其也者为為以有这這那被把将將由从從到一个個不所他她它们們就都又并並则則乃"
+)
+
+
+def is_wide(character: str) -> bool:
+    """Tell whether a character is of an East Asian script, whose words have no spaces between them and no stems."""
+    return character > "\u2e7f"
+
+
+def rarity(term: str) -> float:
     """
-    Cut a text into overlapping runs of three search terms.
+    Weigh a term by how much it tells, whatever the texts at hand.
 
-    Search terms fold case, width and traditional characters, so the same passage in two scripts is one passage.
+    Zipf's law puts a word's frequency at about one over its rank, so the logarithm of the rank is its information.
     """
-    words = terms(text)
-    if not words:
-        return frozenset([(text.strip(),)])
-    return frozenset(tuple(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1)))
+    if is_wide(term[0]):
+        weight = _SINGLE if len(term) == 1 else 1.0
+        return weight if _FUNCTION_CHARACTERS.isdisjoint(term) else weight * _FUNCTION
+    rank = _ranks().get(term)
+    information = math.log(_UNKNOWN / _FIRST_WORD) + 1 if rank is None else math.log(rank / _FIRST_WORD)
+    return (_FLOOR + information) / _CEILING
 
 
-def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
-    """Compare two sets of shingles (Jaccard)."""
-    together = len(first | second)
-    return len(first & second) / together if together else 1.0
+def question_subject(question: str) -> str:
+    """
+    Take from a question the words that only make it a question.
+
+    English ones are stop words of the search terms already; Chinese ones are cut out here, with a space in their
+    place, so that no pair of characters is formed across them.
+    """
+    subject = _FRAME.sub(" ", question)
+    return subject if subject.strip(" ？?。，,！!") else question
 
 
-def passage_text(document: "Document") -> str:
-    """Give what a passage says, its title and the headings above it."""
-    section = document.meta.get("section") or []
-    headings = section if isinstance(section, str) else " ".join(map(str, section))
-    return f"{document.meta.get('title') or ''} {headings} {document.content or ''}"
+def question_weights(question: str) -> dict[str, float]:
+    """Weigh the words of a question by their rarity."""
+    return {word: rarity(word) for word in terms(question_subject(question))}
+
+
+def covered(weights: Mapping[str, float], words: Collection[str]) -> float:
+    """Give the share of the weight of some words that others have, 0 to 1."""
+    total = sum(weights.values())
+    return sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    lines = _RANKS.read_text(encoding="utf-8").splitlines()[1:]
+    return {stem: int(rank) for stem, _, rank in (line.partition(" ") for line in lines)}

@@ -6,7 +6,7 @@ import pytest
 from bench.speed.synthetic import SyntheticLibrary
 
 from bench.speed import conversation
-from shiguan.text.follow_ups import needs_context
+from shiguan.text.questions import needs_context
 
 RESULT = {
     "turns": 1_000,

@@ -4,8 +4,8 @@ import pytest
 
 from shiguan.claims.claim_support import judge, plain_claim
 from shiguan.claims.evidence import Evidence
-from shiguan.text.han import character_weight, is_classical
-from shiguan.text.rarity import rarity
+from shiguan.text.languages import character_weight, is_classical
+from shiguan.text.terms import rarity
 
 MODERN = "安禄山在范阳起兵反叛，他的军队有十五万人，很快就占领了洛阳。"
 CLASSICAL = "十一月，安禄山反于范阳，众十五万，遂陷东京。上闻之，召宰相谋之，皆曰：禄山必败。"

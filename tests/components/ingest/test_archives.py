@@ -12,40 +12,41 @@ from shiguan.ingest.archives import SafeArchive
 
 def test_entries_are_read_by_name_and_folders_are_not_listed():
     data = zip_bytes({"a/": b"", "a/b.txt": b"hello", "c.txt": b"x"})
-    with SafeArchive(data, source="a.zip") as archive:
-        assert archive.names == ["a/b.txt", "c.txt"]
-        assert archive.read("a/b.txt") == b"hello"
+    archive = SafeArchive(data, source="a.zip")
+    assert archive.names == ["a/b.txt", "c.txt"]
+    assert archive.read("a/b.txt") == b"hello"
 
 
 def test_find_forgives_case_and_composition_but_prefers_the_exact_name():
     data = zip_bytes({"Text/Et\u00e9.html": b"", "text/x.html": b"", "Text/X.html": b""})
-    with SafeArchive(data, source="a.zip") as archive:
-        assert archive.find("text/ete\u0301.HTML") == "Text/Et\u00e9.html"
-        assert archive.find("Text/X.html") == "Text/X.html"
-        assert archive.find("TEXT/X.HTML") == "text/x.html"
-        assert archive.find("y.html") is None
+    archive = SafeArchive(data, source="a.zip")
+    assert archive.find("text/ete\u0301.HTML") == "Text/Et\u00e9.html"
+    assert archive.find("Text/X.html") == "Text/X.html"
+    assert archive.find("TEXT/X.HTML") == "text/x.html"
+    assert archive.find("y.html") is None
 
 
 def test_entry_above_the_callers_limit_is_refused():
-    with SafeArchive(zip_bytes({"a": b"12345"}), source="a.zip") as archive:
-        assert archive.read("a", max_bytes=5) == b"12345"
-        with pytest.raises(SourceError, match="entry `a` is larger than 4 bytes"):
-            archive.read("a", max_bytes=4)
+    archive = SafeArchive(zip_bytes({"a": b"12345"}), source="a.zip")
+    assert archive.read("a", max_bytes=5) == b"12345"
+    with pytest.raises(SourceError, match="entry `a` is larger than 4 bytes"):
+        archive.read("a", max_bytes=4)
 
 
 def test_unpacked_bytes_are_counted_over_all_reads(monkeypatch):
     monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 1000)
-    with SafeArchive(zip_bytes({"a": b"x" * 600}), source="a.zip") as archive:
+    archive = SafeArchive(zip_bytes({"a": b"x" * 600}), source="a.zip")
+    archive.read("a")
+    with pytest.raises(SourceError, match="looks like a zip bomb"):
         archive.read("a")
-        with pytest.raises(SourceError, match="looks like a zip bomb"):
-            archive.read("a")
 
 
 def test_entry_longer_than_it_claims_is_damaged_not_endless():
     data = bytearray(zip_bytes({"a": b"x" * 5000}))
     record = data.rindex(b"PK\x01\x02")
     data[record + 24 : record + 28] = (10).to_bytes(4, "little")
-    with SafeArchive(bytes(data), source="a.zip") as archive, pytest.raises(SourceError, match="entry `a` is damaged"):
+    archive = SafeArchive(bytes(data), source="a.zip")
+    with pytest.raises(SourceError, match="entry `a` is damaged"):
         archive.read("a")
 
 
@@ -56,14 +57,14 @@ def test_high_ratio_is_harmless_up_to_eight_mebibytes(size, refused):
         with pytest.raises(SourceError, match="packed more than 100 to 1"):
             SafeArchive(data, source="a.zip")
     else:
-        with SafeArchive(data, source="a.zip") as archive:
-            assert len(archive.read("a")) == size
+        archive = SafeArchive(data, source="a.zip")
+        assert len(archive.read("a")) == size
 
 
 def test_ten_thousand_entries_are_allowed():
     data = zip_bytes([(str(i), b"") for i in range(10_000)], zipfile.ZIP_STORED)
-    with SafeArchive(data, source="a.zip") as archive:
-        assert len(archive.names) == 10_000
+    archive = SafeArchive(data, source="a.zip")
+    assert len(archive.names) == 10_000
 
 
 def test_message_has_source_cause_and_next_step():

@@ -9,7 +9,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.ingest import jsonl_to_document
 from shiguan.ingest.jsonl_to_document import JSONLToDocument
-from shiguan.text.shared_document import ENGINE_META
+from shiguan.text.passages import ENGINE_META
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -165,7 +165,7 @@ def test_a_file_without_rows_is_named():
 
 
 def test_a_missing_file_is_named(tmp_path):
-    assert "cannot be opened" in JSONLToDocument().run([tmp_path / "gone.jsonl"])["skipped"][0]["cause"]
+    assert "there is no such file" in JSONLToDocument().run([tmp_path / "gone.jsonl"])["skipped"][0]["cause"]
 
 
 def test_no_sources_give_no_documents():

@@ -6,10 +6,8 @@ from shiguan.ingest.orphan_remover import OrphanRemover, ProducedIds
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 
-@pytest.fixture(params=["memory", "embedded"])
-def stores(request, tmp_path):
-    if request.param == "memory":
-        return InMemoryDocumentStore(), InMemoryDocumentStore()
+@pytest.fixture
+def stores(tmp_path):
     return tuple(
         QdrantEdgeDocumentStore(name, path=str(tmp_path), embedding_dim=None).unscoped() for name in ("p", "c")
     )
@@ -53,6 +51,9 @@ def test_children_go_before_their_parents():
         def __init__(self, name):
             super().__init__()
             self.label = name
+
+        def list_ids(self, filters):
+            return [document.id for document in self.filter_documents(filters)]
 
         def delete_documents(self, document_ids):
             order.append(self.label)

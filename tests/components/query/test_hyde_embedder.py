@@ -12,7 +12,7 @@ from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.hyde_embedder import HyDEEmbedder
-from shiguan.text.rewritten_questions import cleaned_passage
+from shiguan.text.questions import cleaned_passage
 
 GOLDEN = Path(__file__).parent / "golden"
 QUESTION = "Why did the rebellion break out?"

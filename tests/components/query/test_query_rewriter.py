@@ -366,7 +366,7 @@ def test_prompt_is_the_golden_one(method, language):
 @given(st.text(max_size=300))
 def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply):
     from shiguan.llm.calls import LlmReply
-    from shiguan.text.rewritten_questions import folded
+    from shiguan.text.questions import folded
 
     component = QueryRewriter()
     plan = component._plan(MULTI, None, None, "multi_query")

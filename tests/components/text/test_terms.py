@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.text.terms import STOP_WORDS, shingles, similarity, term_index, terms
+from shiguan.text.terms import STOP_WORDS, term_index, terms
 
 
 @pytest.mark.parametrize(
@@ -145,18 +145,3 @@ def test_term_index_is_the_published_checksum_in_every_process():
             check=True,
         )
         assert int(run.stdout) == term_index("节度使")
-
-
-def test_scripts_and_case_make_no_other_shingles():
-    assert similarity(shingles("安祿山反於范陽"), shingles("安禄山反于范阳")) == 1.0
-    assert similarity(shingles("The Old General"), shingles("the old general!")) == 1.0
-
-
-def test_similarity_is_shared_runs_by_all_runs():
-    # "a b c d" has the runs abc, bcd; "a b c e" has abc, bce: one shared of three.
-    assert similarity(shingles("alpha beta gamma delta"), shingles("alpha beta gamma omega")) == 1 / 3
-
-
-def test_texts_without_terms_compare_by_their_characters():
-    assert similarity(shingles("！！"), shingles("！！")) == 1.0
-    assert similarity(shingles("！！"), shingles("？？")) == 0.0

@@ -16,52 +16,52 @@ class Block:
 
     content: str
     kind: str
-    section: list[str]
     language: str
     anchor: dict[str, Any]
-    notes: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, Any]]
     # Stated to be text of the book, whatever it stands in: an epigraph on a title page.
-    kept: bool = False
+    kept: bool
+    section: list[str] = field(default_factory=list)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What a document of it says of it."""
+        own = {"language": self.language, "notes": self.notes}
+        told = {name: value for name, value in own.items() if value}
+        return {"section": self.section, "kind": self.kind, "anchor": self.anchor, **told}
 
 
 class BlockBuilder:
-    """Collects the pieces of one block; `gap` is the white space to put before the next piece."""
+    """Collects the pieces of one block: its text, and notes where they are referred to."""
 
     def __init__(
-        self, kind: str, anchor: dict[str, Any], language: str, *, preformatted: bool, kept: bool = False
+        self, kind: str, anchor: dict[str, Any], language: str, *, preformatted: bool = False, kept: bool = False
     ) -> None:
         self.kind = kind
-        self.anchor = anchor
-        self.language = language
-        self.preformatted = preformatted
-        self.kept = kept
         self.length = 0
         self.notes: list[tuple[Note, str]] = []
+        self._anchor = anchor
+        self._language = language
+        self._preformatted = preformatted
+        self._kept = kept
         self._pieces: list[str | tuple[Note, str]] = []
 
     def add(self, text: str) -> None:
-        """Append text."""
         self._pieces.append(text)
         self.length += len(text)
 
     def add_note(self, note: Note, text: str) -> None:
-        """Append a note."""
         self._pieces.append((note, text))
         self.notes.append((note, text))
 
     def text(self) -> str:
-        """Give the text alone."""
         text = "".join(piece for piece in self._pieces if isinstance(piece, str))
-        return text.strip("\n").rstrip() if self.preformatted else text.strip()
+        return text.strip("\n").rstrip() if self._preformatted else text.strip()
 
-    def has_text(self) -> bool:
-        """Tell whether there is anything to show."""
-        return any(piece.strip() if isinstance(piece, str) else piece[1] for piece in self._pieces)
-
-    def build(self, section: list[str]) -> Block | None:
-        """Finish the block."""
+    def build(self) -> Block | None:
+        """Finish the block, as yet without its section; None where there is nothing to show."""
         plain = self.text()
-        seen = detect_language(plain[:_SAMPLE]) if self.notes or self.language else "und"
+        seen = detect_language(plain[:_SAMPLE]) if self.notes or self._language else "und"
         chinese = seen == "zh"
         content, notes = "", []
         after_note = False
@@ -69,7 +69,7 @@ class BlockBuilder:
             if isinstance(piece, str):
                 if after_note and not chinese and piece[:1].isalnum():
                     content += " "
-                content += piece if content else piece.lstrip("\n" if self.preformatted else None)
+                content += piece if content else piece.lstrip("\n" if self._preformatted else None)
                 after_note = after_note and not piece
                 continue
             note, text = piece
@@ -85,33 +85,18 @@ class BlockBuilder:
         content = content.rstrip()
         if not content:
             return None
-        language = self.language if agrees(self.language, seen) else ""
-        return Block(content, self.kind, section, language, dict(self.anchor), notes, self.kept)
+        # Converters often state English for every book; a wrong language is worse than none, which is then detected.
+        agrees = seen == "und" or _SCRIPTS.get(seen) == _SCRIPTS.get(self._language)
+        language = self._language if agrees else ""
+        return Block(content, self.kind, language, dict(self._anchor), notes, self._kept)
 
 
-def agrees(stated: str, seen: str) -> bool:
-    """
-    Check a stated language against the script of the text.
-
-    Converters often state English for every book; a wrong language is worse than none, which is then detected.
-    """
-    return seen == "und" or _script(seen) == _script(stated)
-
-
-def _script(code: str) -> str:
-    for script, codes in _SCRIPTS.items():
-        if code in codes:
-            return script
-    return "latin"
-
-
+# Languages that are not in the Latin script.
 _SCRIPTS = {
-    "han": {"zh", "ja"},
-    "hangul": {"ko"},
-    "arabic": {"ar", "fa", "ur", "ps", "ug"},
-    "hebrew": {"he", "yi"},
-    "cyrillic": {"ru", "uk", "be", "bg", "sr", "mk", "kk", "mn"},
-    "greek": {"el", "grc"},
-    "devanagari": {"hi", "mr", "ne", "sa"},
-    "thai": {"th"},
-}
+    code: script
+    for script, codes in {
+        "han": "zh ja", "hangul": "ko", "arabic": "ar fa ur ps ug", "hebrew": "he yi",
+        "cyrillic": "ru uk be bg sr mk kk mn", "greek": "el grc", "devanagari": "hi mr ne sa", "thai": "th",
+    }.items()
+    for code in codes.split()
+}  # fmt: skip

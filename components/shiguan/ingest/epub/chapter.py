@@ -5,9 +5,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
-from shiguan.ingest.epub.notes import NoteIndex
+from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
 from shiguan.ingest.epub.package import primary_language
-from shiguan.ingest.epub.roles import NOTE_LISTS, Roles, alternative_text, is_data_table, is_line_group, is_page_mark
+from shiguan.ingest.epub.roles import Roles, alternative_text, is_data_table, is_line_group, is_page_mark
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, tokens, visible, walk
 from shiguan.text.languages import detect_language
@@ -28,7 +28,7 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 class Frame:
     """What holds inside one element, inherited from its parent and changed by itself."""
 
-    element: Element | None = None
+    element: Element
     path: str = ""
     start: int = 0
     host: "Frame | None" = None
@@ -62,53 +62,53 @@ _SHORT_ALT = 2
 
 class ChapterReader:
     """
-    Turns the tree of one file into blocks.
+    Turns the trees of a book's files, in reading order, into blocks.
 
-    Walks the elements once and keeps two counts apart: the file's text as anchors count it (`element_text`), and the
-    block under construction, which lacks note marks and page numbers and has notes put in. What stands between two
-    pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
+    Walks the elements of each once and keeps two counts apart: the file's text as anchors count it (`element_text`),
+    and the block under construction, which lacks note marks and page numbers and has notes put in. What stands between
+    two pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
     """
 
-    def __init__(
-        self, href: str, spine: int | None, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles
-    ) -> None:
+    def __init__(self, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles) -> None:
         self.blocks: list[Block] = []
         self.headings: list[Block] = []
         self.left_out: Counter[str] = Counter()
-        self._href = href
-        self._spine = spine
         self._language = language
         self._sections = sections
         self._notes = notes
         self._roles = roles
-        self._position = 0
-        self._space = False
         self._gap = ""
         self._block: BlockBuilder | None = None
 
-    def read(self, root: Element, *, left_out: str) -> list[Block]:
-        """Read the file."""
-        self._sections.start_file(self._href)
-        frames = [Frame(left_out=left_out, language=self._language)]
-        for event, element, path in walk(root):
+    def read(self, file: BookFile, *, left_out: str) -> None:
+        """Read a file; where `left_out` says what it is, it is no text of the book and only counted."""
+        self._file = file
+        self._position = 0
+        self._space = False
+        self._sections.start_file(file.href)
+        frames = [Frame(file.root, left_out=left_out, language=self._language)]
+        for event, element, path in walk(file.root):
             if event == "start":
                 frames.append(self._open(element, path, frames[-1]))
                 self._say(element.text, frames[-1])
             else:
                 self._close(element, frames.pop(), frames[-1])
-                if element is not root:
+                if element is not file.root:
                     self._say(element.tail, frames[-1])
         self._flush()
-        return self.blocks
 
     def _open(self, element: Element, path: str, parent: Frame) -> Frame:
-        frame = self._frame_of(element, path, parent)
-        if frame.uncounted:
+        name = str(element.tag)
+        frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS)
+        if frame.uncounted or name in UNCOUNTED_ELEMENTS:
+            frame.uncounted, frame.is_block = True, False
             return frame
+        stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
+        frame.language = primary_language(stated) or frame.language
+        self._judge(element, name, frame)
         for key in ("id", "name"):
             if element_id := element.get(key):
                 self._sections.start_element(element_id)
-        name = str(element.tag)
         if frame.is_block:
             self._boundary(frame, parent, entering=True)
             frame.start = self._position + 1 if self._position else 0
@@ -118,18 +118,6 @@ class ChapterReader:
             self._gap = "\n"
         elif name in ("img", "image") or (name == "math" and element.get("alttext")):
             self._image(element, frame)
-        return frame
-
-    def _frame_of(self, element: Element, path: str, parent: Frame) -> Frame:
-        """Open the frame of an element, as far as it does not depend on being a block."""
-        name = str(element.tag)
-        frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS)
-        if frame.uncounted or name in UNCOUNTED_ELEMENTS:
-            frame.uncounted, frame.is_block = True, False
-            return frame
-        stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
-        frame.language = primary_language(stated) or frame.language
-        self._judge(element, name, frame)
         return frame
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
@@ -172,7 +160,7 @@ class ChapterReader:
                 frame.kind, frame.left_out = "footnote", "" if note.typed else frame.left_out
                 frame.lines, frame.no_headings = None, True
         elif element in self._notes.marks:
-            frame.muted = frame.muted or not self._notes.is_shown(element)
+            frame.muted = frame.muted or is_mark(element)
         elif is_page_mark(element, name) or element.get("hidden") is not None:
             frame.muted = True
         elif name == "case":
@@ -180,7 +168,7 @@ class ChapterReader:
             frame.muted = True
         elif self._roles.keeps(element):
             frame.left_out, frame.kept = "", True
-        elif kind := self._roles.leaves_out(element, self._href):
+        elif kind := self._roles.leaves_out(element, self._file.href):
             frame.left_out, frame.kept = kind, False
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
@@ -229,15 +217,15 @@ class ChapterReader:
     def _boundary(self, frame: Frame, parent: Frame, *, entering: bool) -> None:
         """Pass the start or end of a block element: end the block, or the line, or the table's cell."""
         self._space = True
-        name = str(frame.element.tag) if frame.element is not None else ""
+        name = str(frame.element.tag)
         if name == "br":
             return
         if parent.heading:
             self._gap = self._gap or " "
-        elif parent.lines is None or name in BREAKS_LINES or _is_stanza(frame, parent):
+        elif parent.lines is None or name in BREAKS_LINES or is_line_group(frame.element, by_name=True):
             self._flush()
         elif parent.table and name in _CELLS:
-            previous = frame.element.getprevious() if frame.element is not None else None
+            previous = frame.element.getprevious()
             if entering and previous is not None and previous.tag in _CELLS:
                 self._gap = ("" if self._gap == " " else self._gap) + " | "
         elif parent.table and name != "tr":
@@ -254,7 +242,7 @@ class ChapterReader:
         return self._block
 
     def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
-        anchor = {"href": self._href, "spine": self._spine, "path": path, "offset": offset}
+        anchor = {"href": self._file.href, "spine": self._file.spine, "path": path, "offset": offset}
         return BlockBuilder(frame.kind, anchor, frame.language, preformatted=frame.preformatted, kept=frame.kept)
 
     def _image(self, element: Element, frame: Frame) -> None:
@@ -287,7 +275,8 @@ class ChapterReader:
             self._emit(block)
 
     def _emit(self, builder: BlockBuilder) -> None:
-        if builder.has_text() and (block := builder.build(self._sections.path())):
+        if block := builder.build():
+            block.section = self._sections.path()
             self.blocks.append(block)
 
     def _finish_heading(self, name: str, frame: Frame) -> None:
@@ -300,16 +289,11 @@ class ChapterReader:
             self._emit(block)
             return
         if text:
-            heading = block.build([])
+            heading = block.build()
             self.headings += [heading] if heading else []
             self._sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
         for note, note_text in block.notes:
             # A heading holds no notes; what it refers to comes right after it.
-            builder = BlockBuilder("footnote", note.anchor, frame.language, preformatted=False)
+            builder = BlockBuilder("footnote", note.anchor, frame.language)
             builder.add(note_text)
             self._emit(builder)
-
-
-def _is_stanza(frame: Frame, parent: Frame) -> bool:
-    """Tell whether a group of lines begins or ends inside another."""
-    return parent.lines is not None and frame.element is not None and is_line_group(frame.element, by_name=True)

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shiguan.ingest.epub.package import Resolve
-from shiguan.ingest.epub.roles import NOTE_LISTS, NOTES
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens, walk
 
+_NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
+NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
 _MARK = re.compile(
     r"[\[(（【〔〈{]*\s*(?:\d{1,4}|[*†‡§¶#※＊]{1,4}|[a-zA-Z]|[ivxlcIVXLC]{1,6}|[\u2460-\u2473\u24ea-\u24ff]"
     r"|[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}|(?:注|註|注释|註釋|note|n\.?)\s*[\d一二三四五六七八九十]{0,4})"
@@ -23,29 +24,40 @@ _MARK_ROLES = frozenset("noteref doc-noteref".split())
 _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
 _SHORT = 12
+_LEADING_MARK = re.compile(
+    r"^\s*[\[(（【〔]?\s*(?:\d{1,4}|[*†‡§¶※＊]{1,4}|[\u2460-\u2473])\s*[\])）】〕.:：、]?\s+"
+    r"|^\s*[\[(（【〔]\s*\d{0,4}\s*[\])）】〕]\s*|^\s*[.:：、．)\]]\s+"
+)
+_PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
+_TOO_BIG = frozenset("html body main nav table ol ul dl".split())
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+_MAX_PLAIN_NOTE = 8000
+_MAX_NESTING = 3
+# More links than this into one block are a table of contents and its like, not notes that lead back.
+_MAX_BACK_LINKS = 100
 
 
 @dataclass(eq=False)
-class NoteFile:
-    """A file to look for notes in: `spine` is None for one outside the reading order."""
+class BookFile:
+    """A file of a book: `spine` is None for one outside the reading order, which only notes lead to."""
 
     href: str
     spine: int | None
     root: Element
+    linear: bool = True
 
 
 @dataclass(eq=False)
 class Link:
-    """A link with a fragment, the element it leads to, and where in the book it stands."""
+    """A link with a fragment, and the element it leads to."""
 
     element: Element
-    file: NoteFile
-    order: int
     target: Element | None = None
 
 
-def is_mark(text: str) -> bool:
-    """Tell whether a link's text is a note mark: a number, a letter, a star, 注1."""
+def is_mark(link: Element) -> bool:
+    """Tell whether a link's text is a note mark and no part of the sentence: a number, a letter, a star, 注1."""
+    text = element_text(link)
     return not text or bool(_MARK.fullmatch(text))
 
 
@@ -67,7 +79,7 @@ def says_back(link: Element) -> bool:
 def in_note_list(element: Element) -> bool:
     """Tell whether an element stands among notes, by role or class."""
     return any(
-        tokens(node, "type", "role") & (NOTE_LISTS | NOTES)
+        tokens(node, "type", "role") & (NOTE_LISTS | _NOTES)
         or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
         for node in (element, *element.iterancestors())
         if node.tag != "a"
@@ -100,26 +112,12 @@ def with_wrapper(link: Element) -> Element:
     return link
 
 
-_LEADING_MARK = re.compile(
-    r"^\s*[\[(（【〔]?\s*(?:\d{1,4}|[*†‡§¶※＊]{1,4}|[\u2460-\u2473])\s*[\])）】〕.:：、]?\s+"
-    r"|^\s*[\[(（【〔]\s*\d{0,4}\s*[\])）】〕]\s*|^\s*[.:：、．)\]]\s+"
-)
-_PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
-_TOO_BIG = frozenset("html body main nav table ol ul dl".split())
-_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-_MAX_PLAIN_NOTE = 8000
-_MAX_NESTING = 3
-# More links than this into one block are a table of contents and its like, not notes that lead back.
-_MAX_BACK_LINKS = 100
-
-
 @dataclass(eq=False)
 class Note:
     """A note: where it stands, whether the text refers to it, and whether it has found its place."""
 
     element: Element
-    href: str
-    spine: int | None
+    file: BookFile
     path: str
     typed: bool
     wanted: bool = False
@@ -129,7 +127,7 @@ class Note:
     @property
     def anchor(self) -> dict[str, object]:
         """Where the note itself stands in the book."""
-        return {"href": self.href, "spine": self.spine, "path": self.path, "offset": 0}
+        return {"href": self.file.href, "spine": self.file.spine, "path": self.path, "offset": 0}
 
 
 class NoteIndex:
@@ -141,13 +139,12 @@ class NoteIndex:
     of notes.
     """
 
-    def __init__(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
+    def __init__(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
-        self._paths: dict[Element, str] = {}
-        self._orders: dict[Element, int] = {}
-        self._files: dict[Element, NoteFile] = {}
+        # Every element in the order of the book: its file, its path in it, and its number.
+        self._places: dict[Element, tuple[BookFile, str, int]] = {}
         self._links: list[Link] = []
         self._typed: list[Element] = []
         self._walk(files, resolve)
@@ -165,10 +162,6 @@ class NoteIndex:
             # A mark inside a note is followed from that note.
             note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
 
-    def is_shown(self, mark: Element) -> bool:
-        """Tell whether a mark's own text is part of the sentence."""
-        return not is_mark(element_text(mark))
-
     def text_of(self, note: Note, nesting: int = 0) -> str:
         """Give a note's text in one line, without its number and its link back; marks in it are followed three deep."""
         note.placed = True
@@ -176,42 +169,37 @@ class NoteIndex:
         def instead(node: Element) -> str | None:
             if node in self._back_links or (node.tag == "a" and says_back(node)):
                 return ""
-            return self._inner(self.marks[node], nesting) if node in self.marks and not self.is_shown(node) else None
+            if node not in self.marks or not is_mark(node):
+                return None
+            note = self.marks[node]
+            return "" if note.placed or nesting >= _MAX_NESTING else f" ({self.text_of(note, nesting + 1)})"
 
         text = element_text(note.element, instead)
         return _LEADING_MARK.sub("", text, count=1).strip() or text
 
-    def _walk(self, files: Iterable[NoteFile], resolve: Resolve) -> None:
-        """Walk all files of a book once."""
+    def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
         for file in files:
             for event, element, path in walk(file.root):
                 if event == "end":
                     continue
-                self._orders[element] = len(self._orders)
-                self._paths[element] = path
-                self._files[element] = file
+                self._places[element] = file, path, len(self._places)
                 for key in ("id", "name"):
                     if element_id := element.get(key, ""):
                         # Where an id stands twice, readers go to the first.
                         ids.setdefault((file.href, element_id), element)
                 if element.tag == "a" and "#" in element.get("href", ""):
-                    self._links.append(Link(element, file, self._orders[element]))
-                if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & NOTES:
+                    self._links.append(Link(element))
+                if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & _NOTES:
                     self._typed.append(element)
         for link in self._links:
-            place = resolve(link.file.href, link.element.get("href", ""))
-            link.target = ids.get((place[0], place[1])) if place is not None else None
-
-    def _inner(self, note: Note, nesting: int) -> str:
-        if note.placed or nesting >= _MAX_NESTING:
-            return ""
-        return f" ({self.text_of(note, nesting + 1)})"
+            place = resolve(self._places[link.element][0].href, link.element.get("href", ""))
+            link.target = ids.get(place) if place is not None else None
 
     def _add(self, element: Element, *, typed: bool) -> Note:
         if element not in self.notes:
-            file = self._files[element]
-            self.notes[element] = Note(element, file.href, file.spine, self._paths[element], typed)
+            file, path, _ = self._places[element]
+            self.notes[element] = Note(element, file, path, typed)
         return self.notes[element]
 
     def _judge(self, link: Link) -> None:
@@ -219,7 +207,7 @@ class NoteIndex:
         if link.target is None:
             self.dangling += says_so
             return
-        if says_back(link.element) or (not says_so and not is_mark(element_text(link.element))):
+        if says_back(link.element) or (not says_so and not is_mark(link.element)):
             return
         element = self._note_element(link.target)
         if element is None or contains(element, link.element):
@@ -233,7 +221,7 @@ class NoteIndex:
             return
         note = self._add(element, typed=False)
         self._back_links.update(with_wrapper(back.element) for back in backs)
-        self.marks[with_wrapper(link.element) if not self.is_shown(link.element) else link.element] = note
+        self.marks[with_wrapper(link.element) if is_mark(link.element) else link.element] = note
 
     def _note_element(self, target: Element) -> Element | None:
         """Find the whole note around, at or after the element that a link leads to."""
@@ -267,4 +255,4 @@ class NoteIndex:
         if listed:
             # Two links that lead to each other: the note is the one in the list.
             return not in_note_list(link.element)
-        return fits and leads_back and self._orders[element] > link.order
+        return fits and leads_back and self._places[element][2] > self._places[link.element][2]

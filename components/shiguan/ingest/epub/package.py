@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -10,11 +11,39 @@ from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml, parse_xml, tokens
 
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_RIGHTS = "META-INF/rights.xml"
+_ADEPT = b"http://ns.adobe.com/adept"
+# These two garble fonts only, with a key that stands in the book itself.
+_FONT_OBFUSCATION = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#rc"}
+_FONTS = (".otf", ".ttf", ".ttc", ".woff", ".woff2", ".eot")
+_TEXT_TYPES = {"application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"}
+_SVG_TYPE = "image/svg+xml"
+_TEXT_EXTENSIONS = (".xhtml", ".html", ".htm", ".xht")
+_NCX_TYPE = "application/x-dtbncx+xml"
+_MAX_PACKAGE_BYTES = 64 * 1024 * 1024
+_NOT_AN_EPUB = "Check that it is an EPUB book, or give it the extension that fits its content"
+_LANGUAGE_NAMES = {
+    "jp": "ja", "cn": "zh", "tw": "zh", "kr": "ko", "gr": "el", "eng": "en", "zho": "zh", "chi": "zh", "cmn": "zh",
+    "lzh": "zh", "yue": "zh", "jpn": "ja", "kor": "ko", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "spa": "es",
+    "ita": "it", "por": "pt", "rus": "ru", "ara": "ar", "heb": "he", "hin": "hi", "nld": "nl", "dut": "nl",
+    "lat": "la", "ell": "el", "gre": "el", "chinese": "zh", "english": "en", "japanese": "ja",
+}  # fmt: skip
+_TEXT_START = frozenset("bodymatter text start".split())
 _MAX_DEPTH = 24
 _LISTS = frozenset(("ol", "ul"))
 _MAX_ENTRIES = 50_000
 
-Resolve = Callable[[str, str], tuple[str, str] | None]
+
+class Target(NamedTuple):
+    """A place inside the book: the entry's name in the archive and, within it, an element's id ('' for its start)."""
+
+    href: str
+    fragment: str
+
+
+Resolve = Callable[[str, str], Target | None]
 
 
 class Landmark(NamedTuple):
@@ -41,113 +70,85 @@ class NavEntry:
         return 0 if self.parent is None else self.parent.depth + 1
 
 
-def read_nav(root: Element, base: str, resolve: Resolve) -> tuple[list[NavEntry], list[Landmark]]:
+@dataclass
+class Package:
+    """What a book says about itself: `find` tells where a link leads, `warnings` what was amiss."""
+
+    source: str
+    find: Resolve
+    title: str = ""
+    authors: list[str] = field(default_factory=list)
+    language: str = ""
+    # The reading order: each file's place in it, its name, and whether it belongs to the text (`linear`).
+    spine: list[tuple[int, str, bool]] = field(default_factory=list)
+    nav: list[NavEntry] = field(default_factory=list)
+    landmarks: list[Landmark] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def starts(self) -> list[Landmark]:
+        """Where the text begins."""
+        return [landmark for landmark in self.landmarks if landmark.kinds & _TEXT_START]
+
+
+def read_nav(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], list[Landmark]]:
     """Read an EPUB 3 navigation document."""
+
+    def lines(node: Element) -> list[Element]:
+        return [item for child in node if child.tag in _LISTS for item in child if item.tag == "li"]
+
+    def words(item: Element) -> tuple[str, str] | None:
+        link = next((node for node in item if node.tag in ("a", "span")), None)
+        if link is None:
+            link = next((node for child in item if child.tag not in _LISTS for node in child.iter("a")), None)
+        return None if link is None else (element_text(link), link.get("href", ""))
+
     navs = list(root.iter("nav"))
     toc = next((nav for nav in navs if "toc" in tokens(nav, "type", "role")), None)
     if toc is None:
         toc = next((nav for nav in navs if not tokens(nav, "type")), None)
-    entries: list[NavEntry] = []
-    if toc is not None:
-        for child in toc:
-            if child.tag in _LISTS:
-                _read_list(child, None, base, resolve, entries)
     links = [link for nav in navs if "landmarks" in tokens(nav, "type") for link in nav.iter("a")]
     landmarks = [
         Landmark(*target, tokens(link, "type"), element_text(link))
         for link in links
-        if (target := resolve(base, link.get("href", "")))
+        if (target := find(base, link.get("href", "")))
     ]
-    return entries, landmarks
+    return _entries(toc, lines, words, base, find), landmarks
 
 
-def read_ncx(root: Element, base: str, resolve: Resolve) -> list[NavEntry]:
+def read_ncx(root: Element, base: str, find: Resolve) -> list[NavEntry]:
     """Read an EPUB 2 table of contents."""
-    entries: list[NavEntry] = []
-    nav_map = next(root.iter("navmap"), None)
-    pending: list[tuple[Element, NavEntry | None]] = [(p, None) for p in _points(nav_map)]
-    while pending and len(entries) < _MAX_ENTRIES:
-        point, parent = pending.pop()
+
+    def points(node: Element) -> list[Element]:
+        return [child for child in node if child.tag == "navpoint"]
+
+    def words(point: Element) -> tuple[str, str]:
         label = next((element_text(node) for node in point if node.tag == "navlabel"), "")
-        src = next((node.get("src", "") for node in point if node.tag == "content"), "")
-        target = resolve(base, src) if src else None
-        entry = NavEntry(label, *(target or ("", "")), parent)
-        entries.append(entry)
-        if entry.depth < _MAX_DEPTH:
-            pending.extend((child, entry) for child in _points(point))
-    return entries
+        return label, next((node.get("src", "") for node in point if node.tag == "content"), "")
+
+    return _entries(next(root.iter("navmap"), None), points, words, base, find)
 
 
-def _points(node: Element | None) -> list[Element]:
-    """Child points, last first, as a stack wants them."""
-    return [] if node is None else [child for child in reversed(node) if child.tag == "navpoint"]
-
-
-def _read_list(items: Element, parent: NavEntry | None, base: str, resolve: Resolve, entries: list[NavEntry]) -> None:
-    for item in items:
-        if item.tag != "li" or len(entries) >= _MAX_ENTRIES:
-            continue
-        link = next((node for node in item if node.tag in ("a", "span")), None)
-        if link is None:
-            # Some tools wrap the link once more; a nested list is not a label.
-            link = next((node for child in item if child.tag not in _LISTS for node in child.iter("a")), None)
-        entry = parent
-        if link is not None:
-            target = resolve(base, link.get("href", "")) if link.get("href") else None
-            entry = NavEntry(element_text(link), *(target or ("", "")), parent)
+def _entries(
+    root: Element | None,
+    below: Callable[[Element], list[Element]],
+    words: Callable[[Element], tuple[str, str] | None],
+    base: str,
+    find: Resolve,
+) -> list[NavEntry]:
+    """Read the lines of a table of contents; one without words hands what is below it to the line above."""
+    entries: list[NavEntry] = []
+    pending: list[tuple[Element, NavEntry | None]] = []
+    pending += [(node, None) for node in reversed(below(root))] if root is not None else []
+    while pending and len(entries) < _MAX_ENTRIES:
+        node, entry = pending.pop()
+        if said := words(node):
+            target = find(base, said[1]) if said[1] else None
+            entry = NavEntry(said[0], *(target or ("", "")), entry)
             entries.append(entry)
-        for child in item:
-            if child.tag in _LISTS and entry is not None and entry.depth < _MAX_DEPTH:
-                _read_list(child, entry, base, resolve, entries)
-
-
-_CONTAINER = "META-INF/container.xml"
-_ENCRYPTION = "META-INF/encryption.xml"
-_RIGHTS = "META-INF/rights.xml"
-_ADEPT = b"http://ns.adobe.com/adept"
-# These two garble fonts only, with a key that stands in the book itself.
-_FONT_OBFUSCATION = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#rc"}
-_FONTS = (".otf", ".ttf", ".ttc", ".woff", ".woff2", ".eot")
-_TEXT_TYPES = {"application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"}
-_SVG_TYPE = "image/svg+xml"
-_TEXT_EXTENSIONS = (".xhtml", ".html", ".htm", ".xht")
-_NCX_TYPE = "application/x-dtbncx+xml"
-_MAX_PACKAGE_BYTES = 64 * 1024 * 1024
-_NOT_AN_EPUB = "Check that it is an EPUB book, or give it the extension that fits its content"
-_LANGUAGE_NAMES = {
-    "jp": "ja", "cn": "zh", "tw": "zh", "kr": "ko", "gr": "el", "eng": "en", "zho": "zh", "chi": "zh", "cmn": "zh",
-    "lzh": "zh", "yue": "zh", "jpn": "ja", "kor": "ko", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "spa": "es",
-    "ita": "it", "por": "pt", "rus": "ru", "ara": "ar", "heb": "he", "hin": "hi", "nld": "nl", "dut": "nl",
-    "lat": "la", "ell": "el", "gre": "el", "chinese": "zh", "english": "en", "japanese": "ja",
-}  # fmt: skip
-
-
-class Target(NamedTuple):
-    """A place inside the book: the entry's name in the archive and, within it, an element's id ('' for its start)."""
-
-    href: str
-    fragment: str
-
-
-class SpineItem(NamedTuple):
-    """One file of the reading order; `linear` is False for what stands outside of it."""
-
-    position: int
-    href: str
-    linear: bool
-
-
-@dataclass
-class Package:
-    """What the package file says about the book."""
-
-    title: str = ""
-    authors: list[str] = field(default_factory=list)
-    language: str = ""
-    spine: list[SpineItem] = field(default_factory=list)
-    nav: list[NavEntry] = field(default_factory=list)
-    landmarks: list[Landmark] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+        if entry is not None and entry.depth < _MAX_DEPTH:
+            pending.extend((child, entry) for child in reversed(below(node)))
+    return entries
 
 
 def read_package(archive: SafeArchive) -> Package:
@@ -157,12 +158,12 @@ def read_package(archive: SafeArchive) -> Package:
     opf = parse_xml(archive.read(opf_name, _MAX_PACKAGE_BYTES))
     if opf is None:
         raise SourceError(archive.source, f"its package file `{opf_name}` cannot be read", "Get an undamaged copy")
-    package = Package()
+    package = Package(archive.source, partial(resolve, archive))
     _read_metadata(opf, package)
     manifest = {
         item.get("id", "").strip(): item for item in reversed([*opf.iter("item")]) if item.getparent() is not None
     }
-    _read_spine(archive, opf_name, opf, manifest, package)
+    _read_spine(opf_name, opf, manifest, package)
     _read_navigation(archive, opf_name, opf, manifest, package)
     return package
 
@@ -248,13 +249,11 @@ def _read_metadata(opf: Element, package: Package) -> None:
     package.language = next(filter(None, languages), "")
 
 
-def _read_spine(
-    archive: SafeArchive, opf_name: str, opf: Element, manifest: dict[str, Element], package: Package
-) -> None:
+def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], package: Package) -> None:
     itemrefs = list(opf.iter("itemref"))
     if not itemrefs:
         cause = f"its package file `{opf_name}` has an empty spine (reading order)"
-        raise SourceError(archive.source, cause, "Get an undamaged copy of the book")
+        raise SourceError(package.source, cause, "Get an undamaged copy of the book")
     seen: set[str] = set()
     for index, itemref in enumerate(itemrefs):
         idref = itemref.get("idref", "").strip()
@@ -262,18 +261,18 @@ def _read_spine(
         if item is None:
             if idref not in manifest:
                 package.warnings.append(
-                    f"{archive.source}: the reading order names `{idref}`, which the manifest lacks; it was left out."
+                    f"{package.source}: the reading order names `{idref}`, which the manifest lacks; it was left out."
                 )
             continue
-        target = resolve(archive, opf_name, item.get("href", ""))
+        target = package.find(opf_name, item.get("href", ""))
         if target is None or target.href == opf_name:
             package.warnings.append(
-                f"{archive.source}: `{item.get('href', '')}` of the reading order is missing from the archive; "
+                f"{package.source}: `{item.get('href', '')}` of the reading order is missing from the archive; "
                 "the rest was read."
             )
         elif target.href not in seen:
             seen.add(target.href)
-            package.spine.append(SpineItem(index, target.href, itemref.get("linear", "").strip().lower() != "no"))
+            package.spine.append((index, target.href, itemref.get("linear", "").strip().lower() != "no"))
 
 
 def _readable(manifest: dict[str, Element], item_id: str) -> Element | None:
@@ -293,7 +292,7 @@ def _read_navigation(
     archive: SafeArchive, opf_name: str, opf: Element, manifest: dict[str, Element], package: Package
 ) -> None:
     def read(item: Element) -> tuple[str, bytes] | None:
-        target = resolve(archive, opf_name, item.get("href", ""))
+        target = package.find(opf_name, item.get("href", ""))
         if target is None:
             return None
         try:
@@ -306,7 +305,7 @@ def _read_navigation(
         if "nav" in tokens(item, "properties") and (found := read(item)):
             root, _ = parse_xhtml(found[1])
             if root is not None:
-                package.nav, package.landmarks = read_nav(root, found[0], lambda b, h: resolve(archive, b, h))
+                package.nav, package.landmarks = read_nav(root, found[0], package.find)
             break
     spine = next(opf.iter("spine"), None)
     ncx_id = spine.get("toc", "") if spine is not None else ""
@@ -316,12 +315,12 @@ def _read_navigation(
     if not package.nav and ncx is not None and (found := read(ncx)):
         root = parse_xml(found[1])
         if root is not None:
-            package.nav = read_ncx(root, found[0], lambda b, h: resolve(archive, b, h))
+            package.nav = read_ncx(root, found[0], package.find)
     for reference in opf.iter("reference"):
-        target = resolve(archive, opf_name, reference.get("href", ""))
+        target = package.find(opf_name, reference.get("href", ""))
         if target is not None:
             kinds = frozenset(reference.get("type", "").lower().split())
-            package.landmarks.append(Landmark(target.href, target.fragment, kinds, reference.get("title", "")))
+            package.landmarks.append(Landmark(*target, kinds, reference.get("title", "")))
 
 
 def _text(node: Element) -> str:

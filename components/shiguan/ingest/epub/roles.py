@@ -1,23 +1,23 @@
 """The roles of a book's parts: what is no text of it, what is verse, what is a mark of the printed page."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from shiguan.ingest.epub.package import Landmark
+from shiguan.ingest.epub.blocks import Block
+from shiguan.ingest.epub.package import Package
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
 from shiguan.resources import read_patterns
 
-NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
-NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
 # Roles of text that may stand inside such a part, as an epigraph stands on a title page.
 KEPT = frozenset(
     "epigraph dedication preface foreword introduction prologue epilogue chapter part doc-epigraph "
     "doc-dedication".split()
 )
-_TEXT_START = frozenset("bodymatter text start".split())
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
 _PAGE_MARK = re.compile(
     r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum|lnum|line-?num(?:ber)?|lineno|poetry-line-number)$"
@@ -66,17 +66,16 @@ def evidence(text: str) -> set[str]:
 class Roles:
     """What the book and its reader want left out."""
 
-    def __init__(self, landmarks: Iterable[Landmark], *, include_front_matter: bool, by_class: bool) -> None:
-        """Take in the book's landmarks; without `by_class` only what states its role is left out."""
+    def __init__(self, package: Package, *, include_front_matter: bool) -> None:
         self._include = include_front_matter
-        self._by_class = by_class
-        landmarks = list(landmarks)
-        starts = {landmark.href for landmark in landmarks if landmark.kinds & _TEXT_START}
+        # Of a page that is no book only what states its role is left out.
+        self._by_class = bool(package.spine)
+        starts = {landmark.href for landmark in package.starts}
         self._targets = {
-            (landmark.href, landmark.fragment): kind_of(landmark.kinds, "roles")
-            for landmark in landmarks
+            (landmark.href, landmark.fragment): kind
+            for landmark in package.landmarks
             # Where a whole book stands in one file, its guide may call that file cover and text at once.
-            if kind_of(landmark.kinds, "roles") and (landmark.fragment or landmark.href not in starts)
+            if (kind := kind_of(landmark.kinds, "roles")) and (landmark.fragment or landmark.href not in starts)
         }
 
     def leaves_out_file(self, href: str, root: Element) -> str:
@@ -107,11 +106,8 @@ class Roles:
 
 def is_page_mark(element: Element, name: str) -> bool:
     """Tell whether an element is a number of the printed page or line."""
-    if tokens(element, "type", "role") & _PAGE_TYPES:
-        marked = True
-    else:
-        marked = name in ("span", "a", "div", "p") and any(_PAGE_MARK.match(word) for word in tokens(element, "class"))
-    if not marked:
+    marked = name in ("span", "a", "div", "p") and any(_PAGE_MARK.match(word) for word in tokens(element, "class"))
+    if not (marked or tokens(element, "type", "role") & _PAGE_TYPES):
         return False
     text = element_text(element)
     return not text or bool(_NUMBER.fullmatch(text))
@@ -181,3 +177,86 @@ def _is_contents(root: Element) -> bool:
     body = next(root.iter("body"), root)
     linked = sum(len(element_text(link)) for link in links)
     return linked >= _CONTENTS_SHARE * len(element_text(body))
+
+
+_IMPRINT = "imprint"
+# What goes by titles and words alone stands in the first or last tenth of the text, or so near to an end.
+_END_SHARE, _END = 10, 2000
+# A title that a book repeats more often belongs to its text: an anthology says of each author who he was.
+_MOST_ALIKE = 2
+# Files, each with a title that stands in it.
+_Titles = Collection[tuple[str, str]]
+_BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
+
+
+@lru_cache(maxsize=4096)
+def plain_title(title: str) -> str:
+    """Reduce a title to what titles are compared by."""
+    return _BETWEEN_HAN.sub("", " ".join(title.casefold().split()).strip(" .:：·-—[]【】《》"))
+
+
+def leave_out(blocks: Sequence[Block], lines: _Titles, headings: _Titles) -> tuple[list[Block], Counter[str]]:
+    """
+    Take out the parts that titles and words show to be no text of the book, and name them with their lengths.
+
+    A title counts in the file that holds its heading or that its line of the table of contents leads to: what follows
+    in the next file without a heading of its own stands under it, too, and may be a chapter.
+    """
+    listed = {(href, plain_title(title)) for href, title in lines}
+    owned = listed | {(href, plain_title(title)) for href, title in headings}
+    runs = [(key, list(run)) for key, run in groupby(blocks, lambda block: _cue_over(block, owned, listed))]
+    often = Counter(title for (_, title, _), _ in runs)
+    total = sum(_size(run) for (_, title, _), run in runs if not title)
+    left: Counter[str] = Counter()
+    kept: list[Block] = []
+    before = 0
+    for (_, title, kind), run in runs:
+        text = 0 if title else _size(run)
+        start = end = 0
+        if min(before, total - before - text) <= max(total // _END_SHARE, _END):
+            if not title:
+                start, end = _imprint(run)
+            elif often[title] <= _MOST_ALIKE and _fits(run, title, kind):
+                end = len(run)
+        before += text
+        gone = [block for block in run[start:end] if not block.kept]
+        if gone:
+            left[f"{kind} “{title}”" if title else _IMPRINT] += _size(gone)
+        kept += run[:start] + [block for block in run[start:end] if block.kept] + run[end:]
+    return kept, left
+
+
+def _size(blocks: Sequence[Block]) -> int:
+    return sum(len(block.content) for block in blocks)
+
+
+def _cue_over(block: Block, owned: _Titles, listed: _Titles) -> tuple[str, str, str]:
+    """Tell a block's file and, where the title of such a part stands above it, the title and the kind."""
+    href = block.anchor["href"]
+    above = [plain_title(heading) for heading in block.section]
+    for i, title in enumerate(above):
+        kind = kinds_by("titles").get(title) or kinds_by("doubtful").get(title)
+        # A chapter whose heading ranks too low stands below such a title, and has a line of its own.
+        if kind and (href, title) in owned and not any((href, below) in listed for below in above[i + 1 :]):
+            return href, title, kind
+    return href, "", ""
+
+
+def _fits(run: Sequence[Block], title: str, kind: str) -> bool:
+    """Tell whether what stands under a title may be what the title says."""
+    known, size = cues()[kind], _size(run)
+    if size > known["most"]:
+        return False
+    text = "\n".join(block.content for block in run)
+    short = size <= known.get("line", size) * len(text.split("\n"))
+    return short and (title in known["titles"] or bool(evidence(text)))
+
+
+def _imprint(run: Sequence[Block]) -> tuple[int, int]:
+    """Find an imprint without a title: where its first mark stands, and where its last one ends."""
+    if _size(run) <= cues()[_IMPRINT]["most"]:
+        found = [evidence(block.content) for block in run]
+        if len(set().union(*found)) >= cues()[_IMPRINT]["untitled"]:
+            marked = [i for i, marks in enumerate(found) if marks]
+            return marked[0], marked[-1] + 1
+    return 0, 0

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from shiguan.ingest.epub.package import NavEntry
 
@@ -48,15 +49,12 @@ class SectionTracker:
         self._orphans: list[_Heading] = []
         self._text_since_heading = True
         self._href = ""
-        self._path: list[str] | None = None
 
     def start_file(self, href: str) -> None:
-        """Enter a file."""
         self._href = href
         self._headings, self._orphans = [], []
         self._text_since_heading = True
         self._awaits_heading = False
-        self._path = None
         self._arrive(self._targets.get((href, "")))
 
     def start_element(self, element_id: str) -> None:
@@ -64,8 +62,6 @@ class SectionTracker:
         self._arrive(self._targets.get((self._href, element_id)))
 
     def add_heading(self, text: str, level: int, depth: int, parent_path: str) -> None:
-        """Pass a heading."""
-        self._path = None
         self._orphans = []
         last = self._headings[-1] if self._headings else None
         neighbour = last is not None and not self._text_since_heading and last.parent_path == parent_path
@@ -78,10 +74,8 @@ class SectionTracker:
         self._pop_above(depth, level)
         heading = _Heading(text, depth, level, self._href, parent_path)
         if self._awaits_heading and self._entry is not None:
-            for entry in self._chain(self._entry):
-                # A part whose first chapter stands at the same place shares the place but not the heading.
-                if entry is self._entry:
-                    self._matches[entry] = heading
+            # A part whose first chapter stands at the same place shares the place but not the heading.
+            self._matches[self._entry] = heading
         elif not self._text_since_heading and last is not None and self._entry is not None:
             heading.absorbed = _letters(text) in _letters(self._entry.label)
         self._awaits_heading = False
@@ -89,11 +83,9 @@ class SectionTracker:
         self._text_since_heading = False
 
     def end_section(self, depth: int) -> None:
-        """Leave a `section` element."""
         ended = [heading for heading in self._headings if heading.depth > depth]
         if not ended:
             return
-        self._path = None
         self._headings = [heading for heading in self._headings if heading.depth <= depth]
         if not self._text_since_heading:
             # A section of nothing but headings names what comes after it.
@@ -106,12 +98,9 @@ class SectionTracker:
         if self._orphans:
             self._headings += self._orphans
             self._orphans = []
-            self._path = None
         self._text_since_heading = True
         self._awaits_heading = False
-        if self._path is None:
-            self._path = self._combine()
-        return list(self._path)
+        return self._combine()
 
     def _arrive(self, entry: NavEntry | None) -> None:
         if entry is None or entry is self._entry:
@@ -120,7 +109,6 @@ class SectionTracker:
         self._entry_href = self._href
         # The target may stand on the heading, before it, or inside it.
         self._awaits_heading = True
-        self._path = None
 
     def _pop_above(self, depth: int, level: int, keep: _Heading | None = None) -> None:
         self._headings = [
@@ -129,16 +117,13 @@ class SectionTracker:
             if heading is keep or heading.depth < depth or (heading.depth == depth and heading.level < level)
         ]
 
-    def _chain(self, entry: NavEntry | None) -> list[NavEntry]:
-        chain = []
-        while entry is not None:
-            chain.append(entry)
-            entry = entry.parent
-        return chain[::-1]
-
     def _open_entries(self) -> list[NavEntry]:
         """Entries that still hold here: without those whose heading has ended."""
-        chain = self._chain(self._entry)
+        chain: list[NavEntry] = []
+        entry = self._entry
+        while entry is not None:
+            chain.insert(0, entry)
+            entry = entry.parent
         while chain:
             heading = self._matches.get(chain[-1])
             if heading is None:
@@ -193,5 +178,6 @@ def _title(text: str) -> str:
     return _letters(_NUMBER.sub("", text)) or _letters(text)
 
 
+@lru_cache(maxsize=4096)
 def _letters(text: str) -> str:
     return "".join(c for c in text.casefold() if c.isalnum()) or text.strip()

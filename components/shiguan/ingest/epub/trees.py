@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from lxml import etree
 
-from shiguan.ingest.encodings import decode_text, superset
+from shiguan.ingest.file_types import decode_text, superset
 
 _NAMED_ENTITY = re.compile(
     r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?"
@@ -35,7 +35,14 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     control characters) are taken out.
     """
     problems: list[str] = []
-    text = _decode(data, problems)
+    match = _DECLARED_ENCODING.search(data[:1024]) or _META_ENCODING.search(data[:1024])
+    declared = match.group(1).decode("ascii").lower() if match else "utf-8"
+    # Where NUL does not mean UTF-16 it is one of the characters that are taken out.
+    decoded = decode_text(data, declared) or decode_text(data.replace(b"\0", b"\1"), declared)
+    encoding = decoded.encoding if decoded else "utf-8"
+    if decoded is None or not (encoding in ("utf-8", superset(declared)) or encoding.startswith("utf-16")):
+        problems.append(f"it is not {declared} as it should be and was read as {encoding}")
+    text = decoded.text if decoded else data.decode("utf-8", errors="replace")
     clean, removed = _ILLEGAL.subn("", text)
     if removed:
         problems.append(f"{removed:,} control characters were removed")
@@ -44,8 +51,7 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
 
 def parse_xml(data: bytes) -> Element | None:
     """Parse a package file (container, OPF, NCX): entities and DTDs are ignored, errors recovered where possible."""
-    text, _ = decode_markup(data)
-    text, _ = _without_doctype(text)
+    text, _ = _without_doctype(decode_markup(data)[0])
     return _parse(_neutral(text), recover=True)
 
 
@@ -86,17 +92,6 @@ def tokens(element: Element, *names: str) -> frozenset[str]:
         if local_name(str(key)) in names:
             words.update(element.get(key, "").lower().split())
     return frozenset(words)
-
-
-def _decode(data: bytes, problems: list[str]) -> str:
-    match = _DECLARED_ENCODING.search(data[:1024]) or _META_ENCODING.search(data[:1024])
-    declared = match.group(1).decode("ascii").lower() if match else "utf-8"
-    # Where NUL does not mean UTF-16 it is one of the characters that are taken out.
-    decoded = decode_text(data, declared) or decode_text(data.replace(b"\0", b"\1"), declared)
-    encoding = decoded.encoding if decoded else "utf-8"
-    if decoded is None or not (encoding in ("utf-8", superset(declared)) or encoding.startswith("utf-16")):
-        problems.append(f"it is not {declared} as it should be and was read as {encoding}")
-    return decoded.text if decoded else data.decode("utf-8", errors="replace")
 
 
 def _without_doctype(text: str) -> tuple[str, bool]:

@@ -13,7 +13,7 @@ import numpy as np
 from haystack.dataclasses import Document, SparseEmbedding
 from qdrant_edge import SparseVector
 
-from shiguan.text.sounds import sounds_of_names, sounds_of_text
+from shiguan.text.names import sounds_of_names, sounds_of_text
 from shiguan.text.terms import term_index, terms
 
 # The payload of a point. The names are short because every point repeats them.

@@ -23,7 +23,7 @@ from qdrant_edge import (
 from shiguan.stores.embedded import points
 from shiguan.stores.embedded.filters import matches, names_embedding, translate
 from shiguan.tenants import tenant_condition, where
-from shiguan.text.shared_document import SharedDocument
+from shiguan.text.passages import SharedDocument
 
 _PAGE = 1000
 # What the fetcher of parents and the standardiser of scores need of a child; contents are not read.

@@ -1,14 +1,73 @@
-"""Chooses which stretches of a passage are read when not all of it fits, and writes them with their gaps marked."""
+"""A passage on its way to a prompt: passed on without copies, compared, and cut where not all of it fits."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Self
+
+from haystack import Document
 
 from shiguan.text.sentences import sentence_spans
+from shiguan.text.terms import terms
+
+ENGINE_META = frozenset(
+    "tenant_id source_id file_id source file_path file_name source_key title section kind language anchor notes "
+    "record_id line start end position tokens blocks parent_id units number matches cut kept ranked_by relevance "
+    "summary docx encoding".split()
+)
+"""Every key of a document's meta that the engine itself writes or reads; nobody else's value may stand under one."""
 
 Span = tuple[int, int]
 Count = Callable[[Sequence[str]], list[int]]
 
 GAP = "\n…\n"
 """What stands where text was left out: a line of its own, so that no sentence runs across it."""
+
+_SHINGLE = 3
+_REMEMBERED = 256
+"""Texts whose shingles are kept, about 40 KB for a long passage: the same passages are read for many questions."""
+
+
+class SharedDocument(Document):
+    """
+    A document whose deep copies share its content, embedding and nested meta, and own only the meta dictionary.
+
+    Haystack deep-copies every component's inputs, so that no component can change what another one sees; for the
+    thousands of passages of a book that costs more than reading it. Components do not change a document's content or
+    embedding in place, nor what hangs below its meta, and so these may be shared; a component that sets a meta key of
+    its own copy still changes nobody else's.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.__dict__["meta"] = dict(self.meta)
+        return twin
+
+
+@lru_cache(_REMEMBERED)
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """
+    Cut a text into overlapping runs of three search terms.
+
+    Search terms fold case, width and traditional characters, so the same passage in two scripts is one passage.
+    """
+    words = terms(text)
+    if not words:
+        return frozenset([(text.strip(),)])
+    return frozenset(tuple(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1)))
+
+
+def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
+    """Compare two sets of shingles (Jaccard)."""
+    together = len(first | second)
+    return len(first & second) / together if together else 1.0
+
+
+def passage_text(document: Document) -> str:
+    """Give what a passage says, its title and the headings above it."""
+    section = document.meta.get("section") or []
+    headings = section if isinstance(section, str) else " ".join(map(str, section))
+    return f"{document.meta.get('title') or ''} {headings} {document.content or ''}"
 
 
 def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count) -> list[Span]:
@@ -31,11 +90,8 @@ def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count)
         growing = False
         for window in windows:
             for side, at in ((1, window[1] + 1), (0, window[0] - 1)):
-                if at in room.taken:
-                    # Another window's sentence: this one goes on behind it in the next turn.
-                    window[side] = at
-                    growing = True
-                elif room.take(at):
+                # Behind another window's sentence this one goes on in the next turn.
+                if at in room.taken or room.take(at):
                     window[side] = at
                     growing = True
     if room.taken:

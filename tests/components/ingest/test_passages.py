@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiguan.ingest.partition import OUT_OF_RANGE, partition
+from shiguan.ingest.passages import OUT_OF_RANGE, partition
 
 
 def groups(sizes, ends):

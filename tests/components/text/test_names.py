@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.text.sounds import sounds_of_names, sounds_of_text, unheard_names
+from shiguan.text.names import sounds_of_names, sounds_of_text, unheard_names
 
 
 def test_neighbouring_characters_sound_together_and_not_across_marks():

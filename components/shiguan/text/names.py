@@ -1,0 +1,195 @@
+"""Names: those that one text has and another has not, and how they sound, so that pinyin meets the characters."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby, pairwise
+from pathlib import Path
+from unicodedata import normalize
+
+from shiguan.resources import read_table
+from shiguan.text.languages import HAN
+from shiguan.text.quantities import FULL_MONTHS
+from shiguan.text.terms import packaged_table, terms
+
+_DIGIT = re.compile(r"\d")
+_CAPITALISED = re.compile(r"[^\W\d_][\w'’.-]*")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
+_CLUES = read_table(Path(__file__).with_name("names.yaml"))
+_NO_NAMES = frozenset(_CLUES["no_names"].split())
+_SURNAMES = "".join(_CLUES["surnames"].split())
+_TRANSLITERATED = frozenset("".join(_CLUES["transliterated"].split()))
+_FOLD = str.maketrans(
+    "趙錢孫吳鄭馮陳衛蔣韓楊許呂張嚴華謝鄒竇雲蘇魯韋馬鳳袁費賀湯羅畢樂於傅齊顧黃蕭龐紀項賈顏鍾駱盧應鄧單陸榮龔儲車寧欒厲劉龍葉黨翟譚貢喬聞",
+    "赵钱孙吴郑冯陈卫蒋韩杨许吕张严华谢邹窦云苏鲁韦马凤袁费贺汤罗毕乐于傅齐顾黄萧庞纪项贾颜钟骆卢应邓单陆荣龚储车宁栾厉刘龙叶党翟谭贡乔闻",
+)
+_HAN_RUN = re.compile(f"[{HAN}·•]+")
+_PLACE_END = "州县郡省市国国镇道关城山河江湖岛洲都府"
+
+
+def foreign_names(text: str, other: str) -> list[str]:
+    """
+    Find what looks like a name in a text and does not stand in the other one.
+
+    English: capitalised words inside a sentence, and others that are capitalised and no common word. Chinese: runs of
+    characters that the other text does not have and that look like a person (a surname and one or two characters), a
+    place, or a foreign name. Rules only; a name that is also a common word is missed.
+    """
+    said = set(terms(other))
+    found = [name for name in _capitalised(text) if not said.issuperset(terms(name))]
+    found.extend(_han_names(text, said))
+    return list(dict.fromkeys(found))
+
+
+def _capitalised(text: str) -> list[str]:
+    names = []
+    for match in _CAPITALISED.finditer(text):
+        word = match[0].rstrip(".'’-")
+        if not word[0].isupper() or word in _NO_NAMES or not terms(word):
+            continue
+        # `16 Dec 755` and `Dec 16, 755` have a month, which is compared as such, and no name.
+        if word in FULL_MONTHS and _DIGIT.search(text, max(0, match.start() - 3), match.end() + 3):
+            continue
+        opens = bool(_SENTENCE_START.search(text[max(0, match.start() - 4) : match.start()]))
+        following = _CAPITALISED.search(text, match.end())
+        # The first word of a sentence is a name if another capitalised word follows at once.
+        joined = following is not None and following.start() == match.end() + 1 and following[0][0].isupper()
+        if not opens or joined or word.isupper():
+            names.append(word)
+    return names
+
+
+def _han_names(text: str, said: set[str]) -> list[str]:
+    names = []
+    for run in _HAN_RUN.finditer(text):
+        plain = run[0]
+        at = 0
+        while at < len(plain):
+            end = at
+            # A pair of neighbours that the other text does not have belongs to something new.
+            while end + 1 < len(plain) and not said.issuperset(terms(plain[end : end + 2])[-1:]):
+                end += 1
+            if end > at and (name := _name_in(plain[at : end + 1], said)):
+                names.append(name)
+            at = max(end, at + 1)
+    return names
+
+
+def _name_in(piece: str, said: set[str]) -> str:
+    new = [at for at, character in enumerate(piece) if not said.intersection(terms(character))]
+    if not new:
+        return ""
+    folded = piece.translate(_FOLD)
+    core, fold = piece[new[0] : new[-1] + 1], folded[new[0] : new[-1] + 1]
+    if sum(character in _TRANSLITERATED for character in fold) >= max(3, 0.75 * len(fold)):
+        return core
+    before, after = folded[: new[0]][-1:], folded[new[-1] + 1 :][:1]
+    if len(core) in (2, 3) and fold[0] in _SURNAMES:
+        return core
+    if len(core) <= 2 and before and before in _SURNAMES and before not in "于安常任从方高时何全应解管会":
+        return before + core
+    if len(core) in (2, 3) and fold[-1] in _PLACE_END:
+        return core
+    return core + after if len(core) <= 2 and after and after in "州县郡省市镇" else ""
+
+
+def looks_like_name(run: str) -> bool:
+    """Tell whether a run of Han characters looks like a name by itself: of a person, a place or something foreign."""
+    folded = run.translate(_FOLD)
+    if "·" in run or "•" in run:
+        return True
+    if len(folded) >= 2 and sum(character in _TRANSLITERATED for character in folded) >= max(2, 0.75 * len(folded)):
+        return True
+    place = len(folded) >= 2 and folded[-1] in f"{_PLACE_END}阳京原津陵"
+    return place or (2 <= len(folded) <= 4 and folded[0] in _SURNAMES)
+
+
+_RUN = re.compile(f"[{HAN}]{{2,}}")
+# Names are capitalised, in one word or several: An Lushan, Guo Zi-yi, Chang'an, Li Shimin's.
+_NAME = re.compile(r"[A-Z][a-zü]+(?:['’-]?[A-Za-zü]+)*")
+_FULL_NAME = re.compile(rf"{_NAME.pattern}(?: {_NAME.pattern})+")
+_PARTS = re.compile("['’-]")
+# No name in one word is longer (Heilongjiang has twelve letters); a hostile one would take its length squared.
+_LONGEST = 24
+
+
+def sounds_of_text(text: str) -> Iterator[str]:
+    """Give the sound of every two neighbouring Han characters, without tones: 安禄山 gives "an lu" and "lu shan"."""
+    known = _readings().get
+    for run in _RUN.findall(text):
+        yield from _pairs([known(character, "") for character in run])
+
+
+def sounds_of_names(question: str) -> Iterator[str]:
+    """Give what `sounds_of_text` gives for the names of a question that can be read as pinyin."""
+    surname, end = "", -1
+    for name in _NAME.finditer(question):
+        syllables = _syllables_of(name[0])
+        yield from _pairs([surname if question[end : name.start()] == " " else "", *syllables])
+        surname, end = (syllables or [""])[-1], name.end()
+
+
+def share_sounds(one: str, other: str) -> bool:
+    """Tell whether a name of one text sounds like Han characters of the other, either way round."""
+    heard = set(sounds_of_names(one)).intersection(sounds_of_text(other))
+    return bool(heard or set(sounds_of_names(other)).intersection(sounds_of_text(one)))
+
+
+def unheard_names(text: str, other: str) -> list[str]:
+    """
+    Find the full names of a text that can be read as pinyin and whose end is not heard in Han characters.
+
+    Only those of three syllables or more (An Lushan is 禄山): books call a person with two by one, 韩愈 is 愈.
+    """
+    heard = set(sounds_of_text(other))
+    found = []
+    for several in _FULL_NAME.findall(text) if heard else ():
+        for readable, words in groupby(several.split(" "), key=lambda word: bool(_syllables_of(word))):
+            name = list(words)
+            sounds = list(_pairs([syllable for word in name for syllable in _syllables_of(word)]))
+            if readable and 1 < len(name) <= len(sounds) and sounds[-1] not in heard:
+                found.append(" ".join(name))
+    return found
+
+
+def _pairs(syllables: list[str]) -> Iterator[str]:
+    return (f"{one} {other}" for one, other in pairwise(syllables) if one and other)
+
+
+def _syllables_of(name: str) -> list[str]:
+    """Cut a name into syllables of pinyin, the longest first; empty if it is none."""
+    parts = _PARTS.split(name.lower().replace("ü", "u"))
+    found: list[str] = []
+    for part in parts[:-1] if parts[-1] == "s" else parts:
+        cut = _cut(part)
+        if not cut:
+            return []
+        found += cut
+    return found
+
+
+def _cut(word: str) -> list[str]:
+    """Cut a word so that nothing is left; empty if there is no way."""
+    syllables = _syllables() if len(word) <= _LONGEST else frozenset()
+    ends: list[list[str] | None] = [None] * len(word) + [[]]
+    for start in range(len(word) - 1, -1, -1):
+        for end in range(min(start + 6, len(word)), start, -1):
+            rest = ends[end]
+            if rest is not None and word[start:end] in syllables:
+                ends[start] = [word[start:end], *rest]
+                break
+    return ends[0] or []
+
+
+@cache
+def _syllables() -> frozenset[str]:
+    return frozenset(filter(re.compile("[aeiou]").search, _readings().values()))
+
+
+@cache
+def _readings() -> dict[str, str]:
+    """Read the first sound of each character."""
+    table = json.loads(packaged_table("pypinyin", "pinyin_dict.json", "pypinyin"))
+    plain = normalize("NFD", "\n".join(sounds.split(",")[0] for sounds in table.values()))
+    return dict(zip(map(chr, map(int, table)), plain.encode("ascii", "ignore").decode().split("\n"), strict=True))

@@ -1,0 +1,276 @@
+"""What a question asks for, what it needs of the turns before it, and what a model made of it: rules, no model."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from haystack.dataclasses import ChatMessage
+
+from shiguan.resources import read_patterns
+from shiguan.text.languages import HAN, detect_language, has_han
+from shiguan.text.names import foreign_names
+from shiguan.text.quantities import Quantity, quantities
+from shiguan.text.terms import question_subject, rarity, terms
+
+Shape = Literal["time", "number", "person", "place", "reason", "manner", "definition"]
+
+
+@cache
+def _cues(table: str) -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name(f"{table}.yaml"))
+
+
+def question_shapes(question: str) -> list[Shape]:
+    """Tell what kinds of answer a question asks for."""
+    if _cues("question_shapes")["introduce"].search(question.strip()):
+        return ["definition"]
+    rules = _cues("question_shapes")["asked"]["zh" if has_han(question) else "en"]
+    found = [shape for shape, pattern in rules.items() if pattern.search(question.strip())]
+    return [shape for shape in found if not (shape == "manner" and len(found) > 1)]
+
+
+def has_shape(sentence: str, shape: Shape, question: str) -> bool:
+    """Tell whether a sentence holds the kind of thing that is asked for."""
+    if shape in ("time", "number"):
+        asked = quantities(question)
+        new = [q for q in quantities(sentence) if not any(q.agrees_with(other) for other in asked)]
+        if shape == "number":
+            return any(quantity.kind in ("number", "percent", "year") for quantity in new)
+        dated = any(_is_date(quantity, sentence) for quantity in new)
+        return dated or bool(_cues("question_shapes")["given"]["time"].search(sentence))
+    if shape == "person":
+        names = _cues("question_shapes")["capitalised"].findall(sentence)
+        return has_han(sentence) or any(name.lower() not in question.lower() for name in names)
+    return bool(_cues("question_shapes")["given"][shape].search(sentence))
+
+
+def _is_date(quantity: Quantity, sentence: str) -> bool:
+    if quantity.kind in ("year", "month", "day"):
+        return True
+    if quantity.kind != "number" or not all(value.is_integer() for value in quantity.values):
+        return False
+    value = max(quantity.values)
+    written = quantity.end - quantity.start == len(str(int(value)))
+    before = sentence[max(0, quantity.start - 8) : quantity.start]
+    return written and (
+        999 < value < 2100 or (99 < value <= 999 and bool(_cues("question_shapes")["before_year"].search(before)))
+    )
+
+
+_SHORT_ZH = 4
+_QUOTED = re.compile(r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"")
+
+
+def needs_context(question: str, *, has_history: bool = True) -> bool:
+    """
+    Tell whether a question has to be read with the turns before it.
+
+    Meant to save a call of a model, so it errs towards yes. A pronoun without a name before it, a word that opens an
+    addition ("And…", "那…"), something left out ("the other one", "呢？"), a side of an unnamed thing ("What are the
+    symptoms?") or next to no words are a yes. An English question is a no only if it names its own subject.
+    """
+    text = " ".join(question.split())
+    if not has_history or not text:
+        return False
+    plain = _QUOTED.sub("“”", text)
+    found = {name for name, pattern in _cues("follow_ups").items() if pattern.search(plain)}
+    if detect_language(text) in ("zh", "ja"):
+        leaning = {"pointers_zh", "openers_zh", "ending_zh", "side_zh"}
+        return bool(found & leaning) or len(re.findall(f"[{HAN}]", plain)) <= _SHORT_ZH
+    if found & {"openers_en", "missing_en", "bare_side_en"}:
+        return True
+    if "pointers_en" in found and "antecedent_en" not in found:
+        return True
+    if found & {"explain_en", "antecedent_en"}:
+        return False
+    return "name_en" not in found or "the_one_en" in found
+
+
+# Words of the assistant count less than the person's; each earlier exchange counts less than the one after it.
+_ASSISTANT, _DECAY = 0.3, 0.8
+_WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}][^\W{HAN}'’.-]*(?:['’.-][^\W_{HAN}]+)*")
+# The marks of an answer's citations, as they are or made harmless.
+_CITATION = re.compile(r"[\[(]\d{1,3}(?:, ?\d{1,3}){0,8}[\])]")
+# A run of Chinese characters longer than this is a clause and no word.
+_LONGEST_RUN = 8
+
+
+def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -> list[str]:
+    """
+    Take from the turns before a question the words that tell most and that it does not have itself.
+
+    A word's weight is its rarity in writing at large, added up over the turns that have it: the person's own turns
+    count in full, the assistant's less, older ones less. On half of the conversations of MT-RAG the last turn with
+    four to twelve such words found passages better than with the whole question before it; six is in the middle.
+    """
+    known = set(terms(question))
+    weights: dict[str, float] = {}
+    spelled: dict[str, str] = {}
+    for place, turn in enumerate(turns):
+        age = (len(turns) - 1 - place) // 2
+        share = (1.0 if turn.role.value == "user" else _ASSISTANT) * _DECAY**age
+        for key, (word, weight) in _words(turn.text or "", known).items():
+            weights[key] = weights.get(key, 0.0) + share * weight
+            spelled.setdefault(key, word)
+    best = sorted(weights, key=lambda key: -weights[key])
+    return [spelled[key] for key in best[:limit]]
+
+
+def _words(text: str, known: set[str]) -> dict[str, tuple[str, float]]:
+    """Map each new word of a turn, by its search terms, to its spelling and its rarity."""
+    found: dict[str, tuple[str, float]] = {}
+    for match in _WORD.finditer(question_subject(_CITATION.sub(" ", text))):
+        word = match[0]
+        if has_han(word) and len(word) > _LONGEST_RUN:
+            continue
+        parts = terms(word)
+        if parts and not known.issuperset(parts):
+            found.setdefault(" ".join(parts), (word, max(rarity(part) for part in parts)))
+    return found
+
+
+_LONGEST_QUERY = 400
+_GROWTH = 4
+_QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "「": "」", "『": "』"}
+_ENDS_IN_QUESTION = re.compile(r"[?？][\"”'’」)）\s]*$")
+_FENCE = re.compile(r"```[ \t]*\w*")
+_SHORTEST_PASSAGE = 8
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]\.){2,6}|\b[A-Z]{2,6}\b")
+_CAPITALISED_RUN = re.compile(r"[A-Z][\w'’-]*(?: (?:of |and |for |the )?[A-Z][\w'’-]*){1,7}")
+_OWN_SCRIPT = {"zh", "ja", "ko", "ar", "he", "ru", "el", "hi", "th"}
+_TELLING_WORDS = 5
+# What a pronoun becomes is the point of rewriting; only what else was asked must stay.
+_POINTING = re.compile(r"[他她它牠其这這那此该該们們的了呢吗嗎是有在为為什么麼哪何谁誰如怎样樣]")
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+def cleaned_question(text: str) -> str:
+    """Take away what models put around a question: a label, a number, quotation marks, line breaks."""
+    line = " ".join(text.split())
+    for _ in range(3):
+        before = line
+        line = _cues("rewritten_questions")["label"].sub("", line.strip("*_` "), count=1).strip()
+        if len(line) > 2 and _QUOTES.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
+            line = line[1:-1].strip()
+        if line == before:
+            break
+    return line if folded(line) else ""
+
+
+def is_question(text: str) -> bool:
+    """Tell a question or a request from a statement."""
+    if _ENDS_IN_QUESTION.search(text):
+        return True
+    language = "zh" if detect_language(text) in ("zh", "ja") else "en"
+    return bool(_cues("rewritten_questions")["question"][language].search(text))
+
+
+def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
+    """Find what is wrong with a follow-up that a model made to stand alone."""
+    if not rewrite:
+        return "it is empty"
+    if _refuses(rewrite, question):
+        return "it is a refusal"
+    fault = _fault(rewrite, question, max(_LONGEST_QUERY, _GROWTH * len(question)))
+    if not fault and not is_question(rewrite) and is_question(question):
+        fault = "it is no question, perhaps an answer"
+    fault = fault or _invention(rewrite, f"{context}\n{question}")
+    return fault or ("it asks something else" if _drops_the_question(rewrite, question) else "")
+
+
+def fault_of_goal(goal: str, question: str, context: str) -> str:
+    """Find what is wrong with a model's sentence on what the person is after."""
+    if not goal:
+        return "the LLM's reply was not in the form asked for"
+    if _refuses(goal, question):
+        return "the LLM refused"
+    return _fault(goal, question, _LONGEST_QUERY) or _invention(goal, f"{context}\n{question}")
+
+
+def _refuses(text: str, question: str) -> bool:
+    refusal = _cues("rewritten_questions")["refusal"]
+    return bool(refusal.search(text)) and not refusal.search(question)
+
+
+def _fault(text: str, question: str, longest: int) -> str:
+    if len(text) > longest:
+        return f"it is too long ({len(text):,} characters)"
+    return "" if _same_language(text, question) else f"it is in another language ({detect_language(text)})"
+
+
+def question_part(text: str) -> str:
+    """Cut an answer off that a model gave along with the question."""
+    at = max(text.rfind("?"), text.rfind("？"))
+    rest = text[at + 1 :].strip(" \"”'’」)）.。")
+    return text[: at + 1] if at > 0 and rest else text
+
+
+def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
+    """Keep of a model's queries those that can be searched beside the question."""
+    seen = {folded(question)}
+    kept: list[str] = []
+    for text in found:
+        query = cleaned_question(text)
+        key = folded(query)
+        if not key or key in seen or len(query) > _LONGEST_QUERY:
+            continue
+        if _refuses(query, question):
+            continue
+        seen.add(key)
+        kept.append(query)
+    return kept[:most]
+
+
+def cleaned_passage(reply: str, max_characters: int) -> str:
+    """Take a passage out of a reply."""
+    text = _FENCE.sub("", reply)
+    text = _cues("rewritten_questions")["passage_label"].sub("", text.strip(), count=1)
+    text = " ".join(text.split()).strip("\"“”'` ")
+    if len(text) < _SHORTEST_PASSAGE or _cues("rewritten_questions")["passage_refusal"].search(text):
+        return ""
+    return text[:max_characters]
+
+
+def folded(text: str) -> str:
+    """Reduce a query to what makes it the same query."""
+    return _NOT_WORDS.sub("", unicodedata.normalize("NFKC", text)).casefold()
+
+
+def _same_language(text: str, other: str) -> bool:
+    languages = {detect_language(text), detect_language(other)}
+    if len(languages) == 1 or "und" in languages:
+        return True
+    # In few Latin words, often names, no language can be told from another.
+    return not languages & _OWN_SCRIPT and min(len(text.split()), len(other.split())) < _TELLING_WORDS
+
+
+def _invention(text: str, said: str) -> str:
+    known = set(_DIGITS.findall(said))
+    spelt_out = _spelt_out(text, said)
+    names = [name for name in foreign_names(text, said) if name not in spelt_out]
+    invented = names or [number for number in _DIGITS.findall(text) if number not in known]
+    return f"it names what nobody had mentioned ({', '.join(invented[:3])})" if invented else ""
+
+
+def _spelt_out(text: str, said: str) -> set[str]:
+    """Collect the words of names that the conversation has as an abbreviation, such as GDPR or U.S."""
+    short = {match.replace(".", "") for match in _ABBREVIATION.findall(said)}
+    words: set[str] = set()
+    for run in _CAPITALISED_RUN.findall(text):
+        capitalised = [word for word in run.split() if word[0].isupper()]
+        for start in range(len(capitalised)):
+            for end in range(start + 2, len(capitalised) + 1):
+                if "".join(word[0] for word in capitalised[start:end]) in short:
+                    words.update(capitalised[start:end])
+    return words
+
+
+def _drops_the_question(rewrite: str, question: str) -> bool:
+    asked = set(terms(_POINTING.sub(" ", question)))
+    if len(asked) < 3:
+        return False
+    return len(asked & set(terms(rewrite))) < 0.25 * len(asked)

@@ -1,0 +1,129 @@
+from copy import deepcopy
+from dataclasses import replace
+
+from haystack import Document
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.ingest.orphan_remover import ProducedIds
+from shiguan.text.passages import SharedDocument, cut_span, shingles, similarity, window_spans, with_gaps
+
+TEXT = "One two. Three four. Five six. Seven eight. Nine ten."
+
+
+def words(texts):
+    # A gap costs one by its mark, and one more by its line.
+    return [len(text.split()) for text in texts]
+
+
+def shown(spans):
+    return with_gaps(TEXT, spans)
+
+
+def test_without_matches_the_window_is_the_beginning():
+    assert shown(window_spans(TEXT, [], 6, words)) == "One two. Three four.\n…"
+
+
+def test_the_window_grows_behind_the_match_first():
+    at = TEXT.index("Five")
+    # Six words and one gap: reaching the end costs no more than the gap that it saves.
+    assert shown(window_spans(TEXT, [(at, at + 4)], 8, words)) == "…\nFive six. Seven eight. Nine ten."
+    assert shown(window_spans(TEXT, [(at, at + 4)], 6, words)) == "…\nFive six.\n…"
+    assert shown(window_spans(TEXT, [(at, at + 4)], 100, words)) == TEXT
+
+
+def test_every_match_gets_a_window_while_it_fits():
+    ends = [(0, 3), (len(TEXT) - 4, len(TEXT))]
+    assert shown(window_spans(TEXT, ends, 6, words)) == "One two.\n…\nNine ten."
+    assert shown(window_spans(TEXT, ends, 8, words)) == "One two. Three four.\n…\nNine ten."
+    assert shown(window_spans(TEXT, ends, 4, words)) == "One two.\n…"
+
+
+def test_a_text_without_sentences_has_no_spans():
+    assert window_spans("", [], 5, words) == window_spans(" ", [(0, 1)], 5, words) == []
+    assert with_gaps("", []) == ""
+
+
+@given(
+    st.text(alphabet="ab 。.!\n"),
+    st.lists(st.tuples(st.integers(-3, 50), st.integers(-3, 50)), max_size=3),
+    st.integers(1, 30),
+)
+def test_any_text_keeps_ordered_spans_within_its_bounds_and_budget(text, matches, budget):
+    spans = window_spans(text, matches, budget, lambda texts: [len(part) for part in texts])
+    edges = [edge for span in spans for edge in span]
+    assert edges == sorted(edges)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    if len(spans) > 1:
+        assert sum(end - start for start, end in spans) <= budget + text.count(" ") + text.count("\n")
+
+
+def number_of_words(text):
+    return len(text.split())
+
+
+def test_without_matches_the_beginning_is_kept():
+    assert TEXT[slice(*cut_span(TEXT, [], 4, number_of_words))] == "One two. Three four."
+
+
+def test_grows_around_the_match():
+    at = TEXT.index("Five")
+    assert TEXT[slice(*cut_span(TEXT, [(at, at + 4)], 6, number_of_words))] == "Three four. Five six. Seven eight."
+
+
+def test_reaches_for_the_second_match_first():
+    matches = [(0, 3), (TEXT.index("Five"), TEXT.index("Five") + 4)]
+    assert TEXT[slice(*cut_span(TEXT, matches, 6, number_of_words))] == "One two. Three four. Five six."
+
+
+def test_a_match_of_several_sentences_is_kept_whole():
+    assert TEXT[slice(*cut_span(TEXT, [(9, 43)], 6, number_of_words))] == "Three four. Five six. Seven eight."
+
+
+def test_one_long_sentence_is_cut_hard():
+    start, end = cut_span("a" * 1000, [], 10, len)
+    assert (start, end) == (0, 10)
+
+
+@given(st.text(), st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=3), st.integers(1, 30))
+def test_any_text_is_cut_within_its_bounds_and_budget(text, matches, budget):
+    start, end = cut_span(text, matches, budget, len)
+    assert 0 <= start <= end <= len(text)
+    assert end - start <= budget
+
+
+def test_a_copy_shares_what_is_large_and_owns_its_meta():
+    document = SharedDocument(id="a", content="x", meta={"blocks": [{}]}, embedding=[0.5])
+    twin = deepcopy(document)
+    assert twin == document
+    assert twin.embedding is document.embedding
+    assert twin.meta["blocks"] is document.meta["blocks"]
+    twin.meta["own"] = 1
+    assert "own" not in document.meta
+
+
+def test_it_is_a_document_for_everyone_else():
+    document = SharedDocument(content="x", meta={"a": 1})
+    assert isinstance(document, Document)
+    assert type(replace(document, embedding=[1.0])) is SharedDocument
+    assert Document.from_dict(document.to_dict()).id == Document(content="x", meta={"a": 1}).id
+
+
+def test_produced_ids_are_never_copied():
+    produced = ProducedIds(frozenset(), frozenset("a"), frozenset("b"))
+    assert deepcopy(produced) is produced
+
+
+def test_scripts_and_case_make_no_other_shingles():
+    assert similarity(shingles("安祿山反於范陽"), shingles("安禄山反于范阳")) == 1.0
+    assert similarity(shingles("The Old General"), shingles("the old general!")) == 1.0
+
+
+def test_similarity_is_shared_runs_by_all_runs():
+    # "a b c d" has the runs abc, bcd; "a b c e" has abc, bce: one shared of three.
+    assert similarity(shingles("alpha beta gamma delta"), shingles("alpha beta gamma omega")) == 1 / 3
+
+
+def test_texts_without_terms_compare_by_their_characters():
+    assert similarity(shingles("！！"), shingles("！！")) == 1.0
+    assert similarity(shingles("！！"), shingles("？？")) == 0.0
