@@ -23,7 +23,7 @@ from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
 from shiguan.llm.budget_meter import budget_allows
-from shiguan.llm.calls import run_generator_async, run_to_end, warm_up_generator
+from shiguan.llm.calls import blocking, run_generator_async, warm_up_generator
 from shiguan.llm.endpoint import FIRST_WAIT
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import counting_replies, waiting_for_llm
@@ -107,7 +107,7 @@ class ToolAgent(Serializable):
             warm_up_generator(part)
 
     @component.output_types(**_OUTPUTS)
-    def run(
+    async def run_async(
         self,
         messages: list[ChatMessage],
         documents: list[Document],
@@ -136,23 +136,6 @@ class ToolAgent(Serializable):
         :raises AnswerError: If the language model fails for good.
         :raises RefusedError: If a tool was to read documents without a tenant.
         """
-        given = {name: value for name, value in locals().items() if name != "self"}
-        return run_to_end(self.run_async(**given))
-
-    @component.output_types(**_OUTPUTS)
-    async def run_async(
-        self,
-        messages: list[ChatMessage],
-        documents: list[Document],
-        filters: dict[str, Any],
-        query: str = "",
-        *,
-        language: str | None = None,
-        retrieval: str = "hybrid",
-        generation_kwargs: dict[str, Any] | None = None,
-        streaming_callback: StreamingCallbackT | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
         self.warm_up()
         ours = {"filters": filters, "retrieval": retrieval, "language": language or detect_language(query)}
         research = _Research(self, messages, documents, ours)
@@ -166,6 +149,8 @@ class ToolAgent(Serializable):
             logger.warning("The agent failed: {kind}", kind=type(error).__name__)
             research.warnings.append(f"The stage `agent` failed ({_reason(error)}).")
             return research.ended("failed", query)
+
+    run = blocking(run_async)
 
 
 class _Research:

@@ -5,7 +5,7 @@ from typing import Any
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
-from shiguan.grading.carried_values import check_carried, socket_types
+from shiguan.grading.attempts import check_carried, socket_types
 
 
 @component

@@ -5,8 +5,7 @@ from typing import Any
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
-from shiguan.grading.attempts import first_state
-from shiguan.grading.carried_values import check_carried, socket_types
+from shiguan.grading.attempts import check_carried, first_state, socket_types
 
 
 @component

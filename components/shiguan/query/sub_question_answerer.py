@@ -12,13 +12,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import find_marks, neutral_answer, split_claims
 from shiguan.claims.reply_cleaning import clean_reply
-from shiguan.llm.calls import (
-    ask_llm_async,
-    is_available,
-    run_nested_async,
-    run_to_end,
-    warm_up_generator,
-)
+from shiguan.llm.calls import ask_llm_async, blocking, is_available, run_nested_async, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.prompts import not_found_sentence
@@ -138,7 +132,7 @@ class SubQuestionAnswerer(Serializable):
             warm_up_generator(getattr(self, name))
 
     @component.output_types(**_OUTPUTS)
-    def run(
+    async def run_async(
         self,
         documents: list[Document],
         plan: list[dict[str, Any]] | None = None,
@@ -162,20 +156,6 @@ class SubQuestionAnswerer(Serializable):
             `sub_answers`, for each its `number`, `question`, `needs`, `status`, `answer`, `numbers` and `passages`;
             `answered`, how many have an answer; `missing`, the questions of those without; `warnings`; `llm_calls`.
         """
-        return run_to_end(self.run_async(documents, plan, filters, language, retrieval, numbers=numbers))
-
-    @component.output_types(**_OUTPUTS)
-    async def run_async(
-        self,
-        documents: list[Document],
-        plan: list[dict[str, Any]] | None = None,
-        filters: dict[str, Any] | None = None,
-        language: str | None = None,
-        retrieval: str = "hybrid",
-        *,
-        numbers: dict[str, int] | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
         if not plan or not is_available(self.chat_generator):
             return _result(list(documents), [], dict(numbers or {}), [], calls=0)
         self.warm_up()
@@ -206,6 +186,8 @@ class SubQuestionAnswerer(Serializable):
         ready = [done[sub.number] for sub in subs]
         return _result(_read_first(ready, documents, numbers), ready, numbers, warnings, calls=calls)
 
+    run = blocking(run_async)
+
     async def _passages(
         self, query: str, filters: dict[str, Any] | None, how: dict[str, str]
     ) -> tuple[list[Document], str]:
@@ -225,7 +207,7 @@ class SubQuestionAnswerer(Serializable):
         if not part.passages or self.chat_generator is None:
             return ""
         numbers = {document.id: document.meta["number"] for document in part.passages}
-        built = await run_nested_async(self.context_builder, documents=part.passages, query=part.query, numbers=numbers)
+        built = await run_nested_async(self.context_builder, documents=part.passages, numbers=numbers)
         messages = render_prompt(
             "sub_question_answerer",
             context=built["context"],
