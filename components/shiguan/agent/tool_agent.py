@@ -16,8 +16,7 @@ from haystack.dataclasses.streaming_chunk import ToolCallDelta
 from haystack.tools import Tool
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
-from shiguan.agent.observations import Observation, fitting, number_passages, written
-from shiguan.agent.tool_calls import as_answer, read_step
+from shiguan.agent.tool_calls import Observation, as_answer, fitting, number_passages, read_step, written
 from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, argument_problem, sentence
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
