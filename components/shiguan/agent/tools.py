@@ -48,26 +48,17 @@ class AgentTool:
     tool_name = ""
 
     def definition(self, language: str) -> Tool:
-        """Tell a model what the tool does and takes: one of our own, from `prompts/agent.yml`."""
-        return define_tool(self.tool_name, language)
-
-
-def define_tool(name: str, language: str) -> Tool:
-    """Write the definition of one of our own tools from `prompts/agent.yml`; the same bytes each time."""
-    told = agent_texts()["tools"][name]
-    properties = {
-        parameter: {
-            "description": schema[_language(language)],
-            **{key: value for key, value in schema.items() if key not in ("en", "zh")},
+        """Tell a model what a tool of our own does and takes, from `prompts/agent.yml`; the same bytes each time."""
+        told = agent_texts()["tools"][self.tool_name]
+        properties = {
+            parameter: {
+                "description": schema[_language(language)],
+                **{key: value for key, value in schema.items() if key not in ("en", "zh")},
+            }
+            for parameter, schema in told["parameters"].items()
         }
-        for parameter, schema in told["parameters"].items()
-    }
-    return Tool(
-        name=name,
-        description=told["description"][_language(language)],
-        parameters=object_schema(properties, list(properties)),
-        function=defined_only,
-    )
+        description = told["description"][_language(language)]
+        return Tool(self.tool_name, description, object_schema(properties, list(properties)), function=defined_only)
 
 
 def foreign_tool(name: str, told: str, parameters: dict[str, Any]) -> Tool:

@@ -83,8 +83,6 @@ class PromptFileBuilder:
         mode: str | None = None,
         persona: str | None = None,
         rules: str | None = None,
-        task: str = "qa",
-        scope: str = "local",
         profile: str | dict[str, Any] | None = None,
         examples: str | dict[str, Any] | None = None,
     ) -> None:
@@ -97,8 +95,6 @@ class PromptFileBuilder:
             the prompt is named after, else `simple`.
         :param persona: Who answers, a file's stem in `prompts/layers/persona/`; None for the profile's, else `shiguan`.
         :param rules: What holds for every sentence, a file's stem in `prompts/layers/rules/`; None for the mode's.
-        :param task: What is done where a run does not say: `qa`, `summarize`, `compare` or `code`.
-        :param scope: What is sought where a run does not say: `local` (exact details) or `global` (a synthesis).
         :param profile: A field's demands, a file's stem in `prompts/profiles/` or its data; None for none.
         :param examples: Few-shot examples, a file's stem in `prompts/examples/` or its data; None for none.
         :raises ValueError: If both or neither of `prompt` and `template` are given, or a layer is named for a template
@@ -113,8 +109,6 @@ class PromptFileBuilder:
         self.mode = mode
         self.persona = persona
         self.rules = rules
-        self.task = task
-        self.scope = scope
         self.profile = profile
         self.examples = examples
         self._mode = mode or (prompt if prompt in modes_with_sentence() else "simple")
@@ -128,8 +122,8 @@ class PromptFileBuilder:
         self._layers = {
             "persona": persona or self._profile["persona"] or _DEFAULT_PERSONA,
             "rules": rules or self._mode,
-            "task": task,
-            "scope": scope,
+            "task": "qa",
+            "scope": "local",
             "working": "none",
         }
         for kind, name in self._layers.items():
@@ -165,22 +159,18 @@ class PromptFileBuilder:
         self._variables = sorted(variables - {*texts, "language"})
         for name in self._variables:
             component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
-        self._optional: dict[str, Any] = {}
-        component.set_input_type(self, "earlier", list[ChatMessage] | None, None)
+        optional: dict[str, tuple[Any, str | None]] = {}
         if "language" in variables:
-            self._optional["language"] = None
-            component.set_input_type(self, "language", str | None, None)
-        for name in texts:
-            self._optional[name] = ""
-            component.set_input_type(self, name, str, "")
+            optional["language"] = (str | None, None)
+        optional |= dict.fromkeys(texts, (str, ""))
         if "profile" in layered:
-            self._optional["profile"] = None
-            component.set_input_type(self, "profile", str | None, None)
-        for kind in _CHOSEN_BY_RUN:
-            if kind in self._use.kinds:
-                self._optional.update({kind: None, "analysis": None})
-                component.set_input_type(self, kind, str | None, None)
-                component.set_input_type(self, "analysis", dict[str, Any] | None, None)
+            optional["profile"] = (str | None, None)
+        for kind in (kind for kind in _CHOSEN_BY_RUN if kind in self._use.kinds):
+            optional |= {kind: (str | None, None), "analysis": (dict[str, Any] | None, None)}
+        self._optional = tuple(optional)
+        optional["earlier"] = (list[ChatMessage] | None, None)
+        for name, (type_, default) in optional.items():
+            component.set_input_type(self, name, type_, default)
 
     @component.output_types(prompt=list[ChatMessage])
     def run(self, **kwargs: Any) -> dict[str, list[ChatMessage]]:

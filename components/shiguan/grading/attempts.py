@@ -70,8 +70,8 @@ class LoopState(TypedDict):
     carried: dict[str, Any]
 
 
-def check_carried(carry: dict[str, str] | None) -> None:
-    """Check the names and types of carried values."""
+def carried_types(carry: dict[str, str] | None) -> dict[str, Any]:
+    """Give the types of carried values, after a check of their names."""
     for name, type_ in (carry or {}).items():
         if name in _TAKEN or not name.isidentifier():
             raise ValueError(
@@ -80,10 +80,6 @@ def check_carried(carry: dict[str, str] | None) -> None:
             )
         if type_ not in _TYPES:
             raise ValueError(f"`carry` gives `{name}` the type `{type_}`; it must be one of {', '.join(_TYPES)}.")
-
-
-def socket_types(carry: dict[str, str] | None) -> dict[str, Any]:
-    """Give the types of carried values."""
     return {name: _TYPES[type_] for name, type_ in (carry or {}).items()}
 
 

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 _PARTS = ("retriever", "parent_fetcher", "ranker", "context_builder", "chat_generator")
 _LONGEST_ANSWER, _LONGEST_KEY = 1200, 80
+# How many passages a sub-question is answered from.
+_PASSAGES = 3
 _OUTPUTS: dict[str, Any] = {
     "documents": list[Document],
     "numbers": dict[str, int],
@@ -103,7 +105,6 @@ class SubQuestionAnswerer(Serializable):
         parent_fetcher: Any,
         ranker: Any,
         context_builder: Any,
-        top_k: int = 3,
     ) -> None:
         """
         Name the parts, which are those of the whole question.
@@ -113,17 +114,12 @@ class SubQuestionAnswerer(Serializable):
         :param parent_fetcher: Gives their parents, as `ParentDocumentFetcher`.
         :param ranker: Ranks parents for a query, as `BestWindowRanker`.
         :param context_builder: Renders the passages that a sub-question is answered from, as `ContextBuilder`.
-        :param top_k: How many passages a sub-question is answered from.
-        :raises ValueError: If `top_k` is not positive.
         """
-        if top_k < 1:
-            raise ValueError(f"`top_k` must be positive, got {top_k}.")
         self.chat_generator = chat_generator
         self.retriever = retriever
         self.parent_fetcher = parent_fetcher
         self.ranker = ranker
         self.context_builder = context_builder
-        self.top_k = top_k
 
     def warm_up(self) -> None:
         """Prepare the parts; a second call does nothing."""
@@ -193,7 +189,7 @@ class SubQuestionAnswerer(Serializable):
         try:
             found = (await run_nested_async(self.retriever, queries=[query], filters=filters, **how))["documents"]
             parents = (await run_nested_async(self.parent_fetcher, documents=found, filters=filters))["documents"]
-            ranked = await run_nested_async(self.ranker, query=query, documents=parents, top_k=self.top_k)
+            ranked = await run_nested_async(self.ranker, query=query, documents=parents, top_k=_PASSAGES)
         except Exception as error:  # the whole question was searched already; a part that cannot be costs itself alone
             logger.warning("A sub-question could not be searched: {error}", error=repr(error))
             return [], f"searching for it failed ({type(error).__name__})"
