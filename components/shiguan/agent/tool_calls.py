@@ -43,7 +43,8 @@ class ModelStep:
     @property
     def message(self) -> ChatMessage:
         """What the model is shown of its own reply in the next call."""
-        return ChatMessage.from_assistant(neutral_text(self.text) or None, tool_calls=list(self.calls) or None)
+        calls = () if self.in_text else self.calls
+        return ChatMessage.from_assistant(neutral_text(self.text) or None, tool_calls=list(calls) or None)
 
 
 def read_step(reply: ChatMessage, step: int) -> ModelStep:

@@ -21,11 +21,11 @@ from shiguan.text.terms import passage_text
 logger = logging.getLogger(__name__)
 
 _HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
-_NAME = re.compile(r"(?<![\w'’-])[A-Z][^\W\d_]{3,}")
+_LATIN_NAME = re.compile(r"(?<![\w'’-])[A-Z][^\W\d_]{3,}")
 # Two of three letters that differ make another name; one of seven does not: Ismael is Ishmael.
 _ALIKE = 0.8
 # Two syllables sound alike too often.
-_HAN_SIZES = (4, 3)
+_HAN_NAME_SIZES = (4, 3)
 
 
 @component
@@ -154,8 +154,8 @@ def near_names(question: str, passages: Sequence[str]) -> list[str]:
 
 
 def _latin(question: str, text: str) -> Iterator[tuple[str, str]]:
-    missing = [match[0] for name in foreign_names(question, text) if (match := _NAME.match(name))]
-    known = {name.lower(): name for name in _NAME.findall(text)} if missing else {}
+    missing = [match[0] for name in foreign_names(question, text) if (match := _LATIN_NAME.match(name))]
+    known = {name.lower(): name for name in _LATIN_NAME.findall(text)} if missing else {}
     for name in missing:
         for close in get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE):
             # African is no slip of Africa.
@@ -165,14 +165,14 @@ def _latin(question: str, text: str) -> Iterator[tuple[str, str]]:
 
 def _han(question: str, text: str) -> Iterator[tuple[str, str]]:
     said: set[str] = set()
-    for size in _HAN_SIZES:
+    for size in _HAN_NAME_SIZES:
         missing = [name for name in _names(question, size) if name[:2] not in text and name not in said]
         if not missing:
             continue
         known = {_sound(name): name for name in _names(text, size)}
         for name in missing:
             if other := known.get(_sound(name)):
-                said |= {name[at : at + width] for width in _HAN_SIZES for at in range(size)}
+                said |= {name[at : at + width] for width in _HAN_NAME_SIZES for at in range(size)}
                 yield name, other
 
 

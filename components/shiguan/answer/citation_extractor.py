@@ -8,7 +8,7 @@ from haystack import Document, GeneratedAnswer, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
-from shiguan.claims.citations import Citation, citations_of, cite_claim, verdicts_by_sentence, write_cited
+from shiguan.claims.citations import citations_of, cite_claim, verdicts_by_sentence, write_cited
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
 from shiguan.llm.calls import no_answer_error
@@ -89,7 +89,7 @@ class CitationExtractor:
         graded = verdicts_by_sentence(verdicts or [])
         if not replies:
             nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language))
-            return {"answers": [self._not_found(nobody, numbered, query, language)], "warnings": []}
+            return {"answers": [_not_found(nobody, numbered, query, language)], "warnings": []}
         named = [_naming(reply, missing or [], language) for reply in replies]
         found = [self._answer(reply, numbered, graded, query, language) for reply in named]
         warnings = [warning for _, more in found for warning in more]
@@ -121,14 +121,14 @@ class CitationExtractor:
                 "The model's reply held no answer, only markup or the question. Ask again, or take another model."
             )
             nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
-            return self._not_found(nobody, numbered, query, language), warnings
+            return _not_found(nobody, numbered, query, language), warnings
         if parts.is_cut:
             warnings.append(
                 f"The reply was too long; only its first {MOST_CLAIMS} sentences or {MOST_CHARACTERS:,} characters are "
                 "shown. Ask more narrowly, or lower the model's `max_tokens`."
             )
         if is_not_found(parts.text):
-            return self._not_found(reply, numbered, query, language), warnings
+            return _not_found(reply, numbered, query, language), warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
             warnings.append(
@@ -142,49 +142,41 @@ class CitationExtractor:
         weak = sum(verdict in ("unsupported", "contradicted") for verdict in verdicts)
         if weak:
             warnings.append(f"{weak} of the answer's {len(verdicts)} sentences are not supported by the sources.")
-        answer = self._generated(
-            shown,
-            reply,
-            numbered,
-            citations=citations_of(cited, places, numbered),
-            claims=[one.record(place, shown) for one, place in zip(cited, places, strict=True) if one.support],
-            changes=[change for one in cited for change in one.changes()],
-            query=query,
-            language=language,
-        )
-        return answer, warnings
-
-    def _not_found(
-        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str
-    ) -> GeneratedAnswer:
-        sentence = split_claims(reply.text or "").text.strip()
-        return self._generated(sentence, reply, numbered, status="not_found", query=query, language=language)
-
-    def _generated(
-        self,
-        text: str,
-        reply: ChatMessage,
-        numbered: dict[int, Document],
-        *,
-        status: str = "answered",
-        citations: Sequence[Citation] = (),
-        claims: Sequence[dict[str, Any]] = (),
-        changes: Sequence[dict[str, Any]] = (),
-        query: str,
-        language: str,
-    ) -> GeneratedAnswer:
-        meta: dict[str, Any] = {
-            "status": status,
-            "language": language,
-            "format": "markdown",
-            "citations": [citation.to_dict() for citation in citations],
-            "claims": list(claims),
-            "changes": [*reply.meta.get("grounding", {}).get("removed", ()), *changes],
+        cited_so = {
+            "citations": [citation.to_dict() for citation in citations_of(cited, places, numbered)],
+            "claims": [one.record(place, shown) for one, place in zip(cited, places, strict=True) if one.support],
+            "changes": [change for one in cited for change in one.changes()],
         }
-        meta.update({name: reply.meta[name] for name in _COPIED if name in reply.meta})
-        meta.setdefault("model", "")
-        meta.setdefault("usage", {})
-        return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
+        return _generated(shown, reply, numbered, query, language, cited=cited_so), warnings
+
+
+def _not_found(reply: ChatMessage, numbered: dict[int, Document], query: str, language: str) -> GeneratedAnswer:
+    sentence = split_claims(reply.text or "").text.strip()
+    return _generated(sentence, reply, numbered, query, language)
+
+
+def _generated(
+    text: str,
+    reply: ChatMessage,
+    numbered: dict[int, Document],
+    query: str,
+    language: str,
+    *,
+    cited: dict[str, list[dict[str, Any]]] | None = None,
+) -> GeneratedAnswer:
+    """Make the answer object; with None cited it is the not-found sentence."""
+    empty: dict[str, list[dict[str, Any]]] = {"citations": [], "claims": [], "changes": []}
+    meta: dict[str, Any] = {
+        "status": "not_found" if cited is None else "answered",
+        "language": language,
+        "format": "markdown",
+        **(cited or empty),
+    }
+    meta["changes"] = [*reply.meta.get("grounding", {}).get("removed", ()), *meta["changes"]]
+    meta |= {name: reply.meta[name] for name in _COPIED if name in reply.meta}
+    meta.setdefault("model", "")
+    meta.setdefault("usage", {})
+    return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
 
 
 def _naming(reply: ChatMessage, missing: Sequence[str], language: str) -> ChatMessage:

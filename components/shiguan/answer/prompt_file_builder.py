@@ -83,6 +83,8 @@ class PromptFileBuilder:
         mode: str | None = None,
         persona: str | None = None,
         rules: str | None = None,
+        task: str = "qa",
+        scope: str = "local",
         profile: str | dict[str, Any] | None = None,
         examples: str | dict[str, Any] | None = None,
     ) -> None:
@@ -95,6 +97,8 @@ class PromptFileBuilder:
             the prompt is named after, else `simple`.
         :param persona: Who answers, a file's stem in `prompts/layers/persona/`; None for the profile's, else `shiguan`.
         :param rules: What holds for every sentence, a file's stem in `prompts/layers/rules/`; None for the mode's.
+        :param task: What is done where a run does not say: `qa`, `summarize`, `compare` or `code`.
+        :param scope: What is sought where a run does not say: `local` (exact details) or `global` (a synthesis).
         :param profile: A field's demands, a file's stem in `prompts/profiles/` or its data; None for none.
         :param examples: Few-shot examples, a file's stem in `prompts/examples/` or its data; None for none.
         :raises ValueError: If both or neither of `prompt` and `template` are given, or a layer is named for a template
@@ -109,6 +113,8 @@ class PromptFileBuilder:
         self.mode = mode
         self.persona = persona
         self.rules = rules
+        self.task = task
+        self.scope = scope
         self.profile = profile
         self.examples = examples
         self._mode = mode or (prompt if prompt in modes_with_sentence() else "simple")
@@ -122,8 +128,8 @@ class PromptFileBuilder:
         self._layers = {
             "persona": persona or self._profile["persona"] or _DEFAULT_PERSONA,
             "rules": rules or self._mode,
-            "task": "qa",
-            "scope": "local",
+            "task": task,
+            "scope": scope,
             "working": "none",
         }
         for kind, name in self._layers.items():

@@ -1,4 +1,4 @@
-"""What a self-correcting loop carries from one attempt to the next, and how its attempts compare."""
+"""What a self-correcting loop carries from one attempt to the next, how attempts compare, and what is asked anew."""
 
 import re
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ _PREVIEW = 160
 _MOST_CLAIMS = 6
 _LONGEST_CLAIM, _LONGEST_QUERY = 300, 600
 _TOKEN = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
-_WORDS = {
+_FEEDBACK = {
     "en": ("The sources do not support these sentences of it:", "What it lacked: ", "“{claim}” ({reason})"),
     "zh": ("下列句子没有资料支持：", "所缺：", "“{claim}”（{reason}）"),
 }
-_TYPES: Final[dict[str, Any]] = {
+_CARRIED: Final[dict[str, Any]] = {
     "str": str,
     "int": int,
     "float": float,
@@ -78,9 +78,9 @@ def carried_types(carry: dict[str, str] | None) -> dict[str, Any]:
                 f"`carry` cannot hold `{name}`: the loop has that name itself, or it is no identifier. "
                 f"Taken are {', '.join(sorted(_TAKEN))}; choose another name."
             )
-        if type_ not in _TYPES:
-            raise ValueError(f"`carry` gives `{name}` the type `{type_}`; it must be one of {', '.join(_TYPES)}.")
-    return {name: _TYPES[type_] for name, type_ in (carry or {}).items()}
+        if type_ not in _CARRIED:
+            raise ValueError(f"`carry` gives `{name}` the type `{type_}`; it must be one of {', '.join(_CARRIED)}.")
+    return {name: _CARRIED[type_] for name, type_ in (carry or {}).items()}
 
 
 def first_state(
@@ -212,7 +212,7 @@ def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence
 
     What the answer said is quoted as data: it may repeat what a passage wanted the model to say.
     """
-    intro, lacked, item = _WORDS["zh" if language == "zh" else "en"]
+    intro, lacked, item = _FEEDBACK["zh" if language == "zh" else "en"]
     lines = []
     if claims:
         lines.append(intro)

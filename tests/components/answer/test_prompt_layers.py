@@ -135,14 +135,14 @@ def test_another_language_gets_the_english_words():
 # -- which layers ------------------------------------------------------------------------------------------------------
 
 
-def test_task_and_scope_come_from_the_run_then_the_analysis():
-    builder = PromptFileBuilder(prompt="advanced")
+def test_task_and_scope_come_from_the_run_then_the_analysis_then_the_parameters():
+    builder = PromptFileBuilder(prompt="advanced", task="summarize")
     values = {"context": CONTEXT, "query": "q", "goal": "", "language": "en"}
 
     def used(**inputs):
         return [name for name in builder.run(**values, **inputs)["prompt"][0].meta["prompt_layers"] if "/" in name][2:4]
 
-    assert used() == ["task/qa", "scope/local"]
+    assert used() == ["task/summarize", "scope/local"]
     assert used(analysis={"type": "comparison", "task": "compare", "scope": "global"}) == [
         "task/compare",
         "scope/global",
