@@ -5,8 +5,7 @@ from typing import Any
 
 from haystack import Document, component
 
-from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, agent_texts, found_outside
-from shiguan.agent.web_request import fetch_json
+from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, agent_texts, fetch_json, found_outside
 
 _MOST_PERSONS, _MOST_OF_EACH = 3, 12
 _BETWEEN = " ·・.’'-,"

@@ -7,8 +7,7 @@ from haystack import Document, component
 from haystack.tools import Tool
 from haystack.utils import Secret
 
-from shiguan.agent.tools import AgentTool, ToolError, foreign_tool, found_outside, object_schema
-from shiguan.agent.web_request import fetch_json
+from shiguan.agent.tools import AgentTool, ToolError, fetch_json, foreign_tool, found_outside, object_schema
 
 
 @component

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer, component, default_from_dict, logging
@@ -16,13 +16,12 @@ from haystack.dataclasses.streaming_chunk import ToolCallDelta
 from haystack.tools import Tool
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
-from shiguan.agent.observations import Observation, fitting, number_passages, written
-from shiguan.agent.tool_calls import as_answer, read_step
+from shiguan.agent.tool_calls import Observation, as_answer, fitting, number_passages, read_step, written
 from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, argument_problem, sentence
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
-from shiguan.llm.calls import budget_allows, run_generator_async, run_to_end, warm_up_generator
+from shiguan.llm.calls import blocking, budget_allows, run_generator_async, warm_up_generator
 from shiguan.llm.endpoint import FIRST_WAIT
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import counting_replies, waiting_for_llm
@@ -106,7 +105,7 @@ class ToolAgent(Serializable):
             warm_up_generator(part)
 
     @component.output_types(**_OUTPUTS)
-    def run(
+    async def run_async(
         self,
         messages: list[ChatMessage],
         documents: list[Document],
@@ -135,28 +134,10 @@ class ToolAgent(Serializable):
         :raises AnswerError: If the language model fails for good.
         :raises RefusedError: If a tool was to read documents without a tenant.
         """
-        given = {name: value for name, value in locals().items() if name != "self"}
-        return run_to_end(self.run_async(**given))
-
-    @component.output_types(**_OUTPUTS)
-    async def run_async(
-        self,
-        messages: list[ChatMessage],
-        documents: list[Document],
-        filters: dict[str, Any],
-        query: str = "",
-        *,
-        language: str | None = None,
-        retrieval: str = "hybrid",
-        generation_kwargs: dict[str, Any] | None = None,
-        streaming_callback: StreamingCallbackT | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
         self.warm_up()
         ours = {"filters": filters, "retrieval": retrieval, "language": language or detect_language(query)}
-        research = _Research(self, messages, documents, ours)
-        research.settings = {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
-        research.callback = streaming_callback
+        settings = {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
+        research = _Research(self, list(messages), list(documents), ours, settings, streaming_callback)
         try:
             return await research.result(query)
         except ShiguanError:
@@ -166,91 +147,89 @@ class ToolAgent(Serializable):
             research.warnings.append(f"The stage `agent` failed ({_reason(error)}).")
             return research.ended("failed", query)
 
+    run = blocking(run_async)
 
+
+@dataclass
 class _Research:
     """One question on its way: the conversation with the model, the passages so far, and the tools still offered."""
 
-    def __init__(
-        self,
-        agent: ToolAgent,
-        messages: Sequence[ChatMessage],
-        documents: Sequence[Document],
-        ours: dict[str, Any],
-    ) -> None:
-        self.settings: dict[str, Any] = {}
-        self.callback: Any = None
-        self.warnings: list[str] = []
-        self._agent = agent
-        self._prompt = messages[-1]
-        self._passages = list(documents)
-        self._ours = ours
-        self._language: str = ours["language"]
-        self._tools = {tool.tool_name: tool for tool in agent.tools}
-        self._offered: dict[str, Tool] = {}
-        self._steps: list[dict[str, Any]] = []
-        self._native = True
-        self._messages = list(messages)
+    agent: ToolAgent
+    messages: list[ChatMessage]
+    passages: list[Document]
+    ours: dict[str, Any]
+    settings: dict[str, Any]
+    callback: StreamingCallbackT | None
+    warnings: list[str] = field(default_factory=list)
+    offered: dict[str, Tool] = field(default_factory=dict)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    native: bool = True
+
+    def __post_init__(self) -> None:
+        self.prompt = self.messages[-1]
+        self.language: str = self.ours["language"]
+        self.tools = {tool.tool_name: tool for tool in self.agent.tools}
 
     async def result(self, query: str) -> dict[str, Any]:
         await self._define_tools()
         text, reply = await self._ask_until_answered()
-        failed = any(step["outcome"] == "failed" for step in self._steps)
+        failed = any(step["outcome"] == "failed" for step in self.steps)
         if reply is None:
             self.warnings.append("The model asked for tools to the end and gave no answer.")
             return self.ended("unfinished", query)
-        if failed and not (self._passages and any(map(stated_claim, split_claims(text).claims))):
+        if failed and not (self.passages and any(map(stated_claim, split_claims(text).claims))):
             return self.ended("failed", query)
-        if not self._passages:
+        if not self.passages:
             return self.ended("not_found", query)
-        return self._told({"replies": [as_answer(reply, text, self._prompt)], "passages": self._passages})
+        return self._told({"replies": [as_answer(reply, text, self.prompt)], "passages": self.passages})
 
     def ended(self, why: str, query: str) -> dict[str, Any]:
         """Answer with a sentence of our own."""
         found = why == "not_found"
-        text = not_found_sentence("agent", self._language) if found else sentence(why, self._language)
+        text = not_found_sentence("agent", self.language) if found else sentence(why, self.language)
         meta: dict[str, Any] = {
             "status": "not_found" if found else "refused",
-            "language": self._language,
+            "language": self.language,
             "format": "markdown",
         }
-        meta |= {name: value for name, value in self._prompt.meta.items() if name.startswith("prompt")}
+        meta |= {name: value for name, value in self.prompt.meta.items() if name.startswith("prompt")}
         meta |= {"citations": [], "claims": [], "changes": [], "model": "", "usage": {}}
-        answer = GeneratedAnswer(data=text, query=query, documents=self._passages, meta=meta)
+        answer = GeneratedAnswer(data=text, query=query, documents=self.passages, meta=meta)
         return self._told({"answers": [answer]})
 
     def _told(self, outputs: dict[str, Any]) -> dict[str, Any]:
-        return {**outputs, "steps": self._steps, "warnings": [*self._agent._counter.warnings, *self.warnings]}
+        return {**outputs, "steps": self.steps, "warnings": [*self.agent._counter.warnings, *self.warnings]}
 
     async def _define_tools(self) -> None:
         """Learn what the tools take; one whose server does not say is left out."""
         made = await asyncio.gather(
-            *(asyncio.to_thread(tool.definition, self._language) for tool in self._tools.values()),
+            *(asyncio.to_thread(tool.definition, self.language) for tool in self.tools.values()),
             return_exceptions=True,
         )
-        for name, definition in zip(self._tools, made, strict=True):
+        for name, definition in zip(self.tools, made, strict=True):
             if isinstance(definition, Tool):
-                self._offered[name] = definition
+                self.offered[name] = definition
             else:
                 self._note_failure(name, definition)
         tools = [
             {"tool": name, "description": tool.description, "arguments": tool.parameters}
-            for name, tool in self._offered.items()
+            for name, tool in self.offered.items()
         ]
         lines = "\n".join(json.dumps(tool, ensure_ascii=False, sort_keys=True) for tool in tools)
-        system = self._messages[0]
+        system = self.messages[0]
         text = (system.text or "").replace(_TOOLBOX, f"<tools>\n{lines}\n</tools>")
         if system.is_from("system") and text != system.text:
-            self._messages[0] = replace(ChatMessage.from_system(text), _meta=system.meta)
+            self.messages[0] = replace(ChatMessage.from_system(text), _meta=system.meta)
 
     async def _ask_until_answered(self) -> tuple[str, ChatMessage | None]:
         asked = made = 0
         while True:
-            last = asked == MOST_STEPS or made >= MOST_TOOL_CALLS or not self._offered
+            last = asked == MOST_STEPS or made >= MOST_TOOL_CALLS or not self.offered
             # Whoever calls a tool needs one more call for the answer. The first is kept free by the gate before.
             last = last or not budget_allows(calls=2 if asked else 1)
             if last and asked:
-                self._messages.append(ChatMessage.from_user(sentence("answer_now", self._language)))
-            reply = await self._ask([] if last else list(self._offered.values()), first=not asked)
+                self.messages.append(ChatMessage.from_user(sentence("answer_now", self.language)))
+            reply = await self._ask([] if last else list(self.offered.values()), first=not asked)
             step = read_step(reply, asked)
             asked += 1
             if step.text and not step.calls:
@@ -258,26 +237,26 @@ class _Research:
             if last:
                 return "", None
             if not step.calls:
-                self._messages.append(ChatMessage.from_user(sentence("empty_reply", self._language)))
+                self.messages.append(ChatMessage.from_user(sentence("empty_reply", self.language)))
                 continue
-            self._messages.append(step.message if not step.in_text else ChatMessage.from_assistant(step.message.text))
+            self.messages.append(step.message)
             observations = await self._observe(step.calls, MOST_TOOL_CALLS - made)
             made += sum(one.outcome != "too_many" for one in observations)
-            self._messages += [one.message(self._language, in_text=step.in_text) for one in observations]
+            self.messages += [one.message(self.language, in_text=step.in_text) for one in observations]
 
     async def _ask(self, offered: list[Tool], *, first: bool) -> ChatMessage:
-        native = {"tools": offered} if offered and self._native else {}
+        native = {"tools": offered} if offered and self.native else {}
         try:
             with waiting_for_llm(), counting_replies() as came_out:
                 replies = await run_generator_async(
-                    self._agent.chat_generator, self._messages, {**self.settings, **native}
+                    self.agent.chat_generator, self.messages, {**self.settings, **native}
                 )
                 came_out.count(replies)
         except EndpointError as error:
             # Servers of models that know no tools refuse the request; such a model writes its calls as JSON.
             if not (first and native and "tool" in str(error).lower()):
                 raise
-            self._native = False
+            self.native = False
             return await self._ask(offered, first=False)
         return replies[0] if replies else ChatMessage.from_assistant("")
 
@@ -293,42 +272,42 @@ class _Research:
         for place, (call, one) in enumerate(zip(calls[:left], found, strict=True)):
             observation = one if isinstance(one, Observation) else self._numbered(call, one)
             observations.append(observation)
-            self._steps.append(observation.record())
+            self.steps.append(observation.record())
             failed = observation.outcome not in ("found", "known", "empty")
             result = ToolCallResult(result=observation.text, origin=call, error=failed)
             await self._tell(StreamingChunk("", index=place, tool_call_result=result, meta=observation.record()))
-        beyond = sentence("too_many", self._language)
+        beyond = sentence("too_many", self.language)
         return [*observations, *(Observation(call, "too_many", beyond) for call in calls[left:])]
 
     def _numbered(self, call: ToolCall, documents: list[Document]) -> Observation:
-        new, known = number_passages(fitting(documents, self._agent._counter), self._passages)
-        self._passages += new
+        new, known = number_passages(fitting(documents, self.agent._counter), self.passages)
+        self.passages += new
         if not new and not known:
-            return Observation(call, "empty", sentence("no_result", self._language))
-        return Observation(call, "found" if new else "known", written(new, known, self._language), (*new, *known))
+            return Observation(call, "empty", sentence("no_result", self.language))
+        return Observation(call, "found" if new else "known", written(new, known, self.language), (*new, *known))
 
     async def _found_by(self, call: ToolCall) -> list[Document] | Observation:
-        definition = self._offered.get(call.tool_name)
+        definition = self.offered.get(call.tool_name)
         if definition is None:
-            known = ", ".join(self._offered)
-            return Observation(call, "unknown_tool", sentence("unknown_tool", self._language, tools=known))
+            known = ", ".join(self.offered)
+            return Observation(call, "unknown_tool", sentence("unknown_tool", self.language, tools=known))
         problem = argument_problem(definition, call.arguments)
         try:
             if problem is None:
-                return await self._attempts(self._tools[call.tool_name], call.arguments)
+                return await self._attempts(self.tools[call.tool_name], call.arguments)
         except WrongArgumentsError as error:
             problem = str(error)
         except RefusedError:
             raise
         except Exception as error:  # a tool may raise anything
             self._note_failure(call.tool_name, error)
-            text = f"{sentence('failed', self._language)} {sentence('withdrawn', self._language)}"
+            text = f"{sentence('failed', self.language)} {sentence('withdrawn', self.language)}"
             return Observation(call, "failed", text, reason=_reason(error))
-        text = sentence("wrong_arguments", self._language, problem=problem or "")
+        text = sentence("wrong_arguments", self.language, problem=problem or "")
         return Observation(call, "wrong_arguments", text, reason=problem or "")
 
     async def _attempts(self, tool: AgentTool, arguments: dict[str, Any]) -> list[Document]:
-        ours = {**self._ours, "passages": self._passages}
+        ours = {**self.ours, "passages": self.passages}
         run: Any = tool.run  # type: ignore[attr-defined]
         takes = inspect.signature(run).parameters
         given = {**arguments, **{name: value for name, value in ours.items() if name in takes}}
@@ -349,7 +328,7 @@ class _Research:
         return await retrying(attempt)
 
     def _note_failure(self, name: str, error: BaseException) -> None:
-        self._offered.pop(name, None)
+        self.offered.pop(name, None)
         logger.warning("The tool {tool} failed for good ({kind})", tool=name, kind=type(error).__name__)
         self.warnings.append(f"The tool `{name}` failed and was not offered again: {_reason(error)}.")
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from haystack import Document, component
 
-from shiguan.agent.tools import AgentTool, ToolError, found_outside
-from shiguan.agent.web_request import fetch_json
+from shiguan.agent.tools import AgentTool, ToolError, fetch_json, found_outside
 
 _PARAMETERS = {
     "action": "query",

@@ -165,22 +165,18 @@ class PromptFileBuilder:
         self._variables = sorted(variables - {*texts, "language"})
         for name in self._variables:
             component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
-        self._optional: dict[str, Any] = {}
-        component.set_input_type(self, "earlier", list[ChatMessage] | None, None)
+        optional: dict[str, tuple[Any, str | None]] = {}
         if "language" in variables:
-            self._optional["language"] = None
-            component.set_input_type(self, "language", str | None, None)
-        for name in texts:
-            self._optional[name] = ""
-            component.set_input_type(self, name, str, "")
+            optional["language"] = (str | None, None)
+        optional |= dict.fromkeys(texts, (str, ""))
         if "profile" in layered:
-            self._optional["profile"] = None
-            component.set_input_type(self, "profile", str | None, None)
-        for kind in _CHOSEN_BY_RUN:
-            if kind in self._use.kinds:
-                self._optional.update({kind: None, "analysis": None})
-                component.set_input_type(self, kind, str | None, None)
-                component.set_input_type(self, "analysis", dict[str, Any] | None, None)
+            optional["profile"] = (str | None, None)
+        for kind in (kind for kind in _CHOSEN_BY_RUN if kind in self._use.kinds):
+            optional |= {kind: (str | None, None), "analysis": (dict[str, Any] | None, None)}
+        self._optional = tuple(optional)
+        optional["earlier"] = (list[ChatMessage] | None, None)
+        for name, (type_, default) in optional.items():
+            component.set_input_type(self, name, type_, default)
 
     @component.output_types(prompt=list[ChatMessage])
     def run(self, **kwargs: Any) -> dict[str, list[ChatMessage]]:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
 from haystack import Document
 
 from shiguan.claims.citations import cited_place
 from shiguan.llm.source_blocks import neutral_attribute, neutral_text
-from shiguan.resources import resource_folder
+from shiguan.resources import read_table, resource_folder
 from shiguan.text.languages import fold_han
 from shiguan.text.passages import shingles, similarity
 from shiguan.text.questions import has_shape, question_shapes
@@ -223,5 +222,4 @@ def write_recalled(fragments: Sequence[Document], language: str) -> str:
 
 @cache
 def _sentences(name: str) -> dict[str, str]:
-    read: dict[str, str] = yaml.safe_load((resource_folder("prompts") / f"{name}.yml").read_text(encoding="utf-8"))
-    return read
+    return read_table(resource_folder("prompts") / f"{name}.yml")

@@ -1,12 +1,11 @@
 """Ties the claims of an answer to passages: its citations, its marks, and both in the text that is shown."""
 
-import html
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, isnan
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from haystack import Document
 
@@ -15,14 +14,12 @@ from shiguan.claims.claim_support import Support, Verdict
 from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.text.terms import is_wide, terms
 
-Format = Literal["markdown", "html", "plain"]
 Key = TypeVar("Key", bound=Hashable)
 
 # Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 # A passage without a score is neither good nor bad.
 _UNKNOWN = 0.5
-_LINE_BREAK = "<br>\n"
 _NOTHING_STATED = "it states nothing"
 _STOP = re.compile(r"[.!?。！？…\"”’」』)）*]*$")
 
@@ -229,13 +226,12 @@ def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim], form: Format) -> tuple[str, list[tuple[int, int]]]:
+def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim]) -> tuple[str, list[tuple[int, int]]]:
     """
     Put an answer together again, with the marks that its claims shall have, and give the place of each claim.
 
     A mark that is no claim's is left out. One that the answer does not have yet stands where the claim's first one
-    stood, else behind the claim; a sign stands before the stop of a claim without support. Markdown has marks as
-    `[1][3]`; HTML is escaped and has each mark as a link to `#source-1`; plain text has none.
+    stood, else behind the claim; a sign stands before the stop of a claim without support.
     """
     marks: dict[int, list[int]] = {}
     missing = [list(one.numbers) for one in cited]
@@ -254,12 +250,12 @@ def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim], form: Format) -
     end_of: dict[int, int] = {}
     edges = {edge for one in cited for edge in (one.claim.start, one.claim.end)}
     for place in sorted({*marks, *edges, *signs, len(parts.text)}):
-        numbers = list(dict.fromkeys(marks.get(place, []))) if form != "plain" else []
-        sign, mark = UNSUPPORTED_MARK if place in signs else "", _mark(numbers, form)
+        mark = "".join(f"[{number}]" for number in dict.fromkeys(marks.get(place, [])))
+        sign = UNSUPPORTED_MARK if place in signs else ""
         if (sign or mark) and place and not parts.text[place - 1].isspace() and not is_wide(parts.text[place - 1]):
             sign, mark = (" " + sign, mark) if sign else (sign, " " + mark)
-        out += [_escaped(parts.text[at:place], form), sign, mark]
-        at, end_of[place] = place, length + len(out[-3]) + len(sign)
+        out += [parts.text[at:place], sign, mark]
+        at, end_of[place] = place, length + place - at + len(sign)
         length = end_of[place] + len(mark)
         start_of[place] = length
     return "".join(out), [(start_of[one.claim.start], end_of[one.claim.end]) for one in cited]
@@ -330,13 +326,3 @@ def _moved(anchor: Any, by: int) -> dict[str, Any] | None:
     if isinstance(anchor.get("offset"), int):
         return {**anchor, "offset": anchor["offset"] + by}
     return dict(anchor)
-
-
-def _escaped(text: str, form: Format) -> str:
-    return html.escape(text).replace("\n", _LINE_BREAK) if form == "html" else text
-
-
-def _mark(numbers: Sequence[int], form: Format) -> str:
-    if form == "html":
-        return "".join(f'<sup class="citation"><a href="#source-{number}">[{number}]</a></sup>' for number in numbers)
-    return "".join(f"[{number}]" for number in numbers)

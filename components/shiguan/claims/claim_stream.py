@@ -80,7 +80,7 @@ class ClaimStream:
         self._stopped_at = -1
         known = len(self._checked)
         self._checked += [cite_claim(claim, self._checker, self._numbered) for claim in settled[known:]]
-        shown, places = write_cited(parts, self._checked, "markdown")
+        shown, places = write_cited(parts, self._checked)
         ends = [end_with_marks(shown, end) for _, end in places]
         stated = [index for index, one in enumerate(self._checked) if one.support is not None]
         self.pieces = [

@@ -6,28 +6,22 @@ from itertools import count as count_from
 from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
-from haystack.components.generators.chat.types import ChatGenerator
-from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.nearness import ChildSearch
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.llm.json_replies import json_object
 from shiguan.llm.model_settings import answering_model
-from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
+from shiguan.llm.source_blocks import render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
-from shiguan.text.languages import detect_language
 from shiguan.text.passages import cut_span, shingles, similarity, window_spans, with_gaps
 
 logger = logging.getLogger(__name__)
 
-Strategy = Literal["truncate", "summarize", "window"]
+Strategy = Literal["truncate", "window"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
 # No passage's share is smaller than this many tokens: many tiny pieces say less than a few that can be understood.
 _LEAST_SHARE = 120
-# One call sums up at most this many times the budget.
-_MOST_READ = 8
+# What of a passage a model has read.
+_READ = ("cut", "kept")
 
 
 @dataclass(frozen=True)
@@ -51,8 +45,6 @@ class ContextBuilder:
     - `truncate`: whole passages; the best one is cut around its matched children, at the edges of sentences, rather
       than left out.
     - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
-    - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
-      model, or where it fails, as `truncate` and with a warning.
 
     In a conversation a passage keeps its number, and one that an earlier message of the prompt shows is named by it and
     not repeated; new ones go on behind the highest number, best first.
@@ -82,7 +74,6 @@ class ContextBuilder:
         token_budget: int = 3000,
         *,
         strategy: Strategy = "truncate",
-        chat_generator: ChatGenerator | None = None,
         models: dict[str, Any] | None = None,
     ) -> None:
         """
@@ -90,8 +81,7 @@ class ContextBuilder:
 
         :param token_budget: Most tokens that the context may have, headers included; those of the answering model where
             its tokenizer is here, else the embedder's (docs/models.md).
-        :param strategy: What is read of each passage: `truncate`, `summarize` or `window`.
-        :param chat_generator: Writes the summaries of `summarize`; None for none.
+        :param strategy: What is read of each passage: `truncate` or `window`.
         :param models: Who answers: the section of the generator; None for the environment's endpoint.
         :raises ValueError: If the budget is not positive, or the strategy unknown.
         """
@@ -101,23 +91,18 @@ class ContextBuilder:
             raise ValueError(f"`strategy` must be one of {', '.join(get_args(Strategy))}, got `{strategy}`.")
         self.token_budget = token_budget
         self.strategy = strategy
-        self.chat_generator = chat_generator
         self.models = models
         self._counter = TokenCounter()
 
     def warm_up(self) -> None:
-        """Load the tokenizer and the nested generator; a second call does nothing."""
+        """Load the tokenizer; a second call does nothing."""
         self._counter.model = answering_model(self.models)
         self._counter.warm_up()
-        warm_up_generator(self.chat_generator)
 
-    @component.output_types(
-        documents=list[Document], found=list[Document], context=str, warnings=list[str], llm_calls=int
-    )
+    @component.output_types(documents=list[Document], found=list[Document], context=str, warnings=list[str])
     def run(
         self,
         documents: list[Document],
-        query: str = "",
         numbers: dict[str, Any] | None = None,
         *,
         earlier: list[Document] | None = None,
@@ -127,125 +112,48 @@ class ContextBuilder:
         Build the context.
 
         :param documents: Parents, best first or with scores; those without text are left out.
-        :param query: The question; `summarize` reads it.
         :param numbers: What passages are called already, by id; others go on behind the highest of these. Passages
             are chosen by rank and stand by number.
         :param earlier: The numbered passages that earlier messages of the prompt show.
         :param children: What compares a claim with the passages, from `ClaimMatcher`; they take it along to the check.
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
             not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent,
-            `meta.kept`, the spans within it where gaps are marked, and `meta.summary` where a summary was read;
-            `found`, those among them that were given, best first; `context`, the rendered text; `warnings` about what
-            was cut or did not fit; and `llm_calls`, 0 or 1.
+            and `meta.kept`, the spans within it where gaps are marked; `found`, those among them that were given, best
+            first; `context`, the rendered text; and `warnings` about what was cut or did not fit.
         """
         self.warm_up()
-        kept = self._kept(documents)
-        messages, count, warnings = self._request(kept, query)
-        reply = ask_llm(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, (reply, count), warnings, (numbers or {}, earlier or []), children)
-
-    @component.output_types(
-        documents=list[Document], found=list[Document], context=str, warnings=list[str], llm_calls=int
-    )
-    async def run_async(
-        self,
-        documents: list[Document],
-        query: str = "",
-        numbers: dict[str, Any] | None = None,
-        *,
-        earlier: list[Document] | None = None,
-        children: ChildSearch | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
-        self.warm_up()
-        kept = self._kept(documents)
-        messages, count, warnings = self._request(kept, query)
-        reply = await ask_llm_async(self.chat_generator, messages) if messages and self.chat_generator else None
-        return self._result(kept, (reply, count), warnings, (numbers or {}, earlier or []), children)
-
-    def _kept(self, documents: list[Document]) -> list[Document]:
-        kept: list[Document] = []
-        seen: list[frozenset[tuple[str, ...]]] = []
-        for document in ranked(documents):
-            runs = shingles(document.content or "")
-            if all(similarity(runs, other) < _DUPLICATE for other in seen):
-                kept.append(document)
-                seen.append(runs)
-        return kept
-
-    def _request(self, kept: Sequence[Document], query: str) -> tuple[list[ChatMessage], int, list[str]]:
-        """Write the prompt for summaries, and count them, if they are wanted, needed and to be had."""
-        if self.strategy != "summarize" or not kept:
-            return [], 0, []
-        numbered = [_numbered(document, number) for number, document in enumerate(kept, start=1)]
-        costs = self._counter.counts([render_block(source_block(document)) for document in numbered])
-        if sum(costs) + len(costs) <= self._room():
-            return [], 0, []
-        if not is_available(self.chat_generator):
-            return [], 0, ["No LLM is configured: passages were cut instead of summed up."]
-        read = [
-            source_block(document)
-            for at, document in enumerate(numbered)
-            if not at or sum(costs[: at + 1]) <= _MOST_READ * self.token_budget
-        ]
-        return summary_messages(read, query, self._room() // len(read)), len(read), []
-
-    def _room(self) -> int:
-        return self.token_budget - self._counter.count(render_sources([]))
-
-    def _result(
-        self,
-        kept: Sequence[Document],
-        answer: tuple[LlmReply | None, int],
-        warnings: list[str],
-        before: tuple[Mapping[str, int], Sequence[Document]],
-        children: ChildSearch | None,
-    ) -> dict[str, Any]:
-        reply, count = answer
-        summaries: dict[int, str] = {}
-        if reply is not None:
-            summaries = read_summaries(reply.text, count)
-            if not summaries:
-                why = reply.failure or "the reply was not the JSON asked for"
-                warnings = [*warnings, f"The passages could not be summed up ({why}); they were cut instead."]
-            elif len(summaries) < count:
-                missing = f"{count - len(summaries)} of {count} passages"
-                warnings = [*warnings, f"The LLM's reply had no summary of {missing}; they were taken as they are."]
-        chosen, more = self._chosen(kept, summaries)
-        shown = {document.id: document for document in before[1]}
-        numbers = {**before[0], **{name: document.meta["number"] for name, document in shown.items()}}
-        free = count_from(max(numbers.values(), default=0) + 1)
-        new = [one.document.id for one in chosen if one.document.id not in numbers]
-        numbers.update(zip(new, free, strict=False))
-        found = [_Entry(_numbered(one.document, numbers[one.document.id]), one.text) for one in chosen]
+        kept = _without_duplicates(documents)
+        chosen, warnings = self._chosen(kept)
+        shown = {document.id: document for document in earlier or []}
+        called = {**(numbers or {}), **{name: document.meta["number"] for name, document in shown.items()}}
+        free = count_from(max(called.values(), default=0) + 1)
+        new = [one.document.id for one in chosen if one.document.id not in called]
+        called.update(zip(new, free, strict=False))
+        found = [_Entry(_numbered(one.document, called[one.document.id]), one.text) for one in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
         passages = {**shown, **{entry.document.id: _as_shown(entry.document, shown) for entry in found}}
-        documents = sorted(passages.values(), key=lambda document: document.meta["number"])
-        documents = children.compared(documents) if children else documents
-        there = {document.id: document for document in documents}
+        read = sorted(passages.values(), key=lambda document: document.meta["number"])
+        read = children.compared(read) if children else read
+        there = {document.id: document for document in read}
         blocks = [source_block(one.document, one.text) for one in found if one.document.id not in shown]
         blocks.sort(key=lambda block: block.number)
-        again = [numbers[entry.document.id] for entry in found if entry.document.id in shown]
+        again = [called[entry.document.id] for entry in found if entry.document.id in shown]
         return {
-            "documents": documents,
+            "documents": read,
             "found": [there[entry.document.id] for entry in found],
             "context": render_sources(blocks, again),
-            "warnings": [*self._counter.warnings, *warnings, *more],
-            "llm_calls": 0 if reply is None else 1,
+            "warnings": [*self._counter.warnings, *warnings],
         }
 
-    def _chosen(self, kept: Sequence[Document], summaries: dict[int, str]) -> tuple[list[_Entry], list[str]]:
+    def _chosen(self, kept: Sequence[Document]) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
-        left = self._room()
+        left = self.token_budget - self._counter.count(render_sources([]))
         for rank, document in enumerate(kept, start=1):
             entry = _Entry(_numbered(document, len(chosen) + 1))
             if self.strategy == "window":
                 share = max(left // (len(kept) - rank + 1), min(_LEAST_SHARE, left))
                 entry = self._shortened(entry.document, share)
-            elif rank in summaries:
-                meta = {**entry.document.meta, "summary": summaries[rank]}
-                entry = _Entry(replace(entry.document, meta=meta), summaries[rank])
             cost = self._cost(entry)
             if cost > left and not chosen:
                 entry = _Entry(self._cut(entry.document, left))
@@ -290,6 +198,18 @@ class ContextBuilder:
         return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
 
 
+def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
+    """Rank passages, without those that say nearly the same as a better one."""
+    kept: list[Document] = []
+    seen: list[frozenset[tuple[str, ...]]] = []
+    for document in ranked(documents):
+        runs = shingles(document.content or "")
+        if all(similarity(runs, other) < _DUPLICATE for other in seen):
+            kept.append(document)
+            seen.append(runs)
+    return kept
+
+
 def _numbered(document: Document, number: int) -> Document:
     # Every component's inputs are copied by the pipeline: what no later stage reads is not sent on.
     return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
@@ -300,8 +220,8 @@ def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
     earlier = shown.get(document.id)
     if earlier is None:
         return document
-    meta = {name: value for name, value in document.meta.items() if name not in ("cut", "kept", "summary")}
-    read: dict[str, Any] = {name: earlier.meta[name] for name in ("cut", "kept", "summary") if name in earlier.meta}
+    meta = {name: value for name, value in document.meta.items() if name not in _READ}
+    read: dict[str, Any] = {name: earlier.meta[name] for name in _READ if name in earlier.meta}
     return replace(document, content=earlier.content, meta={**meta, **read})
 
 
@@ -330,39 +250,3 @@ def matched_spans(document: Document) -> list[tuple[int, int]]:
         for match in document.meta.get("matches") or []
         if isinstance(match, dict) and {"start", "end"} <= match.keys()
     ]
-
-
-_WORDS_PER_TOKEN = 0.7
-_FEWEST_WORDS = 20
-
-
-def summary_messages(blocks: Sequence[SourceBlock], query: str, tokens: int) -> list[ChatMessage]:
-    """Write the prompt."""
-    return render_prompt(
-        "context_builder",
-        context=render_sources(blocks),
-        query=query,
-        language=detect_language(query),
-        words=max(_FEWEST_WORDS, int(tokens * _WORDS_PER_TOKEN)),
-    )
-
-
-def read_summaries(reply: str, count: int) -> dict[int, str]:
-    """Read the summaries from the model's reply."""
-    found = json_object(reply, "summaries") or {}
-    entries = found.get("summaries")
-    summaries: dict[int, str] = {}
-    twice: set[int] = set()
-    for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, dict):
-            continue
-        number, text = entry.get("number"), entry.get("summary")
-        if isinstance(number, str) and number.strip().isdecimal():
-            number = int(number)
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
-            continue
-        if number in summaries or not isinstance(text, str) or not text.strip():
-            twice.add(number)
-            continue
-        summaries[number] = " ".join(text.split())
-    return {number: text for number, text in summaries.items() if number not in twice}

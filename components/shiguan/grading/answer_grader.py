@@ -1,22 +1,76 @@
 """Grades an answer as a reader would: is it supported, does it answer, is it whole, is it clear."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 from haystack import Document, component
+from haystack.components.embedders.types import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import check_in_thread
-from shiguan.grading.answer_grade import (
-    SURE_RELEVANCE,
-    CheckedAnswer,
-    Grade,
-    check_answer,
-    grade_messages,
-    local_grade,
-    read_grade,
-)
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.claims.checker import CheckedClaim, check_in_thread, checker_of, numbered_passages
+from shiguan.claims.claim_kinds import is_not_found
+from shiguan.claims.claim_support import Verdict
+from shiguan.claims.claims import ClaimedText, split_claims
+from shiguan.claims.evidence import find_verbatim
+from shiguan.grading.window_similarity import try_similarities
+from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.json_replies import json_number, json_object
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
+from shiguan.text.languages import detect_language
+from shiguan.text.names import foreign_names
+from shiguan.text.questions import has_shape, question_shapes
+from shiguan.text.terms import covered, question_weights, terms
+
+_ASPECTS = ("support", "relevance", "completeness", "clarity")
+# From this average on, 0 to 10, and with no mark below half of it an answer passes.
+_PASSES = 7.0
+# From these local scores on nobody else is asked: of claims from 0 to 1, of relevance from 0 to 10. However low the
+# score of a claim, it may be said in other words.
+_SURE, _SURE_RELEVANCE = 0.8, 8.0
+_SCORES: dict[Verdict, float] = {"supported": 0.9, "partial": 0.5, "unsupported": 0.15, "contradicted": 0.05}
+_MOST_SUGGESTIONS, _LONGEST, _LONGEST_REASON = 3, 500, 300
+
+
+@dataclass(frozen=True)
+class CheckedAnswer:
+    """A reply with what the local check found."""
+
+    question: str
+    language: str
+    parts: ClaimedText
+    documents: list[Document]
+    claims: list[CheckedClaim]
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether it says that the sources do not answer."""
+        return is_not_found(self.parts.text)
+
+    @property
+    def unsure(self) -> list[CheckedClaim]:
+        """The claims that the local check cannot decide: neither compared exactly, nor clearly there."""
+        claims = (one for one in self.claims if not one.support.exact)
+        return [one for one in claims if one.support.foreign or one.support.score < _SURE]
+
+
+@dataclass(frozen=True)
+class Grade:
+    """Four marks from 0 to 10, by whom, and what an answer lacks."""
+
+    marks: dict[str, float]
+    judge: str = "local"
+    judged: int = 0
+    feedback: str = ""
+    suggestions: tuple[str, ...] = ()
+    missing: str = ""
+
+    @property
+    def overall(self) -> float:
+        """The average."""
+        return sum(self.marks.values()) / len(self.marks)
 
 
 @component
@@ -27,9 +81,9 @@ class AnswerGrader:
     `support` (do the passages say so), `relevance` (does it answer what was asked), `completeness` (does it give every
     point that bears on the question) and `clarity` (is it plain and without repetition). The local check comes first:
     only where it is unsure, of a claim or of the answer's relevance, a model is asked, once for all of it: for the
-    marks, for the verdicts on the unsure claims, for what is missing and how to do better. Below the threshold on
-    average, or far below it in one aspect, an answer does not pass; one that is far below it in relevance does not
-    answer. `HallucinationGrader` has one inside and does what follows from its grade.
+    marks, for the verdicts on the unsure claims, for what is missing and how to do better. Below 7 on average, or below
+    half of that in one aspect, an answer does not pass; one below half of it in relevance does not answer.
+    `HallucinationGrader` has one inside and does what follows from its grade.
 
     The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
     "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",
@@ -45,29 +99,20 @@ class AnswerGrader:
     ```
     """
 
-    def __init__(
-        self, chat_generator: ChatGenerator | None = None, *, threshold: float = 7.0, raise_on_failure: bool = False
-    ) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
         """
-        Set how good is good enough.
+        Name the judge.
 
         :param chat_generator: The judge; None, or one that is not available, for the local marks.
-        :param threshold: The average, 0 to 10, from which an answer passes.
-        :param raise_on_failure: Raise when the model cannot be called; by default the local marks stand in.
-        :raises ValueError: If the threshold is out of its range.
         """
-        if not 0 <= threshold <= 10:
-            raise ValueError(f"`threshold` must be 0 to 10, got {threshold}.")
         self.chat_generator = chat_generator
-        self.threshold = threshold
-        self.raise_on_failure = raise_on_failure
 
     def warm_up(self) -> None:
         """Look for the judge; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
     @component.output_types(grade=dict[str, Any], warnings=list[str], llm_calls=int)
-    def run(
+    async def run_async(
         self, replies: list[ChatMessage], documents: list[Document], query: str, *, language: str | None = None
     ) -> dict[str, Any]:
         """
@@ -81,68 +126,178 @@ class AnswerGrader:
             `answers`, `overall` (the average), the four marks, `missing`, `feedback` and `suggestions`; `warnings`;
             `llm_calls`, 0 or 1.
         """
-        answer, _ = check_answer(_first(replies), documents, query, language)
-        return self._output(self.graded(answer, self.ask(answer)))
+        reply = replies[0] if replies else ChatMessage.from_assistant("")
+        answer, _ = await check_in_thread(lambda: check_answer(reply, documents, query, language))
+        grade, _, warnings, llm_calls = await self.graded(answer)
+        return {"grade": grade, "warnings": warnings, "llm_calls": llm_calls}
 
-    @component.output_types(grade=dict[str, Any], warnings=list[str], llm_calls=int)
-    async def run_async(
-        self, replies: list[ChatMessage], documents: list[Document], query: str, *, language: str | None = None
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
-        answer, _ = await check_in_thread(lambda: check_answer(_first(replies), documents, query, language))
-        return self._output(self.graded(answer, await self.ask_async(answer)))
+    run = blocking(run_async)
 
-    def ask(self, answer: CheckedAnswer) -> LlmReply | None:
-        """Ask the model, where there is one and the local check is unsure."""
-        if not self._asks(answer) or self.chat_generator is None:
-            return None
-        return ask_llm(self.chat_generator, grade_messages(answer), raise_on_failure=self.raise_on_failure)
-
-    async def ask_async(self, answer: CheckedAnswer) -> LlmReply | None:
-        """Ask the model without blocking the event loop."""
-        if not self._asks(answer) or self.chat_generator is None:
-            return None
-        return await ask_llm_async(self.chat_generator, grade_messages(answer), raise_on_failure=self.raise_on_failure)
-
-    def graded(self, answer: CheckedAnswer, reply: LlmReply | None) -> tuple[Grade, CheckedAnswer, list[str], int]:
-        """Grade an answer by what a model replied and by the local check."""
-        grade, warnings = local_grade(answer), []
-        if reply is None:
-            if self.chat_generator is not None and answer.claims and not is_available(self.chat_generator):
-                warnings.append("No LLM is configured: the answer was checked locally.")
-            return grade, answer, warnings, 0
-        found = read_grade(reply.text, answer, grade)
+    async def graded(self, answer: CheckedAnswer) -> tuple[dict[str, Any], CheckedAnswer, list[str], int]:
+        """Give the grade, the answer with the model's verdicts, warnings, and how many calls that took."""
+        self.warm_up()
+        local = local_grade(answer)
+        if not is_available(self.chat_generator):
+            asked = self.chat_generator is not None and answer.claims
+            warnings = ["No LLM is configured: the answer was checked locally."] if asked else []
+            return _record(local), answer, warnings, 0
+        empty = not answer.parts.claims or answer.is_not_found
+        if empty or not (answer.unsure or local.marks["relevance"] < _SURE_RELEVANCE):
+            return _record(local), answer, [], 0
+        reply = await ask_llm_async(self.chat_generator, grade_messages(answer))
+        found = read_grade(reply.text, answer, local)
         if found is None:
             why = reply.failure or "its reply was not the JSON that was asked for"
-            return grade, answer, [f"The LLM did not grade the answer ({why}); it was checked locally."], 1
-        return *found, warnings, 1
-
-    def record(self, grade: Grade) -> dict[str, Any]:
-        """Write a grade as plain data."""
-        by_model, lowest = grade.judge == "llm", min(grade.marks.values())
-        passed = not by_model or (grade.overall >= self.threshold and lowest >= self.threshold / 2)
-        return {
-            "judge": grade.judge,
-            "judged": grade.judged,
-            "passed": passed,
-            "answers": not by_model or grade.marks["relevance"] >= self.threshold / 2,
-            "overall": round(grade.overall, 2),
-            **grade.marks,
-            "missing": grade.missing,
-            "feedback": grade.feedback,
-            "suggestions": list(grade.suggestions),
-        }
-
-    def _asks(self, answer: CheckedAnswer) -> bool:
-        self.warm_up()
-        if not answer.parts.claims or answer.is_not_found or not is_available(self.chat_generator):
-            return False
-        return bool(answer.unsure) or local_grade(answer).marks["relevance"] < SURE_RELEVANCE
-
-    def _output(self, graded: tuple[Grade, CheckedAnswer, list[str], int]) -> dict[str, Any]:
-        grade, _, warnings, llm_calls = graded
-        return {"grade": self.record(grade), "warnings": warnings, "llm_calls": llm_calls}
+            warning = f"The LLM did not grade the answer ({why}); it was checked locally."
+            return _record(local), answer, [warning], 1
+        return _record(found[0]), found[1], [], 1
 
 
-def _first(replies: list[ChatMessage]) -> ChatMessage:
-    return replies[0] if replies else ChatMessage.from_assistant("")
+def check_answer(
+    reply: ChatMessage,
+    documents: Sequence[Document],
+    question: str,
+    language: str | None,
+    *,
+    embedder: DocumentEmbedder | None = None,
+) -> tuple[CheckedAnswer, list[str]]:
+    """Check a reply by words, and by meaning where there is an embedder."""
+    parts = split_claims((reply.text or "").strip(), question)
+    numbered = numbered_passages(documents)
+    checker = checker_of(numbered)
+    read = [] if is_not_found(parts.text) else checker.read(parts)
+    similarities, warnings = try_similarities(embedder, checker.windows(read), raise_on_failure=False)
+    claims = checker.judge(read, similarities)
+    return CheckedAnswer(
+        question, language or detect_language(question), parts, list(numbered.values()), claims
+    ), warnings
+
+
+def _record(grade: Grade) -> dict[str, Any]:
+    """Write a grade as plain data."""
+    by_model, lowest = grade.judge == "llm", min(grade.marks.values())
+    return {
+        "judge": grade.judge,
+        "judged": grade.judged,
+        "passed": not by_model or (grade.overall >= _PASSES and lowest >= _PASSES / 2),
+        "answers": not by_model or grade.marks["relevance"] >= _PASSES / 2,
+        "overall": round(grade.overall, 2),
+        **grade.marks,
+        "missing": grade.missing,
+        "feedback": grade.feedback,
+        "suggestions": list(grade.suggestions),
+    }
+
+
+def local_grade(answer: CheckedAnswer) -> Grade:
+    """
+    Mark an answer without a model, coarsely.
+
+    Relevance is the share of the question's words, weighed by rarity, in the answer and in what stands behind it;
+    half of it where the kind of thing that is asked for (a time, a number, a person) is not in the answer.
+    """
+    if not answer.parts.claims or answer.is_not_found:
+        return Grade(dict.fromkeys(_ASPECTS, 0.0))
+    weights = question_weights(answer.question)
+    said = set(terms(answer.parts.text)).union(*(terms(one.quote) for one in answer.claims))
+    share = covered(weights, said) if weights else 1.0
+    shapes = question_shapes(answer.question)
+    if shapes and not has_shape(answer.parts.text, shapes[0], answer.question):
+        share /= 2
+    scores = [one.support.score for one in answer.claims]
+    sentences = [" ".join(terms(claim.text)) for claim in answer.parts.claims]
+    marks = (sum(scores) / len(scores) if scores else 1.0, share, share, len(set(sentences)) / len(sentences))
+    return Grade({aspect: round(10 * mark, 1) for aspect, mark in zip(_ASPECTS, marks, strict=True)})
+
+
+def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
+    """Write the one prompt that asks for the marks and for the verdicts on what the local check is unsure of."""
+    blocks = [
+        SourceBlock(number=place, text=document.content or "", file=str(document.meta.get("source") or ""))
+        for place, document in enumerate(answer.documents, start=1)
+    ]
+    return render_prompt(
+        "answer_grader",
+        context=render_sources(blocks),
+        question=neutral_text(answer.question),
+        answer=neutral_text(answer.parts.text),
+        claims=[neutral_text(" ".join(one.stated.split())) for one in answer.unsure],
+        language=answer.language,
+    )
+
+
+def read_grade(reply: str, answer: CheckedAnswer, local: Grade) -> tuple[Grade, CheckedAnswer] | None:
+    """
+    Read the model's reply: its marks, and its verdicts weighed with the local ones; None if it has neither.
+
+    A claim that the reply leaves out, or judges with an unknown word, keeps its local verdict; where a mark is missing
+    or out of its range, all marks stay the local ones.
+    """
+    found = json_object(reply, _ASPECTS[1]) or {}
+    marks = {aspect: json_number(found.get(aspect), low=0, high=10) for aspect in _ASPECTS}
+    given = found.get("claims")
+    items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    by_id = {int(place): item for item in items if (place := json_number(item.get("id"), low=1, high=1e6)) is not None}
+    complete = {aspect: mark for aspect, mark in marks.items() if mark is not None}
+    if len(complete) < len(_ASPECTS) and not by_id:
+        return None
+    judged = {
+        one.index: _weighed(one, by_id[place], answer.documents)
+        for place, one in enumerate(answer.unsure, start=1)
+        if place in by_id and str(by_id[place].get("verdict", "")).strip().lower() in get_args(Verdict)
+    }
+    suggestions = found.get("suggestions")
+    texts = [_line(one) for one in (suggestions if isinstance(suggestions, list) else [suggestions])]
+    grade = replace(
+        local,
+        judged=len(judged),
+        feedback=_line(found.get("feedback")),
+        suggestions=tuple(text for text in texts if text)[:_MOST_SUGGESTIONS],
+        missing=_line(found.get("missing")),
+    )
+    if len(complete) == len(_ASPECTS):
+        grade = replace(grade, marks=complete, judge="llm")
+    return grade, replace(answer, claims=[judged.get(one.index, one) for one in answer.claims])
+
+
+def _line(value: Any) -> str:
+    return " ".join(value.split())[:_LONGEST] if isinstance(value, str) else ""
+
+
+def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Document]) -> CheckedClaim:
+    """
+    Weigh a model's verdict with the local one.
+
+    "Supported" needs a quote that stands in the sources; without one it counts as partial, unless the local check found
+    support as well. A judge may have been talked into it: a claim with names that no source has keeps its local
+    verdict, unless the sources are in another language.
+    """
+    verdict: Any = str(item["verdict"]).strip().lower()
+    said = _line(item.get("reason"))[:_LONGEST_REASON]
+    place, start, end = _quoted(item, documents)
+    strange = foreign_names(one.stated, "\n".join(document.content or "" for document in documents))
+    if one.support.verdict == "unsupported" and strange and not one.support.foreign:
+        return one
+    if verdict == "supported" and place < 0 and one.support.verdict != "supported":
+        verdict, said = "partial", "the judge gave no words of the sources for it"
+    if place < 0:
+        place, start, end = one.support.passage, one.support.start, one.support.end
+    score = (_SCORES[verdict] + one.support.score) / 2
+    quote = (documents[place].content or "")[start:end] if place >= 0 else ""
+    reason = said or one.support.reason
+    found = replace(one.support, score=score, verdict=verdict, reason=reason, passage=place, start=start, end=end)
+    return replace(one, support=found, quote=quote)
+
+
+def _quoted(item: dict[str, Any], documents: Sequence[Document]) -> tuple[int, int, int]:
+    quote = item.get("quote")
+    if not isinstance(quote, str) or not quote.strip():
+        return -1, 0, 0
+    number = item.get("source")
+    first = number - 1 if isinstance(number, int) and 1 <= number <= len(documents) else 0
+    order = [first, *(place for place in range(len(documents)) if place != first)]
+    for place in order if documents else []:
+        span = find_verbatim(quote.strip().strip("“”\"'…"), documents[place].content or "")
+        if span:
+            return place, *span
+    return -1, 0, 0

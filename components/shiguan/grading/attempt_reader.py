@@ -5,7 +5,7 @@ from typing import Any
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
-from shiguan.grading.carried_values import check_carried, socket_types
+from shiguan.grading.attempts import carried_types
 
 
 @component
@@ -34,7 +34,6 @@ class AttemptReader:
         :param carry: The same names and types as `AttemptStarter` has; each becomes an output.
         :raises ValueError: If a name is taken or a type is unknown.
         """
-        check_carried(carry)
         self.carry = carry
         component.set_output_types(
             self,
@@ -48,7 +47,7 @@ class AttemptReader:
             feedback=str,
             messages=list[ChatMessage],
             read=list[Document],
-            **socket_types(carry),
+            **carried_types(carry),
         )
 
     def run(self, state: dict[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from typing import Any
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
-from shiguan.grading.attempts import first_state
-from shiguan.grading.carried_values import check_carried, socket_types
+from shiguan.grading.attempts import carried_types, first_state
 
 
 @component
@@ -40,9 +39,8 @@ class AttemptStarter:
             `list[float]`, `list[Document]` or `list[ChatMessage]`. Each becomes a mandatory input.
         :raises ValueError: If a name is taken or a type is unknown.
         """
-        check_carried(carry)
         self.carry = carry
-        for name, type_ in socket_types(carry).items():
+        for name, type_ in carried_types(carry).items():
             component.set_input_type(self, name, type_)
 
     @component.output_types(state=dict[str, Any])

@@ -1,15 +1,41 @@
-"""What a self-correcting loop carries from one attempt to the next, and how its attempts compare."""
+"""What a self-correcting loop carries from one attempt to the next, how attempts compare, and what is asked anew."""
 
+import re
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import CheckedClaim
-from shiguan.grading.answer_grade import CheckedAnswer
+from shiguan.grading.answer_grader import CheckedAnswer
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.text.languages import HAN
+from shiguan.text.terms import question_subject, terms
 
 _PREVIEW = 160
+_MOST_CLAIMS = 6
+_LONGEST_CLAIM, _LONGEST_QUERY = 300, 600
+_TOKEN = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
+_FEEDBACK = {
+    "en": ("The sources do not support these sentences of it:", "What it lacked: ", "“{claim}” ({reason})"),
+    "zh": ("下列句子没有资料支持：", "所缺：", "“{claim}”（{reason}）"),
+}
+_CARRIED: Final[dict[str, Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "dict": dict[str, Any],
+    "list[str]": list[str],
+    "list[float]": list[float],
+    "list[Document]": list[Document],
+    "list[ChatMessage]": list[ChatMessage],
+}
+# What the state of the loop has under its own names.
+_TAKEN = frozenset({"query", "queries", "question", "attempt", "documents", "feedback", "messages", "read", "state",
+    "history", "best",
+})  # fmt: skip
 
 
 class BestAttempt(TypedDict):
@@ -41,6 +67,19 @@ class LoopState(TypedDict):
     llm_calls: int
     warnings: list[str]
     carried: dict[str, Any]
+
+
+def carried_types(carry: dict[str, str] | None) -> dict[str, Any]:
+    """Give the types of carried values, after a check of their names."""
+    for name, type_ in (carry or {}).items():
+        if name in _TAKEN or not name.isidentifier():
+            raise ValueError(
+                f"`carry` cannot hold `{name}`: the loop has that name itself, or it is no identifier. "
+                f"Taken are {', '.join(sorted(_TAKEN))}; choose another name."
+            )
+        if type_ not in _CARRIED:
+            raise ValueError(f"`carry` gives `{name}` the type `{type_}`; it must be one of {', '.join(_CARRIED)}.")
+    return {name: _CARRIED[type_] for name, type_ in (carry or {}).items()}
 
 
 def first_state(
@@ -128,3 +167,59 @@ def passages_for_retry(passages: Sequence[Document], verdicts: Sequence[dict[str
     useful = {verdict["parent_id"] for verdict in verdicts if verdict["verdict"] in ("supported", "partial")}
     unique = list({passage.id: passage for passage in passages}.values())
     return sorted(unique, key=lambda passage: passage.id not in useful)
+
+
+def retry_queries(
+    question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str = ""
+) -> tuple[str, list[str]]:
+    """
+    Make the search for the next attempt from the question and from what of it no passage has, or a grader misses.
+
+    Never from the words of a refused claim: whoever searches for an invention finds what seems to support it, and the
+    answer is still none.
+    """
+    read = set[str]().union(*(terms(passage.content or "") for passage in passages))
+    uncovered = [word for word in _TOKEN.findall(question_subject(question)) if not read.issuperset(terms(word))]
+    said = set(terms(question))
+    invented = set[str]().union(*(terms(one.stated) for one in refused)) - said
+    wanted = " ".join(_without(missing[:_LONGEST_CLAIM], invented).split())
+    queries = [question, " ".join(uncovered), wanted if set(terms(wanted)) - said else ""]
+    queries = list(dict.fromkeys(query for query in queries if terms(query))) or [question]
+    return " ".join(dict.fromkeys([question, *queries[1:]]))[:_LONGEST_QUERY], queries
+
+
+def _without(text: str, invented: set[str]) -> str:
+    """Take words out of a text: Latin ones, and Han characters in pairs."""
+
+    def kept(match: re.Match[str]) -> str:
+        token = match[0]
+        if len(token) < 2 or not re.match(f"[{HAN}]", token):
+            return " " if invented.issuperset(terms(token)) and terms(token) else token
+        pairs = [
+            any(len(term) == 2 and term in invented for term in terms(token[at : at + 2]))
+            for at in range(len(token) - 1)
+        ]
+        gone = [before or after for before, after in zip([False, *pairs], [*pairs, False], strict=True)]
+        return "".join(" " if out else character for character, out in zip(token, gone, strict=True))
+
+    return _TOKEN.sub(kept, text)
+
+
+def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence[str] = ()) -> str:
+    """
+    Tell the generator what was wrong with its answer, and how a grader would mend it.
+
+    What the answer said is quoted as data: it may repeat what a passage wanted the model to say.
+    """
+    intro, lacked, item = _FEEDBACK["zh" if language == "zh" else "en"]
+    lines = []
+    if claims:
+        lines.append(intro)
+        for one in claims[:_MOST_CLAIMS]:
+            text = neutral_text(" ".join(one.claim.text.split()))[:_LONGEST_CLAIM]
+            lines.append("- " + item.format(claim=text, reason=neutral_text(one.support.reason)))
+    given = [neutral_text(" ".join(text.split()))[:_LONGEST_QUERY] for text in lacks if text.strip()]
+    if given:
+        lines.append(lacked + given[0])
+        lines += [f"- {text}" for text in given[1:]]
+    return "\n".join(lines)

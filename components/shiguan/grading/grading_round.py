@@ -1,31 +1,41 @@
 """One round of grading: what was said, what the check found, and what follows from it."""
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Literal, cast
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import CheckedClaim
+from shiguan.claims.checker import CheckedClaim, stated_claim
 from shiguan.claims.citations import UNSUPPORTED_MARK, change_record
-from shiguan.grading.answer_grade import CheckedAnswer
+from shiguan.claims.claims import ClaimedText
+from shiguan.grading.answer_grader import CheckedAnswer
 from shiguan.grading.attempts import (
     BestAttempt,
     LoopState,
     as_verdicts,
     attempt_record,
+    feedback_text,
     first_state,
     passages_for_retry,
+    retry_queries,
     worth,
 )
-from shiguan.grading.claim_removal import without_claims
-from shiguan.grading.retry_request import feedback_text, retry_queries
 from shiguan.llm.calls import budget_allows, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 
 OnUnsupported = Literal["mark", "remove", "refuse"]
 MOST_CALLS = 4
 """Calls of a model in a row within the loop; with a reworded question and a hypothetical passage before it, six."""
+
+
+_EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n{3,}")
+_SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
+_HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{0,80}[:：])$")
 
 
 @dataclass(frozen=True)
@@ -177,3 +187,48 @@ def state_of(state: dict[str, Any] | None, query: str) -> LoopState:
     if query:
         own["question"] = query
     return own
+
+
+def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
+    """
+    Write an answer without some of its claims.
+
+    Their marks go with them, and so do list items and headings that are left with nothing.
+    """
+    left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
+    if not any(stated_claim(claim) for claim in left):
+        return ""
+    alive = bytearray(b"\1" * len(parts.text))
+    for index, claim in enumerate(parts.claims):
+        if index in removed:
+            end = _end(parts, index)
+            alive[claim.start : end] = bytes(end - claim.start)
+    pieces: list[str] = []
+    at = 0
+    for place, numbers in [*parts.marks, (len(parts.text), ())]:
+        pieces.extend(compress(parts.text[at:place], alive[at:place]))
+        if not place or alive[place - 1]:
+            pieces.extend(f"[{number}]" for number in numbers)
+        at = place
+    return _tidy("".join(pieces))
+
+
+def _end(parts: ClaimedText, index: int) -> int:
+    """Give the place up to which the marks behind a claim belong to it."""
+    end = parts.claims[index].end
+    following = parts.claims[index + 1].start if index + 1 < len(parts.claims) else len(parts.text)
+    own = [at for at, _ in parts.marks if end <= at <= following and not parts.text[end:at].strip()]
+    # A mark right before the next sentence is that sentence's only if the line is a new one.
+    return max((at for at in own if "\n" not in parts.text[end:at]), default=end)
+
+
+def _tidy(text: str) -> str:
+    lines = _EMPTY_ITEM.sub("", _SPACES.sub(" ", text)).split("\n")
+    kept: list[str] = []
+    for line in reversed(lines):
+        below = next((other for other in reversed(kept) if other.strip()), "")
+        # A heading over nothing, or over the next heading, announces what was taken out.
+        if _HEADING.match(line.strip()) and line.strip() and (not below or _HEADING.match(below.strip())):
+            continue
+        kept.append(line.rstrip())
+    return _BLANK_LINES.sub("\n\n", "\n".join(reversed(kept))).strip()

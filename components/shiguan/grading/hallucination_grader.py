@@ -9,11 +9,9 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import check_in_thread
 from shiguan.errors import ModelMissingError
-from shiguan.grading.answer_grade import check_answer
-from shiguan.grading.answer_grader import AnswerGrader
-from shiguan.grading.attempts import LoopState
+from shiguan.grading.answer_grader import AnswerGrader, check_answer
 from shiguan.grading.grading_round import GradingRound, OnUnsupported, settle, state_of
-from shiguan.llm.calls import LlmReply, warm_up_generator
+from shiguan.llm.calls import blocking, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.serialization import Serializable
 
@@ -63,7 +61,6 @@ class HallucinationGrader(Serializable):
         max_attempts: int = 3,
         on_unsupported: OnUnsupported = "remove",
         mode: str = "precise",
-        raise_on_failure: bool = False,
     ) -> None:
         """
         Set how strict to be.
@@ -75,7 +72,6 @@ class HallucinationGrader(Serializable):
             to be marked, `remove` leaves them out, `refuse` gives up the whole answer. Where nothing is left the answer
             is the mode's not-found sentence.
         :param mode: Whose not-found sentence: `simple`, `advanced` or `precise`.
-        :param raise_on_failure: Raise when the embedder fails; by default the check does without it, with a warning.
         :raises ValueError: If an argument is out of its range.
         """
         if not 1 <= max_attempts <= 3:
@@ -90,7 +86,6 @@ class HallucinationGrader(Serializable):
         self.max_attempts = max_attempts
         self.on_unsupported = on_unsupported
         self.mode = mode
-        self.raise_on_failure = raise_on_failure
 
     def warm_up(self) -> None:
         """Load the embedder and look for the judge; a second call does nothing."""
@@ -108,7 +103,7 @@ class HallucinationGrader(Serializable):
         warnings=list[str],
         llm_calls=int,
     )
-    def run(
+    async def run_async(
         self,
         replies: list[ChatMessage],
         documents: list[Document],
@@ -134,62 +129,19 @@ class HallucinationGrader(Serializable):
             `verdicts`, one for each claim of the chosen attempt. Beside them `warnings` and `llm_calls`, the calls of
             the judge in all rounds so far.
         """
-        this = self._open(replies, documents, state_of(state, query), passages, language, sent=sent)
-        reply = None if self.answer_grader is None else self.answer_grader.ask(this.answer)
-        return self._settled(this, reply)
-
-    @component.output_types(
-        replies=list[ChatMessage],
-        documents=list[Document],
-        verdicts=list[dict[str, Any]],
-        retry=dict[str, Any],
-        warnings=list[str],
-        llm_calls=int,
-    )
-    async def run_async(
-        self,
-        replies: list[ChatMessage],
-        documents: list[Document],
-        query: str = "",
-        *,
-        state: dict[str, Any] | None = None,
-        passages: list[Document] | None = None,
-        language: str | None = None,
-        sent: list[ChatMessage] | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
-        this = await check_in_thread(
-            lambda: self._open(replies, documents, state_of(state, query), passages, language, sent=sent)
-        )
-        reply = None if self.answer_grader is None else await self.answer_grader.ask_async(this.answer)
-        return self._settled(this, reply)
-
-    def _open(
-        self,
-        replies: list[ChatMessage],
-        documents: list[Document],
-        state: LoopState,
-        passages: list[Document] | None,
-        language: str | None,
-        *,
-        sent: list[ChatMessage] | None,
-    ) -> GradingRound:
         self.warm_up()
+        round_state = state_of(state, query)
         reply = replies[0] if replies else ChatMessage.from_assistant("")
-        answer, warnings = check_answer(
-            reply,
-            documents,
-            state["question"],
-            language,
-            embedder=self.document_embedder,
-            raise_on_failure=self.raise_on_failure,
+        question, embedder = round_state["question"], self.document_embedder
+        answer, warnings = await check_in_thread(
+            lambda: check_answer(reply, documents, question, language, embedder=embedder)
         )
         read = list(documents if passages is None else passages)
-        return GradingRound(state, reply, read, answer, warnings=warnings, sent=list(sent or []))
-
-    def _settled(self, this: GradingRound, reply: LlmReply | None) -> dict[str, Any]:
+        this = GradingRound(round_state, reply, read, answer, warnings=warnings, sent=list(sent or []))
         if self.answer_grader is not None:
-            grade, answer, warnings, calls = self.answer_grader.graded(this.answer, reply)
-            record = {**self.answer_grader.record(grade), "claims": len(answer.claims)}
-            this = replace(this, answer=answer, grade=record, warnings=[*this.warnings, *warnings], llm_calls=calls)
+            grade, answer, more, calls = await self.answer_grader.graded(answer)
+            grade = {**grade, "claims": len(answer.claims)}
+            this = replace(this, answer=answer, grade=grade, warnings=[*warnings, *more], llm_calls=calls)
         return settle(this, max_attempts=self.max_attempts, on_unsupported=self.on_unsupported, mode=self.mode)
+
+    run = blocking(run_async)

@@ -1,18 +1,19 @@
 """Merges the passages of a new search with those of earlier rounds."""
 
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from haystack import Document, component
 
-# What `ContextBuilder` adds for one prompt: it numbers the merged passages anew.
-_OF_ONE_PROMPT = ("number",)
+# How many passages may be read in one round.
+_MOST = 10
 
 
 @component
 class PassageMerger:
     """
-    Adds what a new search found to what the loop has read so far, each passage once, up to a limit.
+    Adds what a new search found to what the loop has read so far, each passage once, up to ten.
 
     Stands in the self-correcting loop between the ranker and the context. New and earlier passages take turns, the
     earlier ones that supported something first (so `HallucinationGrader` orders them): neither a search that went
@@ -21,21 +22,10 @@ class PassageMerger:
 
     Example:
     ```python
-    PassageMerger(top_k=3).run(documents=[c, d], earlier=[a, b])["documents"]
-    # [a, c, b]
+    PassageMerger().run(documents=[c, d], earlier=[a, b])["documents"]
+    # [a, c, b, d]
     ```
     """
-
-    def __init__(self, top_k: int = 10) -> None:
-        """
-        Set the limit.
-
-        :param top_k: How many passages may be read in one round.
-        :raises ValueError: If it is not positive.
-        """
-        if top_k < 1:
-            raise ValueError(f"`top_k` must be positive, got {top_k}.")
-        self.top_k = top_k
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document], earlier: list[Document] | None = None) -> dict[str, Any]:
@@ -48,23 +38,21 @@ class PassageMerger:
         """
         old = list(earlier or [])
         if not old:
-            return {"documents": list(documents)[: self.top_k]}
-        turns: list[Document] = []
-        for place in range(max(len(old), len(documents))):
-            turns.extend(old[place : place + 1])
-            turns.extend(documents[place : place + 1])
+            return {"documents": list(documents)[:_MOST]}
+        turns = [one for pair in zip_longest(old, documents) for one in pair if one is not None]
         # The new copy of a passage is whole and says where it matched this time.
         fresh = {document.id: document for document in documents}
         merged = [fresh.get(document.id, document) for document in {one.id: one for one in turns}.values()]
-        # The context orders by score where every passage has one; scores of different searches must not decide.
+        # The context orders by score where every passage has one; scores of different searches must not decide. It
+        # numbers the passages anew.
         count = len(merged)
         return {
             "documents": [
                 replace(
                     document,
                     score=1.0 - place / count,
-                    meta={name: value for name, value in document.meta.items() if name not in _OF_ONE_PROMPT},
+                    meta={name: value for name, value in document.meta.items() if name != "number"},
                 )
-                for place, document in enumerate(merged)
-            ][: self.top_k]
+                for place, document in enumerate(merged[:_MOST])
+            ]
         }

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
+from functools import wraps
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
@@ -22,6 +23,7 @@ from shiguan.llm.run_watch import LlmTally, counting_replies, current_stage, cur
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 FULL = "full"
 """The rung of an answer for which nothing was given up."""
@@ -178,7 +180,7 @@ class LlmReply:
 _BEYOND_BUDGET = LlmReply(failure="The question's budget leaves no call for it")
 
 
-def is_available(chat_generator: ChatGenerator | None) -> bool:
+def is_available(chat_generator: ChatGenerator | None) -> TypeGuard[ChatGenerator]:
     """Tell whether a generator can be called: not None, and not one whose `available()` denies it."""
     if chat_generator is None:
         return False
@@ -208,6 +210,16 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(copy_context().run, asyncio.run, work).result()
+
+
+def blocking(run_async: Callable[Arguments, Coroutine[Any, Any, Result]]) -> Callable[Arguments, Result]:
+    """Make the `run` of a component from its `run_async`: the same sockets, for callers who cannot await it."""
+
+    @wraps(run_async)
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return run_to_end(run_async(*args, **kwargs))
+
+    return run
 
 
 async def run_generator_async(chat_generator: Any, messages: Any, settings: dict[str, Any]) -> list[ChatMessage]:

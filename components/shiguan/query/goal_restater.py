@@ -1,13 +1,12 @@
 """States in one sentence what the person is after, to stand last in the prompt."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
@@ -41,22 +40,20 @@ class GoalRestater:
     ```
     """
 
-    def __init__(self, chat_generator: ChatGenerator | None = None, *, raise_on_failure: bool = False) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
         """
         Set who is asked.
 
         :param chat_generator: The model; None for none.
-        :param raise_on_failure: Let an error of the model through.
         """
         self.chat_generator = chat_generator
-        self.raise_on_failure = raise_on_failure
 
     def warm_up(self) -> None:
         """Prepare the nested generator; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
     @component.output_types(goal=str, warnings=list[str], llm_calls=int)
-    def run(self, query: str, history: list[Any] | None = None, summary: str = "") -> dict[str, Any]:
+    async def run_async(self, query: str, history: list[Any] | None = None, summary: str = "") -> dict[str, Any]:
         """
         State the goal.
 
@@ -65,36 +62,22 @@ class GoalRestater:
         :param summary: What the conversation was about until then.
         :returns: `goal`, one sentence or the question; `warnings`; `llm_calls`, 0 or 1.
         """
-        asked = self._asked(query, history, summary)
-        reply = ask_llm(*asked.request, raise_on_failure=self.raise_on_failure) if asked.request else None
-        return _read(reply, query, asked)
-
-    @component.output_types(goal=str, warnings=list[str], llm_calls=int)
-    async def run_async(self, query: str, history: list[Any] | None = None, summary: str = "") -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
-        asked = self._asked(query, history, summary)
-        reply = await ask_llm_async(*asked.request, raise_on_failure=self.raise_on_failure) if asked.request else None
-        return _read(reply, query, asked)
-
-    def _asked(self, query: str, history: list[Any] | None, summary: str) -> "_Asked":
         turns, warnings = clean_history(history, max_turns=LAST_TURNS)
+        nothing = {"goal": query, "warnings": warnings, "llm_calls": 0}
         if not turns or not query.strip() or self.chat_generator is None:
-            return _Asked(turns, warnings, goal=_by_rule(query, turns))
+            return {**nothing, "goal": _by_rule(query, turns)}
         if not is_available(self.chat_generator):
-            return _Asked(turns, [*warnings, _NO_LLM])
+            return {**nothing, "warnings": [*warnings, _NO_LLM]}
         summary = neutral_text(summary[-_LONGEST_SUMMARY:])
-        return _Asked(turns, warnings, (self.chat_generator, _prompt(query, turns, summary)), summary)
+        reply = await ask_llm_async(self.chat_generator, _prompt(query, turns, summary))
+        goal, fault = _goal_in(reply.text), reply.failure
+        fault = fault or fault_of_goal(goal, query, "\n".join([summary, *(turn.text or "" for turn in turns)]))
+        if fault:
+            goal = query
+            warnings = [*warnings, f"The goal was not restated ({fault}): it is the question itself."]
+        return {"goal": goal, "warnings": warnings, "llm_calls": 1}
 
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a goal is made of: the turns, and the model with its prompt, if there is anything to ask one."""
-
-    turns: list[ChatMessage]
-    warnings: list[str]
-    request: tuple[ChatGenerator, list[ChatMessage]] | None = None
-    summary: str = ""
-    goal: str = ""
+    run = blocking(run_async)
 
 
 def _prompt(query: str, turns: list[ChatMessage], summary: str) -> list[ChatMessage]:
@@ -108,25 +91,12 @@ def _prompt(query: str, turns: list[ChatMessage], summary: str) -> list[ChatMess
 
 
 def _by_rule(query: str, turns: list[ChatMessage]) -> str:
-    """Put beside a follow-up what it goes on from."""
+    """Put beside a follow-up what it goes on from; any other question is the goal itself."""
     before = next((turn.text or "" for turn in reversed(turns) if turn.role.value == "user"), "")
     if not before or not needs_context(query):
-        return ""
+        return query
     before = " ".join(before.split())[:_LONGEST_BEFORE]
     return f"{query}（接着“{before}”问）" if detect_language(query) == "zh" else f'{query} (going on from "{before}")'
-
-
-def _read(reply: LlmReply | None, query: str, asked: _Asked) -> dict[str, Any]:
-    if reply is None:
-        return {"goal": asked.goal or query, "warnings": asked.warnings, "llm_calls": 0}
-    goal, fault = "", reply.failure
-    if not fault:
-        goal = _goal_in(reply.text)
-        fault = fault_of_goal(goal, query, "\n".join([asked.summary, *(turn.text or "" for turn in asked.turns)]))
-    if fault:
-        warning = f"The goal was not restated ({fault}): it is the question itself."
-        return {"goal": query, "warnings": [*asked.warnings, warning], "llm_calls": 1}
-    return {"goal": goal, "warnings": asked.warnings, "llm_calls": 1}
 
 
 def _goal_in(reply: str) -> str:

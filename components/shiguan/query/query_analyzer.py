@@ -1,23 +1,34 @@
 """Says what kind of question was asked, so that the stages after it spend no more on it than it needs."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from haystack import component
-from haystack.components.generators.chat.types import ChatGenerator
-from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
-from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import clean_history, render_prompt
-from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.question_analysis import QuestionAnalysis, analyse_question, choose_method, with_model_reply
+from shiguan.llm.prompt_rendering import clean_history
+from shiguan.resources import read_patterns
+from shiguan.text.languages import detect_language
 from shiguan.text.questions import needs_context
 
+QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
+_TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
+
+_BASE = dict(zip(_TYPES, (2, 6, 5, 6, 4, 6), strict=True))
+# Which answers are prose that a writer could imagine; names, numbers and lists are not.
+_PROSE = ("complex_reasoning", "comparison", "open_ended")
+_CHOICE_COMPLEXITY = 4
+_PLAIN_TEXT_TASK = 4
+_LONG = {"zh": 45, "en": 26}
+_ASKS_WHAT_IT_IS = re.compile(
+    r"^(?:what is|what's|define|who was|who is)\b|什么是|什麼是|是什么|是誰|是谁|何谓|何許人|何许人", re.IGNORECASE
+)
 # From this complexity on a hypothetical passage is worth its call.
 _HYDE_FROM = 6
-_NO_LLM = "No LLM is configured: the question was analysed by rules alone."
+# Up to this complexity a question is searched as it is, and from that on it is taken apart.
+_DIRECT_UNTIL, _DECOMPOSE_FROM = 3, 7
 
 
 @component
@@ -26,8 +37,7 @@ class QueryAnalyzer:
     Finds the type, difficulty, language, task and scope of a question, and what is worth doing with it.
 
     Stands first in `advanced` and `precise`. Rules for Chinese and English decide, in well under a millisecond and
-    without a call; a model is asked only where one is given as `chat_generator`, and overrides the rules field by
-    field where its reply is usable. In other languages the rules see little and call most things simple.
+    without a call. In other languages the rules see little and call most things simple.
 
     - `type`: simple_fact, complex_reasoning, multi_hop, comparison, aggregation or open_ended
     - `complexity`: 1 to 10; `language`: ISO 639-1; `task`: qa, summarize, compare or code
@@ -38,8 +48,6 @@ class QueryAnalyzer:
       comparison, aggregation and open questions; step_back for reasoning; expand else; contextualize for a question
       that leans on the history
 
-    Reply of the model: an object with `type`, `complexity`, `task` and `scope`.
-
     Example:
     ```python
     QueryAnalyzer().run(query="安史之乱为什么会爆发？")["analysis"]
@@ -48,22 +56,8 @@ class QueryAnalyzer:
     ```
     """
 
-    def __init__(self, chat_generator: ChatGenerator | None = None, *, raise_on_failure: bool = False) -> None:
-        """
-        Set who is asked.
-
-        :param chat_generator: A model to ask for its opinion; None for the rules alone.
-        :param raise_on_failure: Let an error of the model through; otherwise the rules' analysis and a warning.
-        """
-        self.chat_generator = chat_generator
-        self.raise_on_failure = raise_on_failure
-
-    def warm_up(self) -> None:
-        """Prepare the nested generator; a second call does nothing."""
-        warm_up_generator(self.chat_generator)
-
     @component.output_types(
-        analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str], llm_calls=int
+        analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str]
     )
     def run(
         self,
@@ -82,81 +76,129 @@ class QueryAnalyzer:
         :param language: The language in which to answer, if they said so.
         :param scope: `local` or `global`, if they said so; None or `auto` for what the question sounds like.
         :returns: `analysis`, a plain dict; `use_hyde`, `language`, `task` and `scope` once more on their own, for the
-            components that need only these; `warnings`; `llm_calls`, 0 or 1.
+            components that need only these; `warnings`.
         """
-        analysis, follow_up, warnings, request = self._open(query, history)
-        reply = ask_llm(*request, raise_on_failure=self.raise_on_failure) if request else None
-        return _result(analysis, reply, warnings, (task, language, scope), follow_up=follow_up)
-
-    @component.output_types(
-        analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str], llm_calls=int
-    )
-    async def run_async(
-        self,
-        query: str,
-        history: list[Any] | None = None,
-        task: str | None = None,
-        language: str | None = None,
-        scope: str | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
-        analysis, follow_up, warnings, request = self._open(query, history)
-        reply = await ask_llm_async(*request, raise_on_failure=self.raise_on_failure) if request else None
-        return _result(analysis, reply, warnings, (task, language, scope), follow_up=follow_up)
-
-    def _open(
-        self, query: str, history: list[Any] | None
-    ) -> tuple[QuestionAnalysis, bool, list[str], tuple[ChatGenerator, list[ChatMessage]] | None]:
-        analysis, (turns, warnings) = analyse_question(query), clean_history(history)
+        turns, warnings = clean_history(history)
+        found = analyse_question(query)
+        scope = found.scope if scope in (None, "", "auto") else scope
+        found = replace(found, task=task or found.task, language=language or found.language, scope=str(scope))
         follow_up = needs_context(query, has_history=bool(turns))
-        if self.chat_generator is None or not query.strip():
-            return analysis, follow_up, warnings, None
-        if not is_available(self.chat_generator):
-            return analysis, follow_up, [*warnings, _NO_LLM], None
-        messages = render_prompt("query_analyzer", query=neutral_text(query), language=analysis.language)
-        return analysis, follow_up, warnings, (self.chat_generator, messages)
+        analysis = {
+            "type": found.type,
+            "complexity": found.complexity,
+            "language": found.language,
+            "task": found.task,
+            "scope": found.scope,
+            "use_hyde": found.imaginable and found.complexity >= _HYDE_FROM,
+            "method": "contextualize" if follow_up else choose_method(found),
+            "reasons": list(found.reasons),
+        }
+        alone = {name: analysis[name] for name in ("use_hyde", "language", "task", "scope")}
+        return {"analysis": analysis, **alone, "warnings": warnings}
 
 
-def _result(
-    analysis: QuestionAnalysis,
-    reply: LlmReply | None,
-    warnings: list[str],
-    said: tuple[str | None, str | None, str | None],
-    *,
-    follow_up: bool,
-) -> dict[str, Any]:
-    analysis, more = (analysis, []) if reply is None else _merged(analysis, reply)
-    analysis = _as_said(analysis, *said)
-    use_hyde = analysis.imaginable and analysis.complexity >= _HYDE_FROM
-    method = "contextualize" if follow_up else choose_method(analysis)
-    fields = analysis.as_dict()
-    fields.pop("imaginable")
-    reasons = fields.pop("reasons")
-    return {
-        "analysis": {**fields, "use_hyde": use_hyde, "method": method, "reasons": reasons},
-        "use_hyde": use_hyde,
-        "language": analysis.language,
-        "task": analysis.task,
-        "scope": analysis.scope,
-        "warnings": [*warnings, *more],
-        "llm_calls": 0 if reply is None else 1,
-    }
+@dataclass(frozen=True)
+class QuestionAnalysis:
+    """What a question is like."""
+
+    type: QuestionType
+    complexity: int
+    language: str
+    task: str
+    scope: str
+    imaginable: bool
+    reasons: tuple[str, ...]
 
 
-def _as_said(analysis: QuestionAnalysis, task: str | None, language: str | None, scope: str | None) -> QuestionAnalysis:
-    """Let what the person said stand before what the question seems to be."""
-    said = analysis.scope if scope in (None, "", "auto") else str(scope)
-    return replace(analysis, task=task or analysis.task, language=language or analysis.language, scope=said)
+def analyse_question(question: str) -> QuestionAnalysis:
+    """Analyse a question by rules."""
+    rules = _rules()
+    text = " ".join(question.split())
+    language = detect_language(text)
+    table = "zh" if language in ("zh", "ja") else "en"
+    type_, cues = _type_of(text, table)
+    task = _task_of(text, type_)
+    if task in ("code", "summarize"):
+        type_ = "open_ended"
+    whole_text = task == "summarize" and bool(rules["whole_text"].search(text))
+    choice = type_ == "comparison" and bool(rules["choice"][table].search(text))
+    complexity, harder = _complexity_of(text, table, type_, plain=task == "code" or whole_text, choice=choice)
+    return QuestionAnalysis(
+        type=type_,
+        complexity=complexity,
+        language=language,
+        task=task,
+        scope="local" if type_ in ("simple_fact", "multi_hop") else "global",
+        imaginable=type_ in _PROSE and not choice and not whole_text and task != "code",
+        reasons=tuple([f"{type_}: {name}" for name in cues] + harder) or ("simple_fact: no cue of another type",),
+    )
 
 
-def _merged(analysis: QuestionAnalysis, reply: LlmReply) -> tuple[QuestionAnalysis, list[str]]:
-    if reply.failure:
-        return analysis, [f"The LLM could not analyse the question ({reply.failure}): the rules' analysis is used."]
-    found: Mapping[str, Any] | None = json_object(reply.text, "type")
-    if found is None:
-        return analysis, ["The LLM's analysis was no JSON object: the rules' analysis is used."]
-    merged, broken = with_model_reply(analysis, dict(found))
-    if not broken:
-        return merged, []
-    names = ", ".join(f"`{name}`" for name in broken)
-    return merged, [f"The LLM's analysis had no usable {names}: there the rules decide."]
+@cache
+def _rules() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("analysis_rules.yaml"))
+
+
+def _type_of(text: str, table: str) -> tuple[QuestionType, list[str]]:
+    weights: dict[str, float] = {}
+    names: dict[str, list[str]] = {}
+    rules = _rules()
+    plain = bool(rules["plain_ask"][table].search(text))
+    for type_, cues in rules["cues"][table].items():
+        # A name in brackets: the words may as well be part of a question about a plain fact.
+        asked = {name: cue for name, cue in cues.items() if not (plain and name.startswith("("))}
+        found = {name: cue["weight"] for name, cue in asked.items() if cue["pattern"].search(text)}
+        if found:
+            weights[type_] = max(found.values())
+            names[type_] = list(found)
+    if rules["identity"][table].search(text) and _hops(text, table) < 2:
+        weights.pop("multi_hop", None)
+    if not weights:
+        return "simple_fact", []
+    best = max(_TYPES, key=lambda type_: weights.get(type_, 0.0))
+    return best, names.get(best, [])
+
+
+def _hops(text: str, table: str) -> int:
+    if table == "zh":
+        return text.count("的")
+    return len(re.findall(r"\b(?:of|who|that|which|whose)\b", text[5:].replace("name of", ""), re.IGNORECASE))
+
+
+def _task_of(text: str, type_: QuestionType) -> str:
+    if _rules()["code"].search(text):
+        return "code"
+    if _rules()["summarise"].search(text):
+        return "summarize"
+    return "compare" if type_ == "comparison" else "qa"
+
+
+def _complexity_of(text: str, table: str, type_: QuestionType, *, plain: bool, choice: bool) -> tuple[int, list[str]]:
+    if plain:
+        return _PLAIN_TEXT_TASK, []
+    base = _CHOICE_COMPLEXITY if choice else _BASE[type_]
+    if type_ == "simple_fact" and _ASKS_WHAT_IT_IS.search(text):
+        base = 1
+    rules = _rules()
+    reasons = [name for name, pattern in rules["harder"][table].items() if pattern.search(text)]
+    if (len(text) if table == "zh" else len(text.split())) > _LONG[table]:
+        reasons.append("long")
+    kinds = (rules["cues"][table][kind].values() for kind in _PROSE)
+    if type_ in _PROSE and sum(any(cue["pattern"].search(text) for cue in cues) for cues in kinds) >= 2:
+        reasons.append("of several kinds at once")
+    return max(1, min(10, base + len(reasons))), reasons
+
+
+def choose_method(found: QuestionAnalysis) -> str:
+    """Choose the method for a question that stands alone."""
+    if (
+        found.complexity <= _DIRECT_UNTIL
+        or found.task == "code"
+        or (found.task, found.imaginable) == ("summarize", False)
+    ):
+        return "none"
+    if found.type == "multi_hop" or found.complexity >= _DECOMPOSE_FROM:
+        return "decompose"
+    if found.type in ("comparison", "aggregation", "open_ended"):
+        return "multi_query"
+    return "step_back" if found.type == "complex_reasoning" else "expand"

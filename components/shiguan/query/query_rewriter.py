@@ -8,12 +8,12 @@ from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available, warm_up_generator
+from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object, json_strings
 from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.prompts import in_language, read_examples
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.question_analysis import METHODS, analyse_question, choose_method, method_of
+from shiguan.query.query_analyzer import analyse_question, choose_method
 from shiguan.query.sub_questions import MOST, SubQuestion, read_plan
 from shiguan.text.languages import DETECTED, detect_language
 from shiguan.text.questions import (
@@ -24,6 +24,8 @@ from shiguan.text.questions import (
     salient_terms,
     usable_queries,
 )
+
+METHODS = ("none", "multi_query", "step_back", "decompose", "expand", "contextualize")
 
 _HYDE = "hyde"
 _ON_FAILURE = ("original", "join", "terms")
@@ -55,10 +57,6 @@ class _Plan:
     use_hyde: bool = False
     languages: tuple[str, ...] = ()
     wordings: int = _QUERIES
-
-    @property
-    def needs_llm(self) -> bool:
-        return self.method != "none" or bool(self.languages)
 
 
 @component
@@ -105,19 +103,14 @@ class QueryRewriter:
         chat_generator: ChatGenerator | None = None,
         *,
         method: str = "auto",
-        persona: str = "",
         on_failure: str = "original",
-        raise_on_failure: bool = False,
     ) -> None:
         """
         Set how questions are reworded.
 
         :param chat_generator: The model; None for none.
         :param method: One of the methods above for every question, or `auto`.
-        :param persona: A sentence on who writes the queries, such as "You are a scholar of Tang law."; empty for a
-            librarian.
         :param on_failure: `original`, `join` or `terms`: what a follow-up that could not be reworded is searched with.
-        :param raise_on_failure: Let an error of the model through.
         :raises ValueError: If a value is not one of those.
         """
         if method not in (*METHODS, "auto"):
@@ -126,16 +119,14 @@ class QueryRewriter:
             raise ValueError(f"`on_failure` must be one of {', '.join(_ON_FAILURE)}, got {on_failure!r}.")
         self.chat_generator = chat_generator
         self.method = method
-        self.persona = persona
         self.on_failure = on_failure
-        self.raise_on_failure = raise_on_failure
 
     def warm_up(self) -> None:
         """Prepare the nested generator; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
     @component.output_types(**_OUTPUTS)
-    def run(
+    async def run_async(
         self,
         query: str,
         analysis: dict[str, Any] | None = None,
@@ -161,32 +152,13 @@ class QueryRewriter:
         :raises ValueError: If the method is unknown, or `wordings` out of its range.
         """
         plan = self._plan(query, analysis, history, method, languages=languages, wordings=wordings)
-        if not plan.needs_llm:
-            return _done(plan, [])
-        if not is_available(self.chat_generator) or self.chat_generator is None:
-            return self._without_llm(plan)
-        reply = ask_llm(self.chat_generator, self._prompt(plan), raise_on_failure=self.raise_on_failure)
-        return self._read(plan, reply)
+        if plan.method == "none" and (not plan.languages or not is_available(self.chat_generator)):
+            return _done(plan, [])  # other languages are a help that nobody asked for
+        if not is_available(self.chat_generator):
+            return self._fallback(plan, "No LLM is configured", calls=0)
+        return self._read(plan, await ask_llm_async(self.chat_generator, _prompt(plan)))
 
-    @component.output_types(**_OUTPUTS)
-    async def run_async(
-        self,
-        query: str,
-        analysis: dict[str, Any] | None = None,
-        history: list[Any] | None = None,
-        method: str | None = None,
-        *,
-        languages: list[str] | None = None,
-        wordings: int | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
-        plan = self._plan(query, analysis, history, method, languages=languages, wordings=wordings)
-        if not plan.needs_llm:
-            return _done(plan, [])
-        if not is_available(self.chat_generator) or self.chat_generator is None:
-            return self._without_llm(plan)
-        reply = await ask_llm_async(self.chat_generator, self._prompt(plan), raise_on_failure=self.raise_on_failure)
-        return self._read(plan, reply)
+    run = blocking(run_async)
 
     def _plan(
         self,
@@ -203,7 +175,7 @@ class QueryRewriter:
         if wordings is not None and method in (None, "auto"):
             method = "multi_query"
         wanted = self.method if method is None else method
-        known = (analyse_question(query).language, "und")
+        known = (detect_language(query), "und")
         others = [code for code in languages or () if code not in known] if wanted not in ("none", _HYDE) else []
         hyde = bool((analysis or {}).get("use_hyde")) if method in (None, "auto") else method == _HYDE
         if method == _HYDE:
@@ -216,30 +188,14 @@ class QueryRewriter:
         # Every method but a plain `none` reads a follow-up with its history: its words alone would find nothing.
         if wanted == "none" or not needs_context(query, has_history=bool(turns)):
             turns = []
-        if wanted == "auto":
-            wanted = method_of(analysis) or "auto"
+        suggested = (analysis or {}).get("method")
+        if wanted == "auto" and suggested in METHODS:
+            wanted = suggested
         if wanted in ("auto", "contextualize"):
             by_rules = "none" if wanted == "contextualize" else choose_method(analyse_question(query))
             wanted = "contextualize" if turns else by_rules
         into = tuple(others[:_MOST_LANGUAGES])
         return _Plan(query, wanted, turns, warnings, hyde, into, wordings or _QUERIES)
-
-    def _prompt(self, plan: _Plan) -> list[ChatMessage]:
-        counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
-        language = analyse_question(plan.query).language
-        # The examples have no history, so that of a follow-up has none of them.
-        shown = plan.method if plan.method in _WITH_EXAMPLES and not plan.turns else None
-        return render_prompt(
-            "query_rewriter",
-            query=neutral_text(plan.query),
-            language=language,
-            method=plan.method,
-            count=counts.get(plan.method, plan.wordings),
-            persona=self.persona,
-            history=[{"role": turn.role.value, "text": turn.text} for turn in plan.turns],
-            languages=list(plan.languages),
-            examples=in_language(read_examples(shown), language),
-        )
 
     def _read(self, plan: _Plan, reply: LlmReply) -> dict[str, Any]:
         if reply.failure:
@@ -269,11 +225,6 @@ class QueryRewriter:
             warnings.append("The LLM sent no usable queries: the question was searched as it is.")
         return _done(plan, [*queries, *translated], question=question, warnings=warnings, calls=1)
 
-    def _without_llm(self, plan: _Plan) -> dict[str, Any]:
-        if plan.method == "none":  # other languages are a help that nobody asked for
-            return _done(plan, [])
-        return self._fallback(plan, "No LLM is configured", calls=0)
-
     def _fallback(self, plan: _Plan, reason: str, calls: int = 1) -> dict[str, Any]:
         question, said = plan.query, "it was searched as it is"
         asked = next((turn.text or "" for turn in reversed(plan.turns) if turn.role.value == "user"), "")
@@ -285,6 +236,23 @@ class QueryRewriter:
         warning = f"{reason}: the question was not rewritten, {said}."
         method = plan.method if question != plan.query else "none"
         return _done(plan, [], question=question, warnings=[*plan.warnings, warning], calls=calls, method=method)
+
+
+def _prompt(plan: _Plan) -> list[ChatMessage]:
+    counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
+    language = detect_language(plan.query)
+    # The examples have no history, so that of a follow-up has none of them.
+    shown = plan.method if plan.method in _WITH_EXAMPLES and not plan.turns else None
+    return render_prompt(
+        "query_rewriter",
+        query=neutral_text(plan.query),
+        language=language,
+        method=plan.method,
+        count=counts.get(plan.method, plan.wordings),
+        history=[{"role": turn.role.value, "text": turn.text} for turn in plan.turns],
+        languages=list(plan.languages),
+        examples=in_language(read_examples(shown), language),
+    )
 
 
 def _stand_alone(reply: str, plan: _Plan) -> tuple[str, str]:

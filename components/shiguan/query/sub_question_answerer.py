@@ -10,15 +10,8 @@ from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
-from shiguan.claims.claims import find_marks, neutral_answer, split_claims
-from shiguan.claims.reply_cleaning import clean_reply
-from shiguan.llm.calls import (
-    ask_llm_async,
-    is_available,
-    run_nested_async,
-    run_to_end,
-    warm_up_generator,
-)
+from shiguan.claims.claims import clean_reply, find_marks, neutral_answer, split_claims
+from shiguan.llm.calls import ask_llm_async, blocking, is_available, run_nested_async, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.prompts import not_found_sentence
@@ -32,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 _PARTS = ("retriever", "parent_fetcher", "ranker", "context_builder", "chat_generator")
 _LONGEST_ANSWER, _LONGEST_KEY = 1200, 80
+# How many passages a sub-question is answered from.
+_PASSAGES = 3
 _OUTPUTS: dict[str, Any] = {
     "documents": list[Document],
     "numbers": dict[str, int],
@@ -110,7 +105,6 @@ class SubQuestionAnswerer(Serializable):
         parent_fetcher: Any,
         ranker: Any,
         context_builder: Any,
-        top_k: int = 3,
     ) -> None:
         """
         Name the parts, which are those of the whole question.
@@ -120,17 +114,12 @@ class SubQuestionAnswerer(Serializable):
         :param parent_fetcher: Gives their parents, as `ParentDocumentFetcher`.
         :param ranker: Ranks parents for a query, as `BestWindowRanker`.
         :param context_builder: Renders the passages that a sub-question is answered from, as `ContextBuilder`.
-        :param top_k: How many passages a sub-question is answered from.
-        :raises ValueError: If `top_k` is not positive.
         """
-        if top_k < 1:
-            raise ValueError(f"`top_k` must be positive, got {top_k}.")
         self.chat_generator = chat_generator
         self.retriever = retriever
         self.parent_fetcher = parent_fetcher
         self.ranker = ranker
         self.context_builder = context_builder
-        self.top_k = top_k
 
     def warm_up(self) -> None:
         """Prepare the parts; a second call does nothing."""
@@ -138,7 +127,7 @@ class SubQuestionAnswerer(Serializable):
             warm_up_generator(getattr(self, name))
 
     @component.output_types(**_OUTPUTS)
-    def run(
+    async def run_async(
         self,
         documents: list[Document],
         plan: list[dict[str, Any]] | None = None,
@@ -162,20 +151,6 @@ class SubQuestionAnswerer(Serializable):
             `sub_answers`, for each its `number`, `question`, `needs`, `status`, `answer`, `numbers` and `passages`;
             `answered`, how many have an answer; `missing`, the questions of those without; `warnings`; `llm_calls`.
         """
-        return run_to_end(self.run_async(documents, plan, filters, language, retrieval, numbers=numbers))
-
-    @component.output_types(**_OUTPUTS)
-    async def run_async(
-        self,
-        documents: list[Document],
-        plan: list[dict[str, Any]] | None = None,
-        filters: dict[str, Any] | None = None,
-        language: str | None = None,
-        retrieval: str = "hybrid",
-        *,
-        numbers: dict[str, int] | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
         if not plan or not is_available(self.chat_generator):
             return _result(list(documents), [], dict(numbers or {}), [], calls=0)
         self.warm_up()
@@ -206,13 +181,15 @@ class SubQuestionAnswerer(Serializable):
         ready = [done[sub.number] for sub in subs]
         return _result(_read_first(ready, documents, numbers), ready, numbers, warnings, calls=calls)
 
+    run = blocking(run_async)
+
     async def _passages(
         self, query: str, filters: dict[str, Any] | None, how: dict[str, str]
     ) -> tuple[list[Document], str]:
         try:
             found = (await run_nested_async(self.retriever, queries=[query], filters=filters, **how))["documents"]
             parents = (await run_nested_async(self.parent_fetcher, documents=found, filters=filters))["documents"]
-            ranked = await run_nested_async(self.ranker, query=query, documents=parents, top_k=self.top_k)
+            ranked = await run_nested_async(self.ranker, query=query, documents=parents, top_k=_PASSAGES)
         except Exception as error:  # the whole question was searched already; a part that cannot be costs itself alone
             logger.warning("A sub-question could not be searched: {error}", error=repr(error))
             return [], f"searching for it failed ({type(error).__name__})"
@@ -225,7 +202,7 @@ class SubQuestionAnswerer(Serializable):
         if not part.passages or self.chat_generator is None:
             return ""
         numbers = {document.id: document.meta["number"] for document in part.passages}
-        built = await run_nested_async(self.context_builder, documents=part.passages, query=part.query, numbers=numbers)
+        built = await run_nested_async(self.context_builder, documents=part.passages, numbers=numbers)
         messages = render_prompt(
             "sub_question_answerer",
             context=built["context"],

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,18 +22,14 @@ RANKED_BY = "cross_encoder"
 
 _PACKAGES = ("torch", "transformers", "accelerate")
 _WINDOW_TOKENS = 512
+# How long a window is at most, in characters of Latin text, and how many of a passage are scored. A wide character is
+# about a token, a Latin token about four characters; a third is the cautious side of that.
+_WINDOW_CHARACTERS, _WINDOWS = 900, 4
+_RETRY_SECONDS = 300.0
 
 # One entry per model: Haystack's rankers load their weights once per pipeline, and a process has one per mode.
 _loaded: dict[str, "TransformersSimilarityRanker"] = {}
 _loading = threading.Lock()
-
-
-@dataclass(frozen=True)
-class _Window:
-    """A stretch of a passage that is scored by itself."""
-
-    passage: int
-    text: str
 
 
 @component
@@ -49,8 +45,7 @@ class BestWindowRanker:
 
     Without the extra `shiguan[transformers]` or the model's weights the order stays as it came, which is the normal
     case of a small installation: `skipped` says why, there is no warning, and nothing of torch is imported. A model
-    that is there and fails leaves the order as it came too, with a warning. Loading is tried again after
-    `retry_seconds`.
+    that is there and fails leaves the order as it came too, with a warning. Loading is tried again after five minutes.
 
     Example:
     ```python
@@ -66,35 +61,20 @@ class BestWindowRanker:
         *,
         local_files_only: bool = True,
         top_k: int = 5,
-        window_characters: int = 900,
-        windows_per_passage: int = 4,
-        retry_seconds: float = 300.0,
     ) -> None:
         """
-        Name the model and how passages are cut for it.
+        Name the model.
 
         :param model: The cross-encoder's name in the Hugging Face cache, or its folder.
         :param local_files_only: Whether weights that are not on this machine are left there rather than downloaded.
         :param top_k: How many passages to return.
-        :param window_characters: How long a window is at most, in characters of Latin text; text in wide characters
-            (Chinese, Japanese, Korean) gets a third of it, which is about as many tokens.
-        :param windows_per_passage: How many windows of one passage are scored, those with matched children first.
-        :param retry_seconds: After how many seconds a model that could not be loaded is tried again.
-        :raises ValueError: If a number is not positive.
+        :raises ValueError: If `top_k` is not positive.
         """
-        for name, value in (
-            ("top_k", top_k),
-            ("window_characters", window_characters),
-            ("windows_per_passage", windows_per_passage),
-        ):
-            if value < 1:
-                raise ValueError(f"`{name}` must be positive, got {value}.")
+        if top_k < 1:
+            raise ValueError(f"`top_k` must be positive, got {top_k}.")
         self.model = model
         self.local_files_only = local_files_only
         self.top_k = top_k
-        self.window_characters = window_characters
-        self.windows_per_passage = windows_per_passage
-        self.retry_seconds = retry_seconds
         self._ranker: TransformersSimilarityRanker | None = None
         self._failed_at: float | None = None
         self._missing = ""
@@ -104,7 +84,7 @@ class BestWindowRanker:
         """Load the model, or take the copy that this process has; why it cannot be is kept for `run` to report."""
         if self._ranker is not None:
             return
-        if self._failed_at is not None and time.monotonic() - self._failed_at < self.retry_seconds:
+        if self._failed_at is not None and time.monotonic() - self._failed_at < _RETRY_SECONDS:
             return
         self._missing = self._failure = ""
         self._failed_at = time.monotonic()
@@ -153,21 +133,15 @@ class BestWindowRanker:
         return {"documents": ranked, "ranking": _ranking(documents, ranked), "skipped": "", "warnings": []}
 
     def _score(self, ranker: "TransformersSimilarityRanker", query: str, documents: list[Document]) -> list[float]:
-        windows = [
-            window
-            for index, document in enumerate(documents)
-            for window in _windows(index, document, self.window_characters, self.windows_per_passage)
-        ]
-        windows.sort(key=lambda window: len(window.text))
+        windows = [(text, index) for index, document in enumerate(documents) for text in _windows(document)]
+        windows.sort(key=lambda window: len(window[0]))
         best = [0.0] * len(documents)
         size = ranker.batch_size
         for start in range(0, len(windows), size):
-            batch = [
-                Document(id=str(start + offset), content=window.text)
-                for offset, window in enumerate(windows[start : start + size])
-            ]
+            cut = enumerate(windows[start : start + size], start=start)
+            batch = [Document(id=str(place), content=text) for place, (text, _) in cut]
             for scored in ranker.run(query=query, documents=batch, top_k=len(batch))["documents"]:
-                passage = windows[int(scored.id)].passage
+                passage = windows[int(scored.id)][1]
                 best[passage] = max(best[passage], float(scored.score or 0.0))
         return best
 
@@ -207,12 +181,11 @@ def _in_words(error: Exception) -> str:
     return f"it could not be loaded ({type(error).__name__}: {first_line})"
 
 
-def _windows(index: int, document: Document, characters: int, most: int) -> list[_Window]:
+def _windows(document: Document) -> list[str]:
     """Cut a passage at sentences into stretches of about one size; those that hold a matched child come first."""
     text = document.content or ""
-    # A wide character is about a token, a Latin token about four characters; a third is the cautious side of that.
     wide = sum(ord(character) > 0x2E80 for character in text)
-    size = characters // 3 if wide > len(text) / 2 else characters
+    size = _WINDOW_CHARACTERS // 3 if wide > len(text) / 2 else _WINDOW_CHARACTERS
     pieces: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):
         if pieces and end - pieces[-1][0] <= size:
@@ -223,8 +196,8 @@ def _windows(index: int, document: Document, characters: int, most: int) -> list
     matched = [
         piece for piece in pieces if any(match["start"] < piece[1] and piece[0] < match["end"] for match in matches)
     ]
-    chosen = [*matched, *(piece for piece in pieces if piece not in matched)][:most]
-    return [_Window(index, text[start:end]) for start, end in chosen] or [_Window(index, text)]
+    chosen = [*matched, *(piece for piece in pieces if piece not in matched)][:_WINDOWS]
+    return [text[start:end] for start, end in chosen] or [text]
 
 
 def _ranking(before: Sequence[Document], after: Sequence[Document]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
 
-from shiguan.llm.calls import run_nested_async
+from shiguan.llm.calls import blocking, run_nested_async
 from shiguan.retrieval.score_standardizer import left_out, standardized
 from shiguan.serialization import Serializable
 
@@ -98,7 +98,7 @@ class MultiQueryHybridRetriever(Serializable):
         warnings=list[str],
         llm_calls=int,
     )
-    def run(
+    async def run_async(
         self,
         queries: list[str],
         filters: dict[str, Any] | None = None,
@@ -122,62 +122,31 @@ class MultiQueryHybridRetriever(Serializable):
         :raises ValueError: If `retrieval` is none of the three.
         """
         self.warm_up()
-        found: list[_Found] = []
-        for query in _asked(queries):
-            embedded = self.text_embedder.run(**self._embedder_input(query, use_hyde and attempt == 1 and not found))
-            texts = [query, *(embedded.get("hypothetical_passages") or [])]
-            by_words = [self.bm25_retriever.run(query=text, filters=filters)["documents"] for text in texts]
-            vector = embedded["embedding"]
-            by_vectors = self.embedding_retriever.run(query_embedding=vector, filters=filters) if vector else {}
-            found.append(_Found(query, by_words, by_vectors.get("documents", []), embedded))
-        return self._joined(found, retrieval)
-
-    @component.output_types(
-        documents=list[Document],
-        nearest=list[Document],
-        searches=list[dict[str, Any]],
-        warnings=list[str],
-        llm_calls=int,
-    )
-    async def run_async(
-        self,
-        queries: list[str],
-        filters: dict[str, Any] | None = None,
-        use_hyde: bool = False,
-        attempt: int = 1,
-        retrieval: str = "hybrid",
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop."""
-        self.warm_up()
         hyde = use_hyde and attempt == 1
         asked = enumerate(_asked(queries))
-        return self._joined(
-            await asyncio.gather(*(self._search(query, filters, hyde and not place) for place, query in asked)),
-            retrieval,
-        )
+        found = await asyncio.gather(*(self._search(query, filters, hyde and not place) for place, query in asked))
+        return self._joined(found, retrieval)
+
+    run = blocking(run_async)
 
     async def _search(self, query: str, filters: dict[str, Any] | None, use_hyde: bool) -> _Found:
         async def words(text: str) -> list[Document]:
-            documents: list[Document] = (await run_nested_async(self.bm25_retriever, query=text, filters=filters))[
-                "documents"
-            ]
-            return documents
-
-        async def vectors(vector: list[float]) -> list[Document]:
-            found = (
-                await run_nested_async(self.embedding_retriever, query_embedding=vector, filters=filters)
-                if vector
-                else {}
-            )
-            documents: list[Document] = found.get("documents", [])
-            return documents
+            found = await run_nested_async(self.bm25_retriever, query=text, filters=filters)
+            return list(found["documents"])
 
         own, embedded = await asyncio.gather(
             words(query), run_nested_async(self.text_embedder, **self._embedder_input(query, use_hyde))
         )
         passages = embedded.get("hypothetical_passages") or []
-        by_vectors, *more = await asyncio.gather(vectors(embedded["embedding"]), *map(words, passages))
+        vectors = self._by_vectors(embedded["embedding"], filters)
+        by_vectors, *more = await asyncio.gather(vectors, *map(words, passages))
         return _Found(query, [own, *more], by_vectors, embedded)
+
+    async def _by_vectors(self, vector: list[float], filters: dict[str, Any] | None) -> list[Document]:
+        if not vector:
+            return []
+        found = await run_nested_async(self.embedding_retriever, query_embedding=vector, filters=filters)
+        return list(found["documents"])
 
     def _embedder_input(self, query: str, use_hyde: bool) -> dict[str, Any]:
         sockets = self.text_embedder.__haystack_input__._sockets_dict  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ import pytest
 from haystack.utils import Secret
 from tests.doubles.stand_in_services import WANG, StandInServices
 
-from shiguan.agent import web_request
+from shiguan.agent import tools
 from shiguan.agent.cbdb_search import CBDBSearch
 from shiguan.agent.open_api_lookup import OpenAPILookup
 from shiguan.agent.tools import ToolError, WrongArgumentsError
@@ -138,7 +138,7 @@ def test_a_service_that_sends_us_round_in_circles_is_left(cbdb, services):
 
 
 def test_a_service_that_hangs_is_left(cbdb, services, monkeypatch):
-    monkeypatch.setattr(web_request, "_SECONDS", 0.05)
+    monkeypatch.setattr(tools, "_SECONDS", 0.05)
     services.next("/person.php", hang=True)
     with pytest.raises(ToolError, match="could not be reached") as caught:
         cbdb.run("王安石")
@@ -148,7 +148,7 @@ def test_a_service_that_hangs_is_left(cbdb, services, monkeypatch):
 def test_a_service_that_trickles_is_left(cbdb, monkeypatch):
     moments = iter([0.0, 20.0])
     # The module's own name alone: other threads look at the clock, too.
-    monkeypatch.setattr(web_request, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    monkeypatch.setattr(tools, "time", SimpleNamespace(monotonic=lambda: next(moments)))
     with pytest.raises(ToolError, match="longer than 9 s") as caught:
         cbdb.run("王安石")
     assert caught.value.passing

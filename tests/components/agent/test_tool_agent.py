@@ -1,6 +1,7 @@
 """The loop, with a scripted model and tools that do whatever a tool could do."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from haystack import Document, component
@@ -8,7 +9,8 @@ from haystack.dataclasses import ChatMessage, ToolCall
 
 from shiguan.agent import tool_agent
 from shiguan.agent.tool_agent import ToolAgent
-from shiguan.agent.tools import AgentTool, ToolError, define_tool, found_outside
+from shiguan.agent.tools import AgentTool, ToolError, found_outside
+from shiguan.agent.wikipedia_search import WikipediaSearch
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.models.token_counter import TokenCounter
 
@@ -51,9 +53,7 @@ class Tool(AgentTool):
         self.given: list = []
 
     def definition(self, language):
-        return define_tool("search_wikipedia", language).__class__(
-            **{**vars(define_tool("search_wikipedia", language)), "name": self.tool_name}
-        )
+        return replace(WikipediaSearch().definition(language), name=self.tool_name)
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, filters: dict | None = None, passages: list[Document] | None = None):

@@ -5,7 +5,7 @@ from haystack import Document
 from haystack.core.serialization import component_from_dict, component_to_dict
 
 from shiguan.answer.answerability import Calibration, Signals, signals_of
-from shiguan.answer.answerability_gate import AnswerabilityGate
+from shiguan.answer.answerability_gate import AnswerabilityGate, near_names
 
 QUERY = "When did Guo Ziyi take Chang'an back?"
 FIRST = "The rebels held the city for a year. In 757 Guo Ziyi took Chang'an back. He had Uighur horsemen."
@@ -185,3 +185,38 @@ def test_a_threshold_for_one_question_goes_before_the_risk_of_the_file(threshold
     told = run([passage()], confidence_threshold=threshold)
     assert 0.5 < told["confidence"] < 1
     assert told["answers"][0].meta["status"] == status
+
+
+# -- names that no passage has ---------------------------------------------------------------------------------------
+
+ENGLISH = "Call me Ishmael. Some years ago Queequeg and Captain Ahab sailed."
+CHINESE = "安祿山反於范陽，郭子儀收長安。"
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "offered"),
+    [
+        ("Who was Ismael?", ENGLISH, [("Ismael", "Ishmael")]),
+        ("What did Quequeg and Ahab do?", ENGLISH, [("Quequeg", "Queequeg")]),
+        ("Who was Ishmael?", ENGLISH, []),
+        ("What is Ishmael's ship?", ENGLISH, []),
+        ("Who was Napoleon?", ENGLISH, []),
+        ("安路山是谁？", CHINESE, [("安路山", "安禄山")]),
+        ("安禄山是谁？", CHINESE, []),
+        ("李林甫是谁？", CHINESE, []),
+        ("安禄山以后谁收复长安？", CHINESE, []),
+        ("Who was the African chief?", "He went to Africa.", []),
+        ("", ENGLISH, []),
+        ("Who was Ismael?", "", []),
+    ],
+)
+def test_the_nearest_name_is_offered(question, passage, offered):
+    said = [f"No passage has “{name}”. Did you mean “{other}”?" for name, other in offered]
+    assert near_names(question, [passage]) == said
+
+
+def test_the_gate_warns_whether_it_answers_or_not():
+    document = Document(id="p", content=ENGLISH, meta={"number": 1})
+    for quote in (True, False):
+        told = AnswerabilityGate(quote=quote).run("<c>", documents=[document], query="Who was Ismael?")
+        assert told["warnings"] == ["No passage has “Ismael”. Did you mean “Ishmael”?"]

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
-from shiguan.claims.reply_cleaning import clean_reply
+from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, clean_reply, split_claims
 
 
 @pytest.mark.parametrize(

@@ -206,12 +206,10 @@ def test_an_embedder_without_vectors_leaves_the_words_to_decide():
     assert HallucinationGrader(NoVectors(), max_attempts=1).run([claim], passages(ENGLISH))["verdicts"] == words
 
 
-def test_a_broken_embedder_is_a_warning_or_an_error_as_asked():
+def test_a_broken_embedder_is_a_warning():
     reply = [ChatMessage.from_assistant("An Lushan rose early [1].")]
     result = HallucinationGrader(BrokenEmbedder(), max_attempts=1).run(reply, passages(ENGLISH))
     assert any("checked by words alone" in warning for warning in result["warnings"])
-    with pytest.raises(RuntimeError, match="no memory"):
-        HallucinationGrader(BrokenEmbedder(), max_attempts=1, raise_on_failure=True).run(reply, passages(ENGLISH))
 
 
 @pytest.fixture
@@ -312,7 +310,7 @@ def test_it_survives_yaml():
     pipeline = Pipeline()
     grader = HallucinationGrader(
         SentenceEmbedder("m"),
-        answer_grader=AnswerGrader(ConfiguredChatGenerator(), threshold=6),
+        answer_grader=AnswerGrader(ConfiguredChatGenerator()),
         max_attempts=2,
         on_unsupported="refuse",
         mode="simple",
@@ -321,7 +319,6 @@ def test_it_survives_yaml():
     again = Pipeline.loads(pipeline.dumps()).get_component("grader")
     assert (again.max_attempts, again.on_unsupported, again.mode) == (2, "refuse", "simple")
     assert (type(again.document_embedder), again.document_embedder.model) == (SentenceEmbedder, "m")
-    assert again.answer_grader.threshold == 6
     assert isinstance(again.answer_grader.chat_generator, ConfiguredChatGenerator)
 
 

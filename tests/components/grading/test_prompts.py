@@ -6,7 +6,7 @@ import pytest
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.grading.answer_grade import check_answer, grade_messages
+from shiguan.grading.answer_grader import check_answer, grade_messages
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = {

@@ -1,8 +1,12 @@
+import inspect
+from contextvars import ContextVar
+
 import pytest
+from haystack import Pipeline, component
 from haystack.dataclasses import ChatMessage
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
-from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, is_available
+from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, blocking, is_available
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 PROMPT = [ChatMessage.from_user("Rewrite.")]
@@ -55,3 +59,31 @@ async def test_what_a_model_thought_aloud_is_no_part_of_its_reply(generator, sta
     assert ask_llm(generator, PROMPT).text == "The court feared its general."
     stand_in_llm.default = "<think>It never ends"
     assert (await ask_llm_async(generator, PROMPT)).failure == "the LLM's reply is empty"
+
+
+ASKED_BY = ContextVar("asked_by", default="nobody")
+
+
+@component
+class Greeter:
+    @component.output_types(text=str)
+    async def run_async(self, name: str, *, loud: bool = False):
+        """Greet."""
+        text = f"{ASKED_BY.get()} greets {name}"
+        return {"text": text.upper() if loud else text}
+
+    run = blocking(run_async)
+
+
+def test_the_run_made_of_a_run_async_has_its_sockets_and_its_words():
+    assert inspect.signature(Greeter.run) == inspect.signature(Greeter.run_async)
+    assert Greeter.run.__doc__ == "Greet."
+    assert not inspect.iscoroutinefunction(Greeter.run)
+    pipeline = Pipeline()
+    pipeline.add_component("greeter", Greeter())
+    assert pipeline.run({"greeter": {"name": "Ban", "loud": True}}) == {"greeter": {"text": "NOBODY GREETS BAN"}}
+
+
+async def test_the_run_made_of_a_run_async_also_runs_where_an_event_loop_is_at_work():
+    ASKED_BY.set("Shi")
+    assert Greeter().run("Ban") == {"text": "Shi greets Ban"}
