@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,9 +21,11 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from shiguan.engine.library import IngestedFile
 from shiguan.evaluation.tables import Table
 from shiguan.text.terminal import console_for_people, one_line
+
+if TYPE_CHECKING:  # what only checks a file does not wait for Haystack
+    from shiguan.engine.library import IngestedFile
 
 Item = TypeVar("Item")
 
@@ -139,7 +141,7 @@ class IngestProgress:
 
         return report
 
-    def advance(self, result: IngestedFile) -> None:
+    def advance(self, result: "IngestedFile") -> None:
         done = int(self.bar.tasks[self._file_task].completed) + 1
         self.bar.update(self._file_task, advance=1, description=_short(self._file(done)))
         self.bar.reset(self._passage_task, description="words", total=None)
