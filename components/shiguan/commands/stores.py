@@ -59,13 +59,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _reindex(options: argparse.Namespace) -> int:
-    done = []
-    for part in _parts(options, lambda part: part.status().get("copy_needed")):
-        copied = part.copy()
-        done.append(
-            f"{part.server.place}: {copied.target} holds {copied.target_count:,} of {copied.source_count:,} entries of "
-            f"{copied.source}"
-        )
+    done = [part.copy() for part in _parts(options, lambda part: part.status().get("copy_needed"))]
     said = done and [*done, "`shiguan stores switch` lets the names mean them; until then nothing changes."]
     return _say_done(options, said or ["Everything fits the deployment's files. Name what is to be copied anyway."])
 
@@ -80,24 +74,26 @@ def _switch(options: argparse.Namespace) -> int:
 
 
 def _backup(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster.backups import back_up
+    from shiguan.stores.cluster.generations import back_up
 
     name, done = back_up(_parts(options))
     return _say_done(options, [*done, f"The backup is named {name}; `shiguan stores verify {name}` looks at it."])
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster.backups import names, verify
+    from shiguan.stores.cluster.generations import list_backups, verify
 
     if options.backup is None:
-        return _say_done(options, names(_parts(options)) or ["There is no backup; `shiguan stores backup` makes one."])
+        return _say_done(
+            options, list_backups(_parts(options)) or ["There is no backup; `shiguan stores backup` makes one."]
+        )
     problems = verify(_parts(options), options.backup)
     _say_done(options, problems or [f"The backup {options.backup} is whole."])
     return 1 if problems else 0
 
 
 def _restore(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster.backups import restore
+    from shiguan.stores.cluster.generations import restore
 
     return _say_done(options, restore(_parts(options), options.backup))
 

@@ -34,8 +34,18 @@ class Server:
 
     name: str
     address: Secret
-    variable: str
-    key_variable: str
+    api_key: Secret | None
+    timeout: float
+    """Seconds that a request may take."""
+
+    @property
+    def variable(self) -> str:
+        """What the environment calls its address."""
+        return f"SHIGUAN_{self.name.upper()}_URL"
+
+    @property
+    def key(self) -> str | None:
+        return self.api_key.resolve_value() if self.api_key else None
 
     def urls(self) -> list[str]:
         """Read the address."""
@@ -131,8 +141,8 @@ class Server:
             )
         if status in (401, 403):
             return StoreError(
-                f"{self.place} refuses our credentials (status {status}). Correct {self.key_variable}, and see in "
-                "docs/deploy.md what the key must be allowed to do."
+                f"{self.place} refuses our credentials (status {status}). Correct "
+                f"SHIGUAN_{self.name.upper()}_API_KEY, and see in docs/deploy.md what the key must be allowed to do."
             )
         if status in _BUSY:
             wait = _asked_wait(error)
