@@ -14,8 +14,8 @@ from shiguan.conversations import Conversation, ConversationStore, SummaryNode, 
 from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, open_elasticsearch
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
 from shiguan.stores.cluster.generations import Generations, Served
+from shiguan.stores.cluster.schema import ElasticsearchSchema
 from shiguan.stores.cluster.server import Server
 
 _PAGE = 1_000

@@ -16,8 +16,8 @@ from tenacity import (
 )
 
 from shiguan.errors import StoreError
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
 from shiguan.stores.cluster.generations import Generations
+from shiguan.stores.cluster.schema import ElasticsearchSchema
 from shiguan.stores.cluster.server import Server
 
 _BATCH = 2_000

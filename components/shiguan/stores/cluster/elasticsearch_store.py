@@ -19,9 +19,8 @@ from haystack_integrations.document_stores.elasticsearch.filters import _normali
 from shiguan.errors import StoreError
 from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, delete_matching, open_elasticsearch
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
 from shiguan.stores.cluster.generations import Generations, Served
-from shiguan.stores.cluster.servable_filters import servable
+from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 

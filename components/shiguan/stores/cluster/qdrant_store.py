@@ -23,7 +23,7 @@ from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
 from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.qdrant_collection import QdrantCollection, open_qdrant
-from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS, servable
+from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 

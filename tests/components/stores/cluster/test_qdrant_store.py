@@ -11,7 +11,7 @@ from shiguan.errors import RefusedError, StoreError, StoreUnavailableError
 from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
 from shiguan.stores.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
 from shiguan.stores.cluster.qdrant_store import QdrantStore
-from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
+from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS
 
 TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
 HNSW = {"m": 0, "payload_m": 16, "ef_construct": 128}
