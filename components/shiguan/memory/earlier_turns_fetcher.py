@@ -13,7 +13,7 @@ from shiguan.llm.history import LAST_TURNS, clean_history
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbers_in, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
-from shiguan.tenants import require_filters, tenant_of
+from shiguan.tenants import all_of, require_filters, tenant_of
 from shiguan.text.languages import detect_language
 from shiguan.text.passage_spans import with_gaps
 
@@ -124,9 +124,7 @@ class EarlierTurnsFetcher:
 
     def _fetch(self, ids: list[str], filters: dict[str, Any]) -> list[Document]:
         by_id = {"field": "id", "operator": "in", "value": ids}
-        found: list[Document] = self.document_store.filter_documents(
-            {"operator": "AND", "conditions": [by_id, filters]}
-        )
+        found: list[Document] = self.document_store.filter_documents(all_of(by_id, filters))
         return found
 
 

@@ -153,15 +153,6 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         """Give the passages that match; up to a thousand, such as parents by id, come in one request."""
         return [self._deserialize_document(hit) for hit in self._hits(filters, _PAGE, source=True)]
 
-    def get_documents_by_id(self, document_ids: list[str]) -> list[Document]:
-        """Give passages by id."""
-        found: dict[str, Document] = {}
-        for start in range(0, len(document_ids), _PAGE - 1):
-            ids = document_ids[start : start + _PAGE - 1]
-            by_id = {"field": "id", "operator": "in", "value": ids}
-            found |= {document.id: document for document in self.filter_documents(by_id)}
-        return [found[document_id] for document_id in document_ids if document_id in found]
-
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the passages that match, without reading the passages."""
         return list(self.iter_ids(filters))

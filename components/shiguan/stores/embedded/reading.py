@@ -22,7 +22,7 @@ from qdrant_edge import (
 
 from shiguan.stores.embedded import points
 from shiguan.stores.embedded.filters import matches, names_embedding, translate
-from shiguan.tenants import tenant_condition, where
+from shiguan.tenants import all_of, tenant_condition, where
 from shiguan.text.shared_document import SharedDocument
 
 _PAGE = 1000
@@ -107,8 +107,7 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
         return _grouped([points.decode_meta(r.payload.get(points.META) or {}) for r in scroll(edge, filters, _OF_FILE)])
 
     def only(field: str, value: str) -> Filter | None:
-        own = where(f"meta.{field}", "==", value)
-        return resolve(edge, {"operator": "AND", "conditions": [filters, own] if filters else [own]})
+        return resolve(edge, all_of(filters, where(f"meta.{field}", "==", value)))
 
     languages = count_values(edge, "language", resolve(edge, filters))
     files_in = dict.fromkeys(languages, passages)
