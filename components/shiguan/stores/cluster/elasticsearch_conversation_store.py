@@ -7,13 +7,13 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from elasticsearch import ConflictError, Elasticsearch, NotFoundError
+from elasticsearch import ConflictError, NotFoundError
 from haystack.utils import Secret
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
-from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, open_elasticsearch
+from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
 from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.schema import ElasticsearchSchema
 from shiguan.stores.cluster.server import Server
@@ -62,9 +62,6 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
 
     def generations(self) -> list[Generations]:
         return [ElasticsearchIndex(self.server, self.index, _SCHEMA)]
-
-    def _opened(self) -> Elasticsearch:
-        return open_elasticsearch(self.server, self.timeout)
 
     def status(self) -> list[dict[str, Any]]:
         """See `Served`; records of conversations are no passages."""

@@ -25,13 +25,6 @@ _REPOSITORY = "shiguan"
 _LONGEST_RESTORE = 6 * 3_600
 
 
-def open_elasticsearch(server: Server, timeout: float) -> Elasticsearch:
-    """Open a client; nothing is asked yet."""
-    trusted = server.encryption()
-    options: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
-    return Elasticsearch(server.urls(), api_key=server.key, request_timeout=timeout, **options)
-
-
 def _until(
     done: Callable[[Any], bool], ask: Callable[..., Any], *asked: Any, seconds: float = inf, **words: Any
 ) -> Any:
@@ -83,9 +76,6 @@ class ElasticsearchIndex(Generations):
     def __init__(self, server: Server, name: str, schema: ElasticsearchSchema) -> None:
         super().__init__(server, name)
         self.schema = schema
-
-    def opened(self, timeout: float) -> Elasticsearch:
-        return open_elasticsearch(self.server, timeout)
 
     def made(self, client: Elasticsearch) -> list[str]:
         done = [self._write_template(client)]

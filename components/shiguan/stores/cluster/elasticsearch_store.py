@@ -18,7 +18,7 @@ from haystack_integrations.document_stores.elasticsearch.filters import _normali
 
 from shiguan.errors import StoreError
 from shiguan.stores import PipelineStore
-from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, delete_matching, open_elasticsearch
+from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, delete_matching
 from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
 from shiguan.stores.cluster.server import Server
@@ -84,9 +84,6 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
 
     def generations(self) -> list[Generations]:
         return [ElasticsearchIndex(self.server, self.index, self.schema)]
-
-    def _opened(self) -> Elasticsearch:
-        return open_elasticsearch(self.server, self.timeout)
 
     def _check(self, client: Elasticsearch) -> None:
         if not client.indices.exists(index=self.index):

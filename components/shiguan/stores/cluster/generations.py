@@ -33,10 +33,6 @@ class Generations(ABC):
         self.name = name
 
     @abstractmethod
-    def opened(self, timeout: float) -> Any:
-        """Open a client; nothing is asked yet."""
-
-    @abstractmethod
     def made(self, client: Any) -> list[str]:
         """Make the first index and what it needs where nothing is there; safe to run twice, and twice at once."""
 
@@ -79,7 +75,7 @@ class Generations(ABC):
     def connected(self, *, slow: bool = True) -> Iterator[Any]:
         """Give a client for as long as the block lasts."""
         timeout = max(self.server.timeout, self.slow_seconds) if slow else self.server.timeout
-        with self.server.reporting(), closing(self.opened(timeout)) as client:
+        with self.server.reporting(), closing(self.server.open(timeout)) as client:
             yield client
 
     def set_up(self) -> list[str]:
@@ -242,10 +238,6 @@ class Served:
         """Give what makes, copies and saves what the store is in."""
         raise NotImplementedError
 
-    def _opened(self) -> Any:
-        """Open a client; nothing is asked yet."""
-        raise NotImplementedError
-
     def _check(self, client: Any) -> None:
         """Refuse a server that does not have what the store is in."""
 
@@ -253,7 +245,7 @@ class Served:
         """Give the connection, opened and checked at the first use and at the first after a failure."""
         with self._opening, self.server.reporting():
             if self._client is None:
-                client = self._opened()
+                client = self.server.open()
                 try:
                     self._check(client)
                 except BaseException:

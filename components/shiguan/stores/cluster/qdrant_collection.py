@@ -1,6 +1,5 @@
 """One collection of a Qdrant server behind its alias: made, inspected, copied, saved and brought back."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
 from shiguan.stores.cluster.generations import Generations
-from shiguan.stores.cluster.server import Server, patiently
+from shiguan.stores.cluster.server import Server
 
 _CONFLICTS = (400, 409)
 _PAGE = 1_000
@@ -19,20 +18,6 @@ _WITH_VECTORS = 256
 _GRAPH_FROM = 10_000
 SNAPSHOTS = "file:///backups/qdrant"
 """Where the server finds its own snapshots (`QDRANT__STORAGE__SNAPSHOTS_PATH` of docker-compose.yml)."""
-
-
-def open_qdrant(server: Server, timeout: float) -> QdrantClient:
-    """Open a client that asks again where the server is busy; nothing is asked yet."""
-    trusted = server.encryption()
-    options: dict[str, Any] = {"verify": trusted} if trusted else {}
-    with warnings.catch_warnings():
-        # Whether a key may travel without encryption is the operator's decision, see docs/deploy.md.
-        warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-        client = QdrantClient(
-            url=server.urls()[0], api_key=server.key, timeout=int(timeout), check_compatibility=False, **options
-        )
-    client.http.client.add_middleware(patiently)
-    return client
 
 
 class QdrantCollection(Generations):
@@ -45,9 +30,6 @@ class QdrantCollection(Generations):
         super().__init__(server, name)
         self.config = config
         self.payload_indexes = payload_indexes
-
-    def opened(self, timeout: float) -> QdrantClient:
-        return open_qdrant(self.server, timeout)
 
     def made(self, client: QdrantClient) -> list[str]:
         """See `Generations`. Never deletes: Haystack's own way can remove what another process has just made."""

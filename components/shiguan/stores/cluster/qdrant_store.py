@@ -22,7 +22,7 @@ from shiguan.errors import StoreError
 from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
 from shiguan.stores.cluster.generations import Generations, Served
-from shiguan.stores.cluster.qdrant_collection import QdrantCollection, open_qdrant
+from shiguan.stores.cluster.qdrant_collection import QdrantCollection
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
@@ -108,9 +108,6 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
                 type=integer, lookup=True, range=True, on_disk=True, enable_hnsw=False
             )
         return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True, enable_hnsw=False)}
-
-    def _opened(self) -> QdrantClient:
-        return open_qdrant(self.server, self.server.timeout)
 
     def _check(self, client: QdrantClient) -> None:
         if not client.collection_exists(self.index):
