@@ -11,7 +11,7 @@ from shiguan.tenants import require_filters
 @component
 class ElasticsearchBM25Retriever:
     """
-    Finds the children that share words with the question: Haystack's own retriever, kept exact.
+    Finds the children that share words with the question: Haystack's own search, kept exact.
 
     Stands beside the vector retriever, before the fusion. Words match as they are (Haystack's default lets 2024 match
     2023), scores stay as BM25 gives them (from 0, higher is better), and filters are checked first, so that what

@@ -17,7 +17,7 @@ from haystack_integrations.document_stores.elasticsearch import ElasticsearchDoc
 from haystack_integrations.document_stores.elasticsearch.filters import _normalize_filters
 
 from shiguan.errors import StoreError
-from shiguan.stores import PipelineStore
+from shiguan.stores import HIT_FIELDS, PipelineStore
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, delete_matching
 from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
@@ -28,8 +28,6 @@ _PAGE = 1_000  # passages in one answer
 _ID_PAGE = 10_000  # ids in one answer, the most that an index gives by default
 _BULK = 2_000  # passages in one write, some 2 MB
 _BULK_SECONDS = 60.0
-# What the fetcher of parents and the standardiser of scores need of a child; texts are not sent.
-HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
 # Haystack writes meta beside these fields of a document, so that a meta key of the same name would replace one.
 _DOCUMENT_KEYS = frozenset(
     ("id", "content", "meta", "score", "blob", "embedding", "sparse_embedding", "dataframe", "content_type")

@@ -11,7 +11,7 @@ from shiguan.tenants import require_filters
 @component
 class QdrantEmbeddingRetriever:
     """
-    Finds the children closest in meaning to the question: Haystack's own retriever, with checked filters.
+    Finds the children closest in meaning to the question, under checked filters.
 
     Stands beside the word retriever, before the fusion. Scores are cosines (-1 to 1, higher is closer). Filters are
     checked first: Qdrant's conversion reads some of Haystack's conditions in its own way, and those are written

@@ -19,8 +19,7 @@ from qdrant_client.http import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
-from shiguan.stores import PipelineStore
-from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
+from shiguan.stores import HIT_FIELDS, PipelineStore, graph_candidates
 from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.qdrant_collection import QdrantCollection
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
@@ -30,8 +29,7 @@ from shiguan.tenants import TenantGuarded
 _PAGE = 10_000  # ids in one answer
 _DELETED = 1_000  # children in one request
 _HITS = ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
-# How many candidates a search of the graph keeps at least, and how many of these are compared by their full vectors.
-_HNSW_EF = 128
+# How many candidates are compared by their full vectors.
 _OVERSAMPLING = 2.0
 # Asked for often, so kept in memory; the other fields that filters may name have their indexes on disk.
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
@@ -192,7 +190,7 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
                 self.index,
                 query=query_embedding,
                 query_filter=convert_filters_to_qdrant(servable(filters, self.keyword_fields or ())),
-                search_params=models.SearchParams(hnsw_ef=max(_HNSW_EF, 2 * top_k), quantization=quantization),
+                search_params=models.SearchParams(hnsw_ef=graph_candidates(top_k), quantization=quantization),
                 limit=top_k,
                 with_payload=_HITS,
             )

@@ -10,6 +10,7 @@ from typing import Any
 from unicodedata import normalize
 
 from shiguan.errors import RefusedError
+from shiguan.stores import BM25_B, BM25_K1
 from shiguan.tenants import all_of, check_condition
 from shiguan.text.terms import LONGEST_WORD, MARKS, STOP_WORDS, UNSPACED, fold_accents, fold_text
 
@@ -23,7 +24,6 @@ _MEMBERSHIP = ("in", "not in")
 _RANGES = (">", ">=", "<", "<=")
 # Longer keywords are kept but not indexed; Lucene takes 32,766 bytes, four for one character at most.
 _LONGEST_KEYWORD = 8191
-_K1, _B = 1.2, 0.75
 _ANALYZERS = ("bigrams", "characters", "words")
 _LAST_HAN = 0x323AF
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]").match
@@ -64,7 +64,7 @@ class ElasticsearchSchema:
         return {
             "analysis": _digest(analysis),
             "stop_words": _digest(stop_words),
-            "bm25": f"{_K1:g} {_B:g}" if self.searched else "",
+            "bm25": f"{BM25_K1:g} {BM25_B:g}" if self.searched else "",
             "shards": self.shards,
         }
 
@@ -81,7 +81,7 @@ class ElasticsearchSchema:
         fields = ["content", *(f"content.{name}" for name in _ANALYZERS[1:])]
         fields += [f"{field}.{name}" for field in self.bm25_fields for name in _ANALYZERS]
         index["query"] = {"default_field": fields}
-        index["similarity"] = {"default": {"type": "BM25", "k1": _K1, "b": _B}}
+        index["similarity"] = {"default": {"type": "BM25", "k1": BM25_K1, "b": BM25_B}}
         index["analysis"] = _analysis()
         return {"index": index}
 

@@ -27,6 +27,7 @@ from qdrant_edge import (
 )
 
 from shiguan.errors import StoreError, StoreFormatError
+from shiguan.stores import BM25_B, BM25_K1
 from shiguan.text.sounds import sounds_of_names, sounds_of_text
 from shiguan.text.terms import term_index, terms
 
@@ -49,10 +50,10 @@ COMPOUND = "#"
 # Beside it for a number that the engine cannot hold: 1 if it is greater than all it can hold, -1 if less.
 BEYOND = "#beyond"
 
-# Of BM25. The length, in terms, that counts as neither long nor short is a little more than a Chinese child has and
+# The length, in terms, that counts as neither long nor short is a little more than a Chinese child has and
 # several times an English one, which weakens the correction for length; on children of four collections that found as
 # much as the true mean or more.
-K1, B, AVERAGE_LENGTH = 1.2, 0.75, 200.0
+AVERAGE_LENGTH = 200.0
 
 _NAMESPACE = uuid.UUID("6f1ad56c-6a5d-5f0e-9f2b-9b1a4c0f5f51")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -70,8 +71,8 @@ class ShardFormat:
     bm25: bool
     bm25_fields: list[str]
     similarity: str = "cosine"
-    bm25_k1: float = K1
-    bm25_b: float = B
+    bm25_k1: float = BM25_K1
+    bm25_b: float = BM25_B
     bm25_average_length: float = AVERAGE_LENGTH
 
     def engine_config(self) -> EdgeConfig:
@@ -242,17 +243,15 @@ def decode_value(value: Any) -> Any:
 def _encode_value(value: Any, path: str) -> Any:
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, bool):
-        # The engine's Python door turns a filter for True into one for 1.
-        return _compound(value, path)
     if isinstance(value, dict) and value:
         return encode_meta(value, path)
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return value if value in _INTEGERS else _compound(value, path) | {BEYOND: 1 if value > 0 else -1}
     if isinstance(value, float):
         if math.isfinite(value):
             return value
         return _compound(value, path) | ({} if math.isnan(value) else {BEYOND: 1 if value > 0 else -1})
+    # A truth, too: the engine's Python door turns a filter for True into one for 1.
     return _compound(value, path)
 
 
@@ -303,9 +302,9 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
     How its Han characters sound is searched too, and does not count as length.
     """
     counts = Counter(index for text in texts for index in map(term_index, terms(text)))
-    norm = K1 * (1 - B + B * counts.total() / AVERAGE_LENGTH)
+    norm = BM25_K1 * (1 - BM25_B + BM25_B * counts.total() / AVERAGE_LENGTH)
     counts.update(index for text in texts for index in map(term_index, sounds_of_text(text)))
-    return SparseVector(list(counts), [tf * (K1 + 1) / (tf + norm) for tf in counts.values()]) if counts else None
+    return SparseVector(list(counts), [tf * (BM25_K1 + 1) / (tf + norm) for tf in counts.values()]) if counts else None
 
 
 def bm25_query_vector(query: str) -> SparseVector | None:

@@ -10,9 +10,10 @@ from haystack.utils import Secret
 from tests.doubles.recording_server import Reply
 
 from shiguan.errors import ConfigurationError, RefusedError, StoreError, StoreUnavailableError
+from shiguan.stores import HIT_FIELDS
 from shiguan.stores.cluster import elasticsearch_store
 from shiguan.stores.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
-from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS, ElasticsearchStore
+from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 
 TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
 

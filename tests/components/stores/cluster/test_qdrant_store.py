@@ -8,7 +8,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.recording_server import Reply
 
 from shiguan.errors import RefusedError, StoreError, StoreUnavailableError
-from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
+from shiguan.stores import HIT_FIELDS
 from shiguan.stores.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS
