@@ -24,6 +24,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
+from shiguan.tenants import where
 
 DIMENSIONS, WORDS, LENGTH, TENANTS, BATCH = 384, 30_000, 60, 10, 1000
 ONE_TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "tenant-3"}
@@ -89,7 +90,9 @@ def searches(store: QdrantEdgeDocumentStore, random: np.random.Generator) -> dic
         "bm25_all": measure(lambda n: store.bm25_retrieval(questions[n % 100])),
         "vectors_one_tenant": measure(lambda n: nearest.run(vectors[n % 100], ONE_TENANT)),
         "vectors_all": measure(lambda n: store.embedding_retrieval(vectors[n % 100])),
-        "parents_by_id_10": measure(lambda n: store.get_documents_by_id([f"{n + i * 7:064x}" for i in range(10)])),
+        "parents_by_id_10": measure(
+            lambda n: store.filter_documents(where("id", "in", [f"{n + i * 7:064x}" for i in range(10)]))
+        ),
     }
 
 

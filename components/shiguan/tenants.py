@@ -41,13 +41,7 @@ def check_filters(filters: Any) -> None:
         _limit(depth, MAX_FILTER_DEPTH, "levels")
         below: list[Any] = []
         for node in level:
-            problem = _problem(node)
-            if problem is not None:
-                raise RefusedError(
-                    f"`filters` is not a Haystack filter, {problem}: {reprlib.repr(node)}. Expected `field`, "
-                    "`operator` and `value`, or `operator` (AND, OR, NOT) and `conditions`; for example "
-                    '{"field": "meta.source", "operator": "==", "value": "book.epub"}.'
-                )
+            check_condition(node)
             inner = node.get("conditions", node.get("value"))
             several = isinstance(inner, (list, tuple, set, frozenset))
             count += len(inner) if several else 1
@@ -86,6 +80,17 @@ def odd_value(value: Any) -> str:
     return ""
 
 
+def check_condition(node: Any) -> None:
+    """Refuse what is neither a comparison nor a list of conditions under an operator."""
+    problem = _problem(node)
+    if problem is not None:
+        raise RefusedError(
+            f"`filters` is not a Haystack filter, {problem}: {reprlib.repr(node)}. Expected `field`, `operator` and "
+            "`value`, or `operator` (AND, OR, NOT) and `conditions`; for example "
+            '{"field": "meta.source", "operator": "==", "value": "book.epub"}.'
+        )
+
+
 def _problem(filters: Any) -> str | None:
     if not isinstance(filters, dict):
         return "no mapping"
@@ -115,9 +120,14 @@ def where(field: str, operator: str, value: Any) -> dict[str, Any]:
     return {"field": field, "operator": operator, "value": value}
 
 
+def all_of(*conditions: dict[str, Any] | None) -> dict[str, Any]:
+    """Write the filter for what meets all of the conditions that are given."""
+    return {"operator": "AND", "conditions": [condition for condition in conditions if condition]}
+
+
 def of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
     """Write the filter that leaves a tenant's documents, and of these what meets the conditions."""
-    return {"operator": "AND", "conditions": [where(TENANT_FIELD, "==", tenant_id), *conditions]}
+    return all_of(where(TENANT_FIELD, "==", tenant_id), *conditions)
 
 
 def names_tenant(filters: Any) -> bool:

@@ -6,7 +6,7 @@ from haystack import Document, component
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.agent.tools import AgentTool, WrongArgumentsError
-from shiguan.tenants import require_filters
+from shiguan.tenants import all_of, require_filters
 
 
 @component
@@ -53,5 +53,5 @@ class PassageReader(AgentTool):
             {"field": "meta.position", "operator": ">=", "value": place - 1},
             {"field": "meta.position", "operator": "<=", "value": place + 1},
         ]
-        found = self.document_store.filter_documents({"operator": "AND", "conditions": around})
+        found = self.document_store.filter_documents(all_of(*around))
         return {"documents": sorted(found, key=lambda one: one.meta["position"])}

@@ -9,6 +9,7 @@ from haystack import Document
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.retrievers.types import EmbeddingRetriever
 
+from shiguan.tenants import all_of
 from shiguan.text.passages import SharedDocument
 
 # A dozen parents of at most 800 tokens have fewer children than this.
@@ -81,6 +82,6 @@ def _children(
     if not embedding:
         return []
     of_family = {"field": "meta.parent_id", "operator": "in", "value": list(family)}
-    both = {"operator": "AND", "conditions": [of_family, filters]}
+    both = all_of(of_family, filters)
     found = retriever.run(query_embedding=embedding, filters=both, top_k=_MOST_CHILDREN)
     return list(found["documents"])

@@ -27,13 +27,7 @@ def status(options: argparse.Namespace) -> int:
 
 
 def reindex(options: argparse.Namespace) -> int:
-    done = []
-    for part in _parts(options, lambda part: part.status().get("copy_needed")):
-        copied = part.copy()
-        done.append(
-            f"{part.server.place}: {copied.target} holds {copied.target_count:,} of {copied.source_count:,} entries of "
-            f"{copied.source}"
-        )
+    done = [part.copy() for part in _parts(options, lambda part: part.status().get("copy_needed"))]
     said = done and [*done, "`shiguan stores switch` lets the names mean them; until then nothing changes."]
     return _say_done(options, said or ["Everything fits the deployment's files. Name what is to be copied anyway."])
 
@@ -48,27 +42,28 @@ def switch(options: argparse.Namespace) -> int:
 
 
 def backup(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster import backups
+    from shiguan.stores.cluster import generations
 
-    name, done = backups.back_up(_parts(options))
+    name, done = generations.back_up(_parts(options))
     return _say_done(options, [*done, f"The backup is named {name}; `shiguan stores verify {name}` looks at it."])
 
 
 def verify(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster import backups
+    from shiguan.stores.cluster import generations
 
+    parts = _parts(options)
     if options.backup is None:
-        found = backups.names(_parts(options))
+        found = generations.list_backups(parts)
         return _say_done(options, found or ["There is no backup; `shiguan stores backup` makes one."])
-    problems = backups.verify(_parts(options), options.backup)
+    problems = generations.verify(parts, options.backup)
     _say_done(options, problems or [f"The backup {options.backup} is whole."])
     return 1 if problems else 0
 
 
 def restore(options: argparse.Namespace) -> int:
-    from shiguan.stores.cluster import backups
+    from shiguan.stores.cluster import generations
 
-    return _say_done(options, backups.restore(_parts(options), options.backup))
+    return _say_done(options, generations.restore(_parts(options), options.backup))
 
 
 def _parts(options: argparse.Namespace, wanted: Callable[[Any], Any] = lambda _: True) -> list[Any]:

@@ -125,7 +125,7 @@ class LibraryCopy:
         wanted = [document_id for document_id in ids if document_id not in known]
         documents = [
             replace(document, embedding=None, score=None)
-            for document in (self.source[kind].get_documents_by_id(wanted) if wanted else [])
+            for document in (self.source[kind].filter_documents(where("id", "in", wanted)) if wanted else [])
         ]
         if documents:
             self.target[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)

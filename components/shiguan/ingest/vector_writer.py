@@ -10,7 +10,7 @@ from shiguan.errors import ModelMissingError
 from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
-from shiguan.tenants import of_tenant, where
+from shiguan.tenants import all_of, of_tenant, where
 
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256
@@ -105,7 +105,7 @@ class VectorWriter(Serializable):
         written = 0
         for start in range(0, len(ids), _SLICE):
             slice_ = where("id", "in", ids[start : start + _SLICE])
-            wanted = {"operator": "AND", "conditions": [filters, slice_]} if filters else slice_
+            wanted = all_of(filters, slice_)
             documents = store.filter_documents(wanted)
             # A batch costs as much as its longest member.
             documents.sort(key=lambda document: len(document.content or ""))

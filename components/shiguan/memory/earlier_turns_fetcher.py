@@ -12,7 +12,7 @@ from shiguan.claims.claims import neutral_answer
 from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbers_in, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
-from shiguan.tenants import require_filters, tenant_of, where
+from shiguan.tenants import all_of, require_filters, tenant_of, where
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import with_gaps
 
@@ -122,8 +122,7 @@ class EarlierTurnsFetcher:
         return _result([], numbers=numbers, opening=opening, thread=kept, warnings=[warning])
 
     def _fetch(self, ids: list[str], filters: dict[str, Any]) -> list[Document]:
-        both = {"operator": "AND", "conditions": [where("id", "in", ids), filters]}
-        found: list[Document] = self.document_store.filter_documents(both)
+        found: list[Document] = self.document_store.filter_documents(all_of(where("id", "in", ids), filters))
         return found
 
 

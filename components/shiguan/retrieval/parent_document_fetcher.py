@@ -6,7 +6,7 @@ from typing import Any
 from haystack import Document, component, logging
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.tenants import require_filters
+from shiguan.tenants import all_of, require_filters
 from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class ParentDocumentFetcher:
     def _fetch(self, ids: list[str], filters: dict[str, Any] | None) -> list[Document]:
         by_id: dict[str, Any] = {"field": "id", "operator": "in", "value": ids}
         allowed = require_filters(filters, type(self).__name__)
-        return self.document_store.filter_documents({"operator": "AND", "conditions": [by_id, allowed]})
+        return self.document_store.filter_documents(all_of(by_id, allowed))
 
 
 def families_of(children: Sequence[Document]) -> dict[str, list[Document]]:

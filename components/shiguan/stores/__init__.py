@@ -8,6 +8,16 @@ from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.serialization import Serializable
 
+HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
+"""What the fetcher of parents and the standardiser of scores need of a child; texts are not read."""
+
+BM25_K1, BM25_B = 1.2, 0.75
+
+
+def graph_candidates(top_k: int) -> int:
+    """Say how many candidates a search of the graph keeps; at the engine's default of 100 it loses more neighbours."""
+    return max(128, 2 * top_k)
+
 
 class PipelineStore(Serializable):
     """

@@ -15,6 +15,7 @@ from shiguan.engine import library_copy
 from shiguan.engine.library_copy import LibraryCopy
 from shiguan.engine.loading import load_stores
 from shiguan.errors import RefusedError
+from shiguan.tenants import where
 
 
 class CountingEmbedder:
@@ -129,7 +130,9 @@ def test_a_copy_takes_every_tenant_and_embeds_anew(elasticsearch, qdrant, librar
         "from": "embedded", "to": "elasticsearch_qdrant", "parents": whole, "children": whole, "warnings": []
     }  # fmt: skip
     assert len(embedder.embedded) == 600
-    copied = load_stores("elasticsearch_qdrant")["parents"].unscoped().get_documents_by_id(["parents-0007"])[0]
+    copied = (
+        load_stores("elasticsearch_qdrant")["parents"].unscoped().filter_documents(where("id", "==", "parents-0007"))[0]
+    )
     assert copied.meta == {"tenant_id": "a", "source": "x.txt", "source_id": "s", "blocks": [{"start": 0}]}
     points, _ = qdrant.local.scroll("shiguan-children-000001", limit=600)
     assert {point.payload["content"] for point in points} == {f"The {number}. passage" for number in range(600)}
@@ -180,18 +183,18 @@ def test_slices_are_copied_side_by_side_and_ids_are_read_as_they_are_needed(
     monkeypatch.setattr(library_copy, "_SLICE", 10)
     copy = LibraryCopy("embedded", "elasticsearch_qdrant")
     parents, read, together = copy.source["parents"], [], threading.Barrier(4)
-    iter_ids, get = parents.iter_ids, parents.get_documents_by_id
+    iter_ids, get = parents.iter_ids, parents.filter_documents
 
     def counted():
         for document_id in iter_ids():
             read.append(document_id)
             yield document_id
 
-    def waiting(ids):
+    def waiting(filters):
         together.wait(30)  # for three others: one slice after the other would break the barrier
-        return get(ids)
+        return get(filters)
 
-    parents.iter_ids, parents.get_documents_by_id = counted, waiting
+    parents.iter_ids, parents.filter_documents = counted, waiting
     try:
         assert copy.slices("parents") == 60
         steps = copy.copy("parents")

@@ -132,14 +132,6 @@ def test_everything_but_blob_and_score_comes_back(tmp_path):
     assert found.blob is None
 
 
-def test_documents_by_id_come_as_asked_for_and_without_embeddings(tmp_path):
-    written = documents(2)
-    store = make(tmp_path)
-    store.write_documents(written)
-    found = store.get_documents_by_id(["d1", "none", "d0"])
-    assert [(d.content, d.embedding) for d in found] == [(written[1].content, None), (written[0].content, None)]
-
-
 def test_a_store_without_vectors_keeps_embeddings_but_cannot_search(tmp_path):
     store = make(tmp_path, name="parents", embedding_dim=None)
     document = Document(id="1", content="text", embedding=[0.1, 0.2])
@@ -152,11 +144,9 @@ def test_a_store_without_vectors_keeps_embeddings_but_cannot_search(tmp_path):
         store.embedding_retrieval([0.1, 0.2])
 
 
-def test_ids_are_given_in_the_order_asked_for_and_unknown_ones_left_out(tmp_path):
+def test_ids_are_listed_and_looked_up(tmp_path):
     store = make(tmp_path)
     store.write_documents(documents(5))
-    assert [d.id for d in store.get_documents_by_id(["d3", "x", "d0", "d3"])] == ["d3", "d0", "d3"]
-    assert store.get_documents_by_id([]) == []
     assert store.existing_ids(["d1", "x"]) == {"d1"}
     assert store.existing_ids([]) == set()
     assert sorted(store.list_ids({"field": "meta.tenant_id", "operator": "==", "value": "t0"})) == ["d0", "d3"]
@@ -435,7 +425,7 @@ def test_threads_read_and_write_side_by_side(tmp_path):
             try:
                 assert len(store.embedding_retrieval([1.0, 0.0, 0.0, 0.0], top_k=10)) == 10
                 assert store.bm25_retrieval("text", top_k=5)
-                assert {d.id for d in store.get_documents_by_id(["base1", "base2"])} == {"base1", "base2"}
+                assert store.existing_ids(["base1", "base2", "none"]) == {"base1", "base2"}
             except Exception as error:
                 failures.append(error)
                 return

@@ -10,16 +10,12 @@ from importlib.util import find_spec
 
 from shiguan.errors import ConfigurationError
 
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package around it
-        return False
-
-
 for _integration in ("elasticsearch", "qdrant"):
-    if not _is_installed(f"haystack_integrations.document_stores.{_integration}"):
+    try:
+        _found = find_spec(f"haystack_integrations.document_stores.{_integration}")
+    except ModuleNotFoundError:  # not even the package around it
+        _found = None
+    if _found is None:
         raise ConfigurationError(
             f"The deployment `elasticsearch_qdrant` needs the package `{_integration}-haystack`, which is not "
             'installed. Install it with `pip install "shiguan[elasticsearch,qdrant]"`.'

@@ -3,19 +3,19 @@
 import base64
 import hashlib
 import secrets
+import threading
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
-from elasticsearch import ConflictError, Elasticsearch, NotFoundError
+from elasticsearch import ConflictError, NotFoundError
 from haystack.utils import Secret
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
-from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, open_elasticsearch
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
+from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
 from shiguan.stores.cluster.generations import Generations, Served
+from shiguan.stores.cluster.schema import ElasticsearchSchema
 from shiguan.stores.cluster.server import Server
 
 _PAGE = 1_000
@@ -57,15 +57,11 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         self.address = address
         self.api_key = api_key
         self.timeout = timeout
-        self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
-
-    def close(self) -> None:
-        """Close the connection; the next use opens another."""
-        if client := self.__dict__.pop("_client", None):
-            client.close()
+        self.server = Server("Elasticsearch", address, api_key, timeout)
+        self._opening = threading.Lock()
 
     def generations(self) -> list[Generations]:
-        return [ElasticsearchIndex(self.server, self.index, _SCHEMA, api_key=self.api_key, timeout=self.timeout)]
+        return [ElasticsearchIndex(self.server, self.index, _SCHEMA)]
 
     def status(self) -> list[dict[str, Any]]:
         """See `Served`; records of conversations are no passages."""
@@ -83,7 +79,7 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
             record = {**_whose(tenant_id, conversation_id, head["birth"]), "kind": "turn", "turn": kept}
             record |= {"number": head["last"], "created": kept["created"]}
             name = f"{head['birth']}-{head['last']:010}"
-            self._client.index(index=self.index, id=name, document=record, refresh=True)
+            self._connect().index(index=self.index, id=name, document=record, refresh=True)
             if self.retention_turns is not None and head["last"] > self.retention_turns:
                 below = {"range": {"number": {"lte": head["last"] - self.retention_turns}}}
                 self._remove([*_terms(record), below])
@@ -116,7 +112,7 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         with self.server.reporting():
             name, gone = _name(tenant_id, conversation_id), True
             try:
-                self._client.delete(index=self.index, id=name, refresh=True)
+                self._connect().delete(index=self.index, id=name, refresh=True)
             except NotFoundError:
                 gone = False
             self._remove([{"term": {"tenant": tenant_id}}, {"term": {"conversation": conversation_id}}])
@@ -139,7 +135,7 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
             if not first or first[0].number != node.first_turn:
                 return False
             try:
-                self._client.index(index=self.index, id=name, document=record, op_type="create", refresh=True)
+                self._connect().index(index=self.index, id=name, document=record, op_type="create", refresh=True)
             except ConflictError:
                 return False
             head, _ = self._head(tenant_id, conversation_id)
@@ -162,14 +158,10 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
                 if not self.turns(*key[:2], last=1):
                     self.delete(*key[:2])
 
-    @cached_property
-    def _client(self) -> Elasticsearch:
-        return open_elasticsearch(self.server, self.api_key, self.timeout)
-
     def _head(self, tenant_id: str, conversation_id: str) -> tuple[dict[str, Any] | None, dict[str, int]]:
         """Read a conversation's own record, and what makes a change of it refused if somebody else was faster."""
         try:
-            found = self._client.get(index=self.index, id=_name(tenant_id, conversation_id))
+            found = self._connect().get(index=self.index, id=_name(tenant_id, conversation_id))
         except NotFoundError:
             return None, {}
         return found["_source"], {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
@@ -187,7 +179,7 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
             changed = {**before, **change(before)}
             condition: dict[str, Any] = unless if head else {"op_type": "create"}
             try:
-                self._client.index(index=self.index, id=name, document=changed, refresh=True, **condition)
+                self._connect().index(index=self.index, id=name, document=changed, refresh=True, **condition)
             except ConflictError:
                 continue
             return changed
@@ -195,7 +187,7 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
 
     def _conversation(self, head: dict[str, Any]) -> Conversation:
         query = {"bool": {"filter": [*_terms(head), {"term": {"kind": "turn"}}]}}
-        turns = self.server.whole(self._client.count(index=self.index, query=query))["count"]
+        turns = self.server.whole(self._connect().count(index=self.index, query=query))["count"]
         return Conversation(head["conversation"], head["title"], head["created"], head["updated"], turns, head["birth"])
 
     def _records(
@@ -213,7 +205,7 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         left = last
         while left is None or left > 0:
             size = _PAGE if left is None else min(_PAGE, left)
-            answer = self._client.search(
+            answer = self._connect().search(
                 index=self.index,
                 allow_partial_search_results=False,
                 query={"bool": {"filter": wanted}},
@@ -231,9 +223,9 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
     def _remove(self, wanted: list[dict[str, Any]]) -> None:
         # Some records of one conversation: waiting here is less work for the server than a task.
         self.server.whole(
-            self._client.options(request_timeout=60).delete_by_query(
-                index=self.index, query={"bool": {"filter": wanted}}, refresh=True, conflicts="proceed"
-            )
+            self._connect()
+            .options(request_timeout=60)
+            .delete_by_query(index=self.index, query={"bool": {"filter": wanted}}, refresh=True, conflicts="proceed")
         )
 
 

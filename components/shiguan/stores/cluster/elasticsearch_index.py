@@ -1,11 +1,10 @@
 """One index of an Elasticsearch cluster behind its alias: made, inspected, copied, saved and brought back."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from elasticsearch import BadRequestError, ConflictError, Elasticsearch, NotFoundError
-from haystack.utils import Secret
 from tenacity import (
     Retrying,
     retry,
@@ -17,31 +16,33 @@ from tenacity import (
 )
 
 from shiguan.errors import StoreError
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
 from shiguan.stores.cluster.generations import Generations
+from shiguan.stores.cluster.schema import ElasticsearchSchema
 from shiguan.stores.cluster.server import Server
 
 _BATCH = 2_000
 _REPOSITORY = "shiguan"
-_SLOW_SECONDS = 60.0
 _LONGEST_RESTORE = 6 * 3_600
 
 
-def open_elasticsearch(server: Server, api_key: Secret | None, timeout: float) -> Elasticsearch:
-    """Open a client; nothing is asked yet."""
-    key = api_key.resolve_value() if api_key else None
-    trusted = server.encryption()
-    options: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
-    return Elasticsearch(server.urls(), api_key=key, request_timeout=timeout, **options)
+def _until(
+    done: Callable[[Any], bool], ask: Callable[..., Any], *asked: Any, seconds: float = inf, **words: Any
+) -> Any:
+    """Ask again after 0.1 to 10 seconds until it is done, or so long; gives the last answer."""
+    waiting = Retrying(
+        retry=retry_if_result(lambda answer: not done(answer)),
+        wait=wait_exponential(0.1, max=10),
+        stop=stop_after_delay(seconds),
+        retry_error_callback=lambda state: state.outcome and state.outcome.result(),
+    )
+    return waiting(ask, *asked, **words)
 
 
 def finished(client: Elasticsearch, server: Server, task: str) -> dict[str, Any]:
     """Wait until a task on the server has ended, however long it takes, and give what came of it."""
-    waiting = Retrying(
-        retry=retry_if_result(lambda answer: not answer["completed"]), wait=wait_exponential(0.1, max=10)
-    )
     # The client's own method warns of a technical preview each time; the call is as old as tasks.
-    answer = waiting(client.perform_request, "GET", f"/_tasks/{task}", headers={"accept": "application/json"})
+    ask, headers = client.perform_request, {"accept": "application/json"}
+    answer = _until(lambda answer: answer["completed"], ask, "GET", f"/_tasks/{task}", headers=headers)
     if answer.get("error"):
         error = answer["error"]
         raise StoreError(
@@ -68,109 +69,119 @@ def delete_matching(client: Elasticsearch, server: Server, index: str, query: di
 class ElasticsearchIndex(Generations):
     """See `Generations`; the schema says what each new index looks like."""
 
-    def __init__(
-        self, server: Server, name: str, schema: ElasticsearchSchema, *, api_key: Secret | None, timeout: float
-    ) -> None:
+    kind = "an index"
+    slow_seconds = 60
+    keeps_notes = True
+
+    def __init__(self, server: Server, name: str, schema: ElasticsearchSchema) -> None:
         super().__init__(server, name)
         self.schema = schema
-        self._api_key = api_key
-        self._timeout = timeout
 
-    def set_up(self) -> list[str]:
-        with self._client() as client:
-            done = [self._write_template(client)]
-            _, current = self._listed(client)
-            if current is None:
-                first = f"{self.name}-000001"
-                made = self._create(client, first, aliases={self.name: {"is_write_index": True}})
-                return self._said([*done, f"index {first} {'made' if made else 'was there'}"])
-            breaking, harmless = self.schema.differences(self._mappings(client, current))
+    def made(self, client: Elasticsearch) -> list[str]:
+        done = [self._write_template(client)]
+        _, current = self.names(client)
+        if current is None:
+            first = f"{self.name}-000001"
+            made = self._create(client, first, aliases={self.name: {"is_write_index": True}})
+            return [*done, f"index {first} {'made' if made else 'was there'}"]
+        breaking, harmless = self.schema.differences(self._mappings(client, current))
+        if breaking:
+            raise StoreError(
+                f"The index {current} is there and differs from the deployment's files: {'; '.join(breaking)}. "
+                "`shiguan stores reindex` makes the next one from it, while this one serves."
+            )
+        return [*done, f"index {current} was there", *(_note(text) for text in harmless)]
+
+    def state(self, client: Elasticsearch) -> dict[str, Any]:
+        version = client.info()["version"]["number"]
+        problems = self._template_problems(client)
+        _, current = self.names(client)
+        if current is None:
+            return self.missing(version, *problems)
+        breaking, harmless = self.schema.differences(self._mappings(client, current))
+        problems += [f"{current}: {text}; `shiguan stores reindex` makes one that fits" for text in breaking]
+        health = client.cluster.health(index=current, timeout="1s")["status"]
+        if health == "red":
+            problems.append(f"a shard of {current} is not there; see the server's log and its disks")
+        return {
+            "version": version,
+            "health": health,
+            "documents": self.count(client, current) if health != "red" else None,
+            "problems": problems,
+            "notes": [f"{current}: {_note(text)}" for text in harmless],
+            "copy_needed": bool(breaking or harmless),
+        }
+
+    def names(self, client: Elasticsearch) -> tuple[list[str], str | None]:
+        found = client.indices.get_alias(index=f"{self.name}-*")
+        names = self.numbered(found)
+        current = [name for name in names if self.name in found[name]["aliases"]]
+        if not current and client.indices.exists(index=self.name):
+            # Somebody may have made it since the first look.
+            current = list(client.indices.get_alias(index=self.name))
+        if self.name in current:
+            raise self.misplaced()
+        if len(current) > 1:
+            raise StoreError(
+                f"The alias `{self.name}` of {self.server.place} stands for {' and '.join(current)}. Remove it from "
+                "all but one of them."
+            )
+        return names, current[0] if current else None
+
+    def count(self, client: Elasticsearch, index: str) -> int:
+        self.server.whole(client.indices.refresh(index=index))
+        return int(self.server.whole(client.count(index=index))["count"])
+
+    def fill(self, client: Elasticsearch, source: str, target: str) -> None:
+        self._write_template(client)
+        if not self._create(client, target, settings={"index": {"refresh_interval": "-1"}}):
+            breaking, _ = self.schema.differences(self._mappings(client, target))
             if breaking:
                 raise StoreError(
-                    f"The index {current} is there and differs from the deployment's files: {'; '.join(breaking)}. "
-                    "`shiguan stores reindex` makes the next one from it, while this one serves."
+                    f"The index {target} was begun with other files ({'; '.join(breaking)}). Delete it and run "
+                    "`shiguan stores reindex` again."
                 )
-            return self._said([*done, f"index {current} was there", *(_note(text) for text in harmless)])
+        task = client.reindex(
+            source={"index": source, "size": _BATCH},
+            dest={"index": target, "op_type": "create"},
+            conflicts="proceed",  # what an interrupted copy has brought is not brought again
+            slices="auto",
+            wait_for_completion=False,
+        )["task"]
+        finished(client, self.server, task)
+        client.indices.put_settings(index=target, settings={"index": {"refresh_interval": None}})
 
-    def status(self) -> dict[str, Any]:
-        with self._client(slow=False) as client:
-            version = client.info()["version"]["number"]
-            problems, notes = self._template_problems(client), []
-            _, current = self._listed(client)
-            if current is None:
-                problems.append(f"the index {self.name} is missing; `shiguan stores init` makes it")
-                return {"version": version, "health": "missing", "documents": None, "problems": problems, "notes": []}
-            breaking, harmless = self.schema.differences(self._mappings(client, current))
-            problems += [f"{current}: {text}; `shiguan stores reindex` makes one that fits" for text in breaking]
-            notes += [f"{current}: {_note(text)}" for text in harmless]
-            health = client.cluster.health(index=current, timeout="1s")["status"]
-            if health == "red":
-                problems.append(f"a shard of {current} is not there; see the server's log and its disks")
-            documents = self._count(client, current) if health != "red" else None
-            return {
-                "version": version, "health": health, "documents": documents, "problems": problems, "notes": notes,
-                "copy_needed": bool(breaking or harmless),
-            }  # fmt: skip
-
-    def listed(self) -> tuple[list[str], str | None]:
-        with self._client() as client:
-            return self._listed(client)
-
-    def fill(self, source: str, target: str) -> tuple[int, int]:
-        with self._client() as client:
-            self._write_template(client)
-            if not self._create(client, target, settings={"index": {"refresh_interval": "-1"}}):
-                breaking, _ = self.schema.differences(self._mappings(client, target))
-                if breaking:
-                    raise StoreError(
-                        f"The index {target} was begun with other files ({'; '.join(breaking)}). Delete it and run "
-                        "`shiguan stores reindex` again."
-                    )
-            task = client.reindex(
-                source={"index": source, "size": _BATCH},
-                dest={"index": target, "op_type": "create"},
-                conflicts="proceed",  # what an interrupted copy has brought is not brought again
-                slices="auto",
-                wait_for_completion=False,
-            )["task"]
-            finished(client, self.server, task)
-            client.indices.put_settings(index=target, settings={"index": {"refresh_interval": None}})
-            return self._count(client, source), self._count(client, target)
-
-    def point(self, source: str | None, target: str) -> None:
+    def point(self, client: Elasticsearch, source: str | None, target: str) -> None:
         actions: list[dict[str, Any]] = [{"add": {"index": target, "alias": self.name, "is_write_index": True}}]
         if source is not None:
             actions.insert(0, {"remove": {"index": source, "alias": self.name}})
-        with self._client() as client:
-            client.indices.update_aliases(actions=actions)
+        client.indices.update_aliases(actions=actions)
 
-    def counts(self, source: str, target: str) -> tuple[int, int]:
-        with self._client() as client:
-            return self._count(client, source), self._count(client, target)
-
-    def save(self, backup: str, notes: dict[str, Any]) -> dict[str, Any]:
-        """Take a snapshot named after the backup and this index; `notes` travel in it."""
-        with self._client() as client:
-            self._open_repository(client)
-            _, current = self._listed(client)
-            if current is None:
-                raise self.nothing_there("save")
-            saved = {"index": current, "count": self._count(client, current)}
-            snapshot = f"{backup}-{self.name}"
-            client.snapshot.create(
-                repository=_REPOSITORY,
-                snapshot=snapshot,
-                indices=[current],
-                include_global_state=False,
-                metadata={"shiguan": {**notes, self.name: saved}},
-                wait_for_completion=False,
+    def snapshot(
+        self, client: Elasticsearch, backup: str, saved: dict[str, Any], notes: dict[str, Any]
+    ) -> dict[str, Any]:
+        """See `Generations`; it is named after the backup and this index, and `notes` travel in it."""
+        self._open_repository(client)
+        snapshot = f"{backup}-{self.name}"
+        client.snapshot.create(
+            repository=_REPOSITORY,
+            snapshot=snapshot,
+            indices=[saved["index"]],
+            include_global_state=False,
+            metadata={"shiguan": {**notes, self.name: saved}},
+            wait_for_completion=False,
+        )
+        state = _until(lambda found: found["state"] != "IN_PROGRESS", self._snapshot, client, snapshot)["state"]
+        if state != "SUCCESS":
+            raise StoreError(
+                f"{self.server.place} could not take the snapshot {snapshot} whole ({state}). See the server's log, "
+                "then run the same again."
             )
-            self._state(client, snapshot)
-            return saved
+        return {}
 
     def saved(self, backup: str) -> dict[str, Any]:
-        """Read what `save` noted down."""
-        with self._client() as client:
+        """Read what the snapshot's notes say."""
+        with self.connected() as client:
             self._open_repository(client)
             try:
                 snapshot = self._snapshot(client, f"{backup}-{self.name}")
@@ -183,36 +194,30 @@ class ElasticsearchIndex(Generations):
 
     def backups(self) -> list[str]:
         """List the backups by name, the newest last."""
-        with self._client() as client:
+        with self.connected() as client:
             self._open_repository(client)
             found = client.snapshot.get(repository=_REPOSITORY, snapshot="*")["snapshots"]
         names = sorted(entry["snapshot"] for entry in found)
         return [name.removesuffix(f"-{self.name}") for name in names if name.endswith(f"-{self.name}")]
 
-    def load(self, backup: str, saved: dict[str, Any], target: str) -> int:
-        with self._client() as client:
-            client.snapshot.restore(
-                repository=_REPOSITORY,
-                snapshot=f"{backup}-{self.name}",
-                indices=[saved["index"]],
-                rename_pattern=".+",
-                rename_replacement=target,
-                include_aliases=False,
-                wait_for_completion=False,
-            )
-            waiting = Retrying(
-                retry=retry_if_result(lambda found: found["status"] == "red"),
-                wait=wait_exponential(0.1, max=10),
-                stop=stop_after_delay(_LONGEST_RESTORE),
-                retry_error_callback=lambda state: state.outcome and state.outcome.result(),
-            )
-            health = waiting(client.cluster.health, index=target, wait_for_status="yellow", timeout="30s")
-            if health["status"] == "red":
-                raise StoreError(f"{self.server.place} did not bring {target} back whole. See its log and its disks.")
-            return self._count(client, target)
+    def load(self, client: Elasticsearch, backup: str, saved: dict[str, Any], target: str) -> None:
+        client.snapshot.restore(
+            repository=_REPOSITORY,
+            snapshot=f"{backup}-{self.name}",
+            indices=[saved["index"]],
+            rename_pattern=".+",
+            rename_replacement=target,
+            include_aliases=False,
+            wait_for_completion=False,
+        )
+        wanted: dict[str, Any] = {"index": target, "wait_for_status": "yellow", "timeout": "30s"}
+        whole = client.cluster.health
+        found = _until(lambda health: health["status"] != "red", whole, seconds=_LONGEST_RESTORE, **wanted)
+        if found["status"] == "red":
+            raise StoreError(f"{self.server.place} did not bring {target} back whole. See its log and its disks.")
 
     def verify(self, backup: str, saved: dict[str, Any]) -> list[str]:
-        with self._client() as client:
+        with self.connected() as client:
             client.snapshot.verify_repository(name=_REPOSITORY)
             snapshot = self._snapshot(client, f"{backup}-{self.name}")
         problems = []
@@ -221,34 +226,6 @@ class ElasticsearchIndex(Generations):
         if saved["index"] not in snapshot["indices"]:
             problems.append(f"it does not hold {saved['index']}")
         return [f"{self.server.place}: {snapshot['snapshot']}: {problem}" for problem in problems]
-
-    @contextmanager
-    def _client(self, *, slow: bool = True) -> Iterator[Elasticsearch]:
-        timeout = max(self._timeout, _SLOW_SECONDS) if slow else self._timeout
-        with self.server.reporting(), open_elasticsearch(self.server, self._api_key, timeout) as client:
-            yield client
-
-    def _said(self, clauses: list[str]) -> list[str]:
-        return [f"{self.server.place}: {clause}" for clause in clauses]
-
-    def _listed(self, client: Elasticsearch) -> tuple[list[str], str | None]:
-        found = client.indices.get_alias(index=f"{self.name}-*")
-        names = self.numbered(found)
-        current = [name for name in names if self.name in found[name]["aliases"]]
-        if not current and client.indices.exists(index=self.name):
-            # Somebody may have made it since the first look.
-            current = list(client.indices.get_alias(index=self.name))
-        if self.name in current:
-            raise StoreError(
-                f"{self.server.place} has an index named `{self.name}`, where an alias of that name belongs. "
-                "Delete it, run `shiguan stores init` and ingest again, or give the files another name."
-            )
-        if len(current) > 1:
-            raise StoreError(
-                f"The alias `{self.name}` of {self.server.place} stands for {' and '.join(current)}. Remove it from "
-                "all but one of them."
-            )
-        return names, current[0] if current else None
 
     def _mappings(self, client: Elasticsearch, index: str) -> dict[str, Any]:
         return dict(client.indices.get_mapping(index=index)[index]["mappings"])
@@ -284,27 +261,12 @@ class ElasticsearchIndex(Generations):
         client.cluster.health(index=index, wait_for_status="yellow", timeout="50s")
         return True
 
-    def _count(self, client: Elasticsearch, index: str) -> int:
-        self.server.whole(client.indices.refresh(index=index))
-        return int(self.server.whole(client.count(index=index))["count"])
-
     def _open_repository(self, client: Elasticsearch) -> None:
         settings = {"location": _REPOSITORY, "compress": True}
         client.snapshot.create_repository(name=_REPOSITORY, repository={"type": "fs", "settings": settings})
 
     def _snapshot(self, client: Elasticsearch, snapshot: str) -> dict[str, Any]:
         return dict(client.snapshot.get(repository=_REPOSITORY, snapshot=snapshot)["snapshots"][0])
-
-    def _state(self, client: Elasticsearch, snapshot: str) -> None:
-        waiting = Retrying(
-            retry=retry_if_result(lambda found: found["state"] == "IN_PROGRESS"), wait=wait_exponential(0.1, max=10)
-        )
-        found = waiting(self._snapshot, client, snapshot)
-        if found["state"] != "SUCCESS":
-            raise StoreError(
-                f"{self.server.place} could not take the snapshot {snapshot} whole ({found['state']}). See the "
-                "server's log, then run the same again."
-            )
 
 
 def _note(text: str) -> str:

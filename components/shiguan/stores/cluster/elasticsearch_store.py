@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from elasticsearch import AsyncElasticsearch, helpers
+from elasticsearch import AsyncElasticsearch, Elasticsearch, helpers
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
@@ -17,11 +17,10 @@ from haystack_integrations.document_stores.elasticsearch import ElasticsearchDoc
 from haystack_integrations.document_stores.elasticsearch.filters import _normalize_filters
 
 from shiguan.errors import StoreError
-from shiguan.stores import PipelineStore
-from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, delete_matching, open_elasticsearch
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
+from shiguan.stores import HIT_FIELDS, PipelineStore
+from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, delete_matching
 from shiguan.stores.cluster.generations import Generations, Served
-from shiguan.stores.cluster.servable_filters import servable
+from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 
@@ -29,8 +28,6 @@ _PAGE = 1_000  # passages in one answer
 _ID_PAGE = 10_000  # ids in one answer, the most that an index gives by default
 _BULK = 2_000  # passages in one write, some 2 MB
 _BULK_SECONDS = 60.0
-# What the fetcher of parents and the standardiser of scores need of a child; texts are not sent.
-HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
 # Haystack writes meta beside these fields of a document, so that a meta key of the same name would replace one.
 _DOCUMENT_KEYS = frozenset(
     ("id", "content", "meta", "score", "blob", "embedding", "sparse_embedding", "dataframe", "content_type")
@@ -77,31 +74,22 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         self.keyword_fields = keyword_fields
         self.shards = shards
         self.timeout = timeout
-        self.server = Server("Elasticsearch", address, "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_ELASTICSEARCH_API_KEY")
+        self.server = Server("Elasticsearch", address, api_key, timeout)
         self.schema = ElasticsearchSchema(searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), shards)
         self._opening = threading.Lock()
         self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
         super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
 
     def generations(self) -> list[Generations]:
-        return [ElasticsearchIndex(self.server, self.index, self.schema, api_key=self.api_key, timeout=self.timeout)]
+        return [ElasticsearchIndex(self.server, self.index, self.schema)]
+
+    def _check(self, client: Elasticsearch) -> None:
+        if not client.indices.exists(index=self.index):
+            raise StoreError(f"{self.server.place} has no index `{self.index}`. Make it with `shiguan stores init`.")
 
     def _ensure_initialized(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the index itself.
-        with self._opening:
-            if self._client is not None:
-                return
-            client = open_elasticsearch(self.server, self.api_key, self.timeout)
-            try:
-                with self.server.reporting():
-                    if not client.indices.exists(index=self.index):
-                        raise StoreError(
-                            f"{self.server.place} has no index `{self.index}`. Make it with `shiguan stores init`."
-                        )
-            except BaseException:
-                client.close()
-                raise
-            self._client = client
+        self._connect()
 
     def _create_async_client(self) -> AsyncElasticsearch:
         raise NotImplementedError(
@@ -112,14 +100,14 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
         """Write much at once: what is written is found when this ends, and not after each write."""
-        self._ensure_initialized()
+        self._connect()
         self._refreshing = False
         try:
             yield
         finally:
             self._refreshing = True
-            with self.server.reporting():
-                self.server.whole(self.client.indices.refresh(index=self.index))
+            with self._connected() as client:
+                self.server.whole(client.indices.refresh(index=self.index))
 
     def write_documents(  # type: ignore[override]  # the time of the refresh is not the caller's choice
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -133,7 +121,7 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
                     f"named {', '.join(sorted(clashes))}, which Elasticsearch keeps for the passage itself. Rename "
                     "these fields in the source and ingest it again."
                 )
-        self._ensure_initialized()
+        self._connect()
         if not documents:
             return 0
         bare = [replace(document, embedding=None, sparse_embedding=None) for document in documents]
@@ -152,7 +140,6 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
 
     def delete_documents(self, document_ids: list[str]) -> None:  # type: ignore[override]  # as above
         """Delete passages; ids that are not stored are no error."""
-        self._ensure_initialized()
         if document_ids:
             actions = ({"_op_type": "delete", "_id": document_id} for document_id in document_ids)
             self._bulk(actions, "delete", len(document_ids))
@@ -160,15 +147,6 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Give the passages that match; up to a thousand, such as parents by id, come in one request."""
         return [self._deserialize_document(hit) for hit in self._hits(filters, _PAGE, source=True)]
-
-    def get_documents_by_id(self, document_ids: list[str]) -> list[Document]:
-        """Give passages by id."""
-        found: dict[str, Document] = {}
-        for start in range(0, len(document_ids), _PAGE - 1):
-            ids = document_ids[start : start + _PAGE - 1]
-            by_id = {"field": "id", "operator": "in", "value": ids}
-            found |= {document.id: document for document in self.filter_documents(by_id)}
-        return [found[document_id] for document_id in document_ids if document_id in found]
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the passages that match, without reading the passages."""
@@ -184,12 +162,11 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """Tell which passages are stored, also those written a moment ago."""
-        self._ensure_initialized()
         found: set[str] = set()
-        with self.server.reporting():
+        with self._connected() as client:
             for start in range(0, len(document_ids), _ID_PAGE):
                 ids = document_ids[start : start + _ID_PAGE]
-                answer = self.client.mget(index=self.index, ids=ids, source=False)
+                answer = client.mget(index=self.index, ids=ids, source=False)
                 for entry in answer["docs"]:
                     if "error" in entry:
                         raise self.server.refusal("read", [(entry["_id"], _cause(entry))], len(ids), self.index)
@@ -201,16 +178,15 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        self._ensure_initialized()
-        with self.server.reporting():
-            return int(self.server.whole(self.client.count(index=self.index, query=self._query(filters)))["count"])
+        with self._connected() as client:
+            return int(self.server.whole(client.count(index=self.index, query=self._query(filters)))["count"])
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
         """Count the passages of each file."""
         return self._count_by("file_id", filters)
 
     def _count_by(self, field: str, filters: dict[str, Any] | None) -> dict[str, int]:
-        return {bucket["key"]["by"]: bucket["doc_count"] for bucket in self._buckets(filters, {"by": field})}
+        return {bucket["key"]["by"]: bucket["doc_count"] for bucket in self._buckets(filters, field, {})}
 
     def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
         """Count the passages in each language, once a minute for the same filters: every question asks for it."""
@@ -231,25 +207,30 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
                 "records": bucket["records"]["value"],
                 "languages": {found["key"]: found["doc_count"] for found in bucket["languages"]["buckets"]},
             }
-            for bucket in self._buckets(filters, {"file": "file_id"}, inside)
+            for bucket in self._buckets(filters, "file_id", inside)
         ]
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:  # type: ignore[override]  # as above
         """Delete the passages that match, however many and however long it takes."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
-        self._ensure_initialized()
+        with self._connected() as client:
+            return delete_matching(client, self.server, self.index, self._query(filters))
+
+    def bm25_retrieval(self, query: str, filters: dict[str, Any], *, top_k: int) -> list[Document]:
+        """Find passages by the words of a question, as they are: Haystack's default lets 2024 match 2023."""
+        checked = servable(filters, self.schema.keyword_fields)
         with self.server.reporting():
-            return delete_matching(self.client, self.server, self.index, self._query(filters))
+            found: list[Document] = self._bm25_retrieval(query, filters=checked, fuzziness="0", top_k=top_k)
+        return found
 
     def _query(self, filters: dict[str, Any] | None) -> dict[str, Any]:
         checked = servable(filters, self.schema.keyword_fields)
         return {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}
 
     def _search(self, **body: Any) -> Any:
-        self._ensure_initialized()
-        with self.server.reporting():
-            return self.server.whole(self.client.search(index=self.index, allow_partial_search_results=False, **body))
+        with self._connected() as client:
+            return self.server.whole(client.search(index=self.index, allow_partial_search_results=False, **body))
 
     def _search_documents(self, **body: Any) -> list[Document]:
         # In place of Haystack's, whose retrievers call it: it would take a part of an answer for the whole.
@@ -272,15 +253,12 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
                 return
             after = hits[-1]["sort"]
 
-    def _buckets(
-        self, filters: dict[str, Any] | None, by: dict[str, str], inside: dict[str, Any] | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Give what matches by the values of some fields, without reading a passage."""
-        sources = [{name: {"terms": {"field": field}}} for name, field in by.items()]
+    def _buckets(self, filters: dict[str, Any] | None, field: str, inside: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Give what matches by the values of a field, without reading a passage."""
         after: dict[str, Any] = {}
         while True:
-            composite = {"size": _PAGE, "sources": sources, **after}
-            groups = {"groups": {"composite": composite, **({"aggs": inside} if inside else {})}}
+            composite = {"size": _PAGE, "sources": [{"by": {"terms": {"field": field}}}], **after}
+            groups = {"groups": {"composite": composite, "aggs": inside}}
             answer = self._search(query=self._query(filters), size=0, aggs=groups, track_total_hits=False)
             found = answer["aggregations"]["groups"]
             yield from found["buckets"]
@@ -290,8 +268,8 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
 
     def _bulk(self, actions: Iterator[dict[str, Any]], verb: str, count: int) -> int:
         refused: list[tuple[str, str]] = []
-        with self.server.reporting():
-            client = self.client.options(request_timeout=max(self.timeout, _BULK_SECONDS))
+        with self._connected() as connection:
+            client = connection.options(request_timeout=max(self.timeout, _BULK_SECONDS))
             for done, item in helpers.streaming_bulk(
                 client,
                 actions,

@@ -95,10 +95,6 @@ class PairedDocumentStore(Served, PipelineStore):
         """Give the children that match, without embeddings."""
         return self.words.filter_documents(filters)
 
-    def get_documents_by_id(self, document_ids: list[str]) -> list[Document]:
-        """Give children by id, without embeddings."""
-        return self.words.get_documents_by_id(document_ids)
-
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """Tell which children are stored."""
         return self.words.existing_ids(document_ids)

@@ -19,19 +19,17 @@ from qdrant_client.http import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
-from shiguan.stores import PipelineStore
-from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
+from shiguan.stores import HIT_FIELDS, PipelineStore, graph_candidates
 from shiguan.stores.cluster.generations import Generations, Served
-from shiguan.stores.cluster.qdrant_collection import QdrantCollection, open_qdrant
-from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS, servable
+from shiguan.stores.cluster.qdrant_collection import QdrantCollection
+from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 
 _PAGE = 10_000  # ids in one answer
 _DELETED = 1_000  # children in one request
 _HITS = ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
-# How many candidates a search of the graph keeps at least, and how many of these are compared by their full vectors.
-_HNSW_EF = 128
+# How many candidates are compared by their full vectors.
 _OVERSAMPLING = 2.0
 # Asked for often, so kept in memory; the other fields that filters may name have their indexes on disk.
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
@@ -83,7 +81,7 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
         )
         self.address = address
         self.keyword_fields = keyword_fields
-        self.server = Server("Qdrant", address, "SHIGUAN_QDRANT_URL", "SHIGUAN_QDRANT_API_KEY")
+        self.server = Server("Qdrant", address, api_key, timeout)
         self._opening = threading.Lock()
 
     def generations(self) -> list[Generations]:
@@ -92,9 +90,7 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
     def _collection(self) -> QdrantCollection:
         vectors, _ = self._prepare_collection_config(self.embedding_dim, self.get_distance(self.similarity))
         config = {"vectors_config": vectors, **self._prepare_collection_params()}
-        return QdrantCollection(
-            self.server, self.index, config, self._payload_indexes(), api_key=self.api_key, timeout=self.timeout
-        )
+        return QdrantCollection(self.server, self.index, config, self._payload_indexes())
 
     def _payload_indexes(self) -> dict[str, Any]:
         # Qdrant keeps the passages of a tenant together, and answers within one as if it were alone. Each question
@@ -111,23 +107,16 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
             )
         return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True, enable_hnsw=False)}
 
+    def _check(self, client: QdrantClient) -> None:
+        if not client.collection_exists(self.index):
+            raise StoreError(
+                f"{self.server.place} has no collection `{self.index}`. Make it with `shiguan stores init`."
+            )
+        self._collection().check_vectors(client)
+
     def _initialize_client(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the collection itself.
-        with self._opening:
-            if self._client is not None:
-                return
-            client = open_qdrant(self.server, self.api_key, self.timeout)
-            try:
-                with self.server.reporting():
-                    if not client.collection_exists(self.index):
-                        raise StoreError(
-                            f"{self.server.place} has no collection `{self.index}`. Make it with `shiguan stores init`."
-                        )
-                    self._collection().check_vectors(client)
-            except BaseException:
-                client.close()
-                raise
-            self._client = client
+        self._connect()
 
     async def _initialize_async_client(self) -> None:
         raise NotImplementedError(
@@ -138,19 +127,18 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
         """Write much at once: graphs are made when this ends, once, and not again and again meanwhile."""
-        client, collection = self._open_client(), self._collection()
-        with self.server.reporting():
+        collection = self._collection()
+        with self._connected() as client:
             collection.build_graphs(client, now=False)
         try:
             yield
         finally:
-            with self.server.reporting():
+            with self._connected() as client:
                 collection.build_graphs(client)
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children in batches; when it returns, they are found."""
-        client = self._open_client()
-        with self.server.reporting():
+        with self._connected() as client:
             chosen = self._handle_duplicate_documents(documents, policy)
         refused: list[tuple[str, str]] = []
         for start in range(0, len(chosen), self.write_batch_size):
@@ -165,33 +153,15 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the children that match, without reading vectors."""
-        return [str(payload["id"]) for payload in self._payloads(filters, ["id"])]
-
-    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """Give some meta fields of the children that match, without reading vectors."""
-        wanted = [f"meta.{field}" for field in fields]
-        return [payload.get("meta") or {} for payload in self._payloads(filters, wanted)]
-
-    def existing_ids(self, document_ids: list[str]) -> set[str]:
-        """Tell which children are stored."""
-        client = self._open_client()
-        found: set[str] = set()
-        for start in range(0, len(document_ids), _PAGE):
-            points = {_point_id(document_id): document_id for document_id in document_ids[start : start + _PAGE]}
-            with self.server.reporting():
-                records = client.retrieve(self.index, ids=list(points), with_payload=False)
-            found |= {points[str(record.id).replace("-", "")] for record in records}
-        return found
+        return [str(record.payload["id"]) for record in self._records(filters, with_payload=["id"])]
 
     def count_documents(self) -> int:
-        client = self._open_client()
-        with self.server.reporting():
+        with self._connected() as client:
             return int(client.count(self.index, exact=True).count)
 
     def count_by_file(self, filters: dict[str, Any] | None, files: int) -> dict[str, int]:
         """Count the children of each file, of which there are at most so many."""
-        client = self._open_client()
-        with self.server.reporting():
+        with self._connected() as client:
             answer = client.facet(
                 self.index, "meta.file_id", facet_filter=self._condition(filters), limit=max(files, 1), exact=True
             )
@@ -204,31 +174,27 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
         return self._delete([record.id for record in self._records(filters, with_payload=False)])
 
     def _delete(self, points: list[Any]) -> int:
-        client = self._open_client()
-        with self.server.reporting():
+        with self._connected() as client:
             for start in range(0, len(points), _DELETED):
                 some = models.PointIdsList(points=points[start : start + _DELETED])
                 client.delete(self.index, points_selector=some, wait=True)
         return len(points)
 
-    def _query_by_embedding(  # type: ignore[override]  # what our retriever does not ask for is left out
-        self, query_embedding: list[float], *, filters: Any, top_k: int, **_: Any
+    def embedding_retrieval(
+        self, query_embedding: list[float], filters: dict[str, Any], *, top_k: int
     ) -> list[Document]:
-        # In place of Haystack's, whose retriever calls it: it says nothing about how to search and takes all payload.
+        """Find children by a question's vector; Haystack's way leaves open how to search, and takes all payload."""
         quantization = models.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
-        points = (
-            self._open_client()
-            .query_points(
+        with self._connected() as client:
+            answer = client.query_points(
                 self.index,
                 query=query_embedding,
-                query_filter=convert_filters_to_qdrant(filters),
-                search_params=models.SearchParams(hnsw_ef=max(_HNSW_EF, 2 * top_k), quantization=quantization),
+                query_filter=convert_filters_to_qdrant(servable(filters, self.keyword_fields or ())),
+                search_params=models.SearchParams(hnsw_ef=graph_candidates(top_k), quantization=quantization),
                 limit=top_k,
                 with_payload=_HITS,
             )
-            .points
-        )
-        return self._process_query_point_results(points)
+        return self._process_query_point_results(answer.points)
 
     def _upsert(self, client: QdrantClient, batch: list[Document]) -> list[tuple[str, str]]:
         """Write a batch; where the server refuses it, find out which of its children it means."""
@@ -245,15 +211,11 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
             return [(batch[0].id, cause.content.decode("utf-8", "replace")[:200])]
         return []
 
-    def _payloads(self, filters: dict[str, Any] | None, fields: list[str]) -> Iterator[dict[str, Any]]:
-        return (record.payload or {} for record in self._records(filters, with_payload=fields))
-
     def _records(self, filters: dict[str, Any] | None, *, with_payload: Any) -> Iterator[Any]:
         condition = self._condition(filters)
-        client = self._open_client()
         offset: Any = None
         while True:
-            with self.server.reporting():
+            with self._connected() as client:
                 records, offset = client.scroll(
                     self.index, scroll_filter=condition, limit=_PAGE, offset=offset, with_payload=with_payload
                 )
@@ -264,12 +226,6 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
     def _condition(self, filters: dict[str, Any] | None) -> Any:
         condition = _gathered(convert_filters_to_qdrant(servable(filters, self.keyword_fields or ())))
         return models.Filter(must=[condition]) if isinstance(condition, models.FieldCondition) else condition
-
-    def _open_client(self) -> QdrantClient:
-        self._initialize_client()
-        if self._client is None:
-            raise StoreError(f"The connection to {self.server.place} was closed. Try again.")
-        return self._client
 
 
 def _point_id(document_id: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import ssl
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from urllib.parse import urlsplit
 import httpx
 from elastic_transport import ConnectionError as ElasticConnectionError
 from elastic_transport import ConnectionTimeout, TransportError
-from elasticsearch import ApiError
+from elasticsearch import ApiError, Elasticsearch
 from haystack.document_stores.errors import DocumentStoreError
 from haystack.utils import Secret
+from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
@@ -34,11 +36,18 @@ class Server:
 
     name: str
     address: Secret
-    variable: str
-    key_variable: str
+    api_key: Secret | None
+    timeout: float
+    """Seconds that a request may take."""
+
+    @property
+    def variable(self) -> str:
+        """What the environment calls its address."""
+        return f"SHIGUAN_{self.name.upper()}_URL"
 
     def urls(self) -> list[str]:
         """Read the address."""
+        example = f"http://localhost:{9200 if self.name == 'Elasticsearch' else 6333}"
         try:
             value = self.address.resolve_value()
         except ValueError:
@@ -47,14 +56,14 @@ class Server:
         if not urls:
             raise ConfigurationError(
                 f"{self.variable} is not set: the deployment `elasticsearch_qdrant` does not know where {self.name} "
-                f"is. Set it to an address such as {self.example}."
+                f"is. Set it to an address such as {example}."
             )
         for url in urls:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ConfigurationError(
                     f"{self.variable} holds {bare_url(url)!r}, which is no HTTP address. Set it to one such as "
-                    f"{self.example}."
+                    f"{example}."
                 )
         return urls
 
@@ -68,10 +77,22 @@ class Server:
                 f"{_AUTHORITY} names {path}, which is no certificate ({error}). Name one in PEM format."
             ) from error
 
-    @property
-    def example(self) -> str:
-        """An address as it usually is."""
-        return "http://localhost:9200" if self.name == "Elasticsearch" else "http://localhost:6333"
+    def open(self, timeout: float | None = None) -> Any:
+        """Open a client, of Qdrant one that asks again where the server is busy; nothing is asked yet."""
+        trusted, seconds = self.encryption(), timeout or self.timeout
+        key = self.api_key.resolve_value() if self.api_key else None
+        if self.name == "Elasticsearch":
+            own: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
+            return Elasticsearch(self.urls(), api_key=key, request_timeout=seconds, **own)
+        verified: dict[str, Any] = {"verify": trusted} if trusted else {}
+        with warnings.catch_warnings():
+            # Whether a key may travel without encryption is the operator's decision, see docs/deploy.md.
+            warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+            client = QdrantClient(
+                url=self.urls()[0], api_key=key, timeout=int(seconds), check_compatibility=False, **verified
+            )
+        client.http.client.add_middleware(patiently)
+        return client
 
     @property
     def place(self) -> str:
@@ -131,8 +152,8 @@ class Server:
             )
         if status in (401, 403):
             return StoreError(
-                f"{self.place} refuses our credentials (status {status}). Correct {self.key_variable}, and see in "
-                "docs/deploy.md what the key must be allowed to do."
+                f"{self.place} refuses our credentials (status {status}). Correct "
+                f"SHIGUAN_{self.name.upper()}_API_KEY, and see in docs/deploy.md what the key must be allowed to do."
             )
         if status in _BUSY:
             wait = _asked_wait(error)

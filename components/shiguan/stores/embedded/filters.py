@@ -2,13 +2,14 @@
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
 from haystack.dataclasses import Document
 from haystack.errors import FilterError
-from haystack.utils.filters import COMPARISON_OPERATORS, LOGICAL_OPERATORS
+from haystack.utils.filters import COMPARISON_OPERATORS, LOGICAL_OPERATORS, document_matches_filter
 from qdrant_edge import FieldCondition, Filter, HasIdCondition, IsEmptyCondition, MatchAny, MatchValue, RangeFloat
 
 from shiguan.stores.embedded.points import BEYOND, COMPOUND, CONTENT, meta_path, point_id
@@ -51,7 +52,7 @@ def translate(filters: dict[str, Any] | None) -> EngineFilter:
 def matches(filters: dict[str, Any], document: Document) -> bool:
     """Decide on one document, for filters that the engine cannot decide on."""
     if "field" in filters:
-        return _compare(filters["operator"], _value(document, filters["field"]), filters["value"])
+        return _lenient(document_matches_filter, filters, document)
     results = (matches(condition, document) for condition in filters["conditions"])
     operator = filters["operator"]
     return any(results) if operator == "OR" else all(results) is (operator == "AND")
@@ -205,19 +206,11 @@ def _is_exact_number(value: Any) -> bool:
 
 
 def _compare(operator: str, value: Any, filter_value: Any) -> bool:
+    return _lenient(COMPARISON_OPERATORS[operator], value, filter_value)
+
+
+def _lenient(decide: Callable[..., bool], *values: Any) -> bool:
     try:
-        return bool(COMPARISON_OPERATORS[operator](value, filter_value))
+        return bool(decide(*values))
     except (FilterError, TypeError, ValueError, OverflowError):
         return False
-
-
-def _value(document: Document, field: str) -> Any:
-    root, _, rest = field.partition(".")
-    if not rest:
-        return getattr(document, field) if field in _DOCUMENT_FIELDS else document.meta.get(field)
-    value = getattr(document, root)
-    for key in rest.split("."):
-        if not isinstance(value, dict) or key not in value:
-            return None
-        value = value[key]
-    return value

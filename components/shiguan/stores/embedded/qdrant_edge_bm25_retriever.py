@@ -1,11 +1,64 @@
-"""Find children by the words of a question."""
+"""Find children by the words of a question; and what all retrievers of the embedded store share."""
 
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from haystack import component
 from haystack.dataclasses import Document
 
-from shiguan.stores.embedded.language_search import EdgeRetriever
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.tenants import all_of, require_filters, where
+
+# So many languages have lists of their own; all others share the last one.
+_MOST_LANGUAGES = 7
+
+
+class EdgeRetriever:
+    """A search of the embedded store for the best of every language."""
+
+    def __init__(self, document_store: QdrantEdgeDocumentStore, *, top_k: int = 50) -> None:
+        """
+        Describe the search.
+
+        :param document_store: The store; with BM25 to be searched by words, with vectors to be searched by these.
+        :param top_k: How many documents at most, in each language of the library.
+        :raises ValueError: If `top_k` is not positive or the store is another one.
+        """
+        if not isinstance(document_store, QdrantEdgeDocumentStore):
+            raise ValueError(
+                f"`document_store` must be a QdrantEdgeDocumentStore, got `{type(document_store).__name__}`"
+            )
+        if top_k < 1:
+            raise ValueError(f"`top_k` must be positive, got {top_k}")
+        self.document_store = document_store
+        self.top_k = top_k
+
+    def search_each_language(
+        self, search: Callable[..., list[Document]], question: Any, filters: dict[str, Any] | None, top_k: int | None
+    ) -> list[Document]:
+        """
+        Find the best of every language of the library, which one list would not hold.
+
+        A question's words and its vector are nearest to passages in its own language, so these fill a list to its end
+        wherever there are enough of them. While a list is full and the library holds more languages, the next one is
+        searched without its commonest language.
+        """
+        condition = filters = require_filters(filters, type(self).__name__)
+        limit = self.top_k if top_k is None else top_k
+        found: dict[str, Document] = {}
+        known: list[Any] = []
+        while True:
+            documents = search(question, condition, top_k=limit)
+            found |= {document.id: document for document in documents}
+            languages = Counter(document.meta.get("language") for document in documents)
+            if len(documents) < limit or None in languages or len(known) == _MOST_LANGUAGES:
+                break
+            known.append(str(max(languages, key=languages.__getitem__)))
+            condition = all_of(filters, where("meta.language", "not in", known))
+            if not self.document_store.holds(condition):
+                break
+        return sorted(found.values(), key=lambda document: (-(document.score or 0.0), document.id))
 
 
 @component

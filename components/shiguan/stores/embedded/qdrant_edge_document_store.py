@@ -1,16 +1,46 @@
 """The embedded document store: documents, BM25 and vectors in one folder, in process."""
 
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
+from haystack.dataclasses import Document
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
+from qdrant_edge import CountRequest, EdgeShard, PayloadSelector, PointVectors, UpdateOperation
+
+from shiguan.errors import StoreError
 from shiguan.resources import data_folder
 from shiguan.stores import PipelineStore
-from shiguan.stores.embedded.shard_format import ShardFormat
+from shiguan.stores.embedded import reading
+from shiguan.stores.embedded.points import (
+    DENSE,
+    ID,
+    META,
+    ORDER,
+    ShardFormat,
+    decode_document,
+    decode_meta,
+    is_model,
+    meta_path,
+    other_vectors,
+    point_id,
+)
 from shiguan.stores.embedded.shards import Shard, open_shard
-from shiguan.stores.embedded.store_operations import StoreOperations
 from shiguan.tenants import TenantGuarded
 
+Found = TypeVar("Found")
 
-class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
+_BATCH = 256
+_DELETED = 10_000
+_IDS_ONLY = PayloadSelector.Include([ID])
+_IN_ORDER = PayloadSelector.Include([ID, ORDER])
+# A server's tenants ask with a filter each; more different ones than this are counted anew.
+_MOST_COUNTS = 1000
+
+
+class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     """
     Keeps documents, and finds them by BM25 and by vectors, in one folder and without a server.
 
@@ -76,6 +106,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
         self.bm25 = bm25
         self.bm25_fields = bm25_fields
         self._opened: Shard | None = None
+        self._format = ShardFormat(
+            embedding_dim=embedding_dim,
+            embedding_model=embedding_model,
+            bm25=embedding_dim is not None if bm25 is None else bm25,
+            bm25_fields=list(bm25_fields or []),
+        )
 
     @property
     def folder(self) -> Path:
@@ -101,13 +137,215 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore, StoreOperations):
     @property
     def _shard(self) -> Shard:
         if self._opened is None or self._opened.closed:
-            self._opened = open_shard(self.folder, self._format(), self.exact_below)
+            self._opened = open_shard(self.folder, self._format, self.exact_below)
         return self._opened
 
-    def _format(self) -> ShardFormat:
-        return ShardFormat(
-            embedding_dim=self.embedding_dim,
-            embedding_model=self.embedding_model,
-            bm25=self.embedding_dim is not None if self.bm25 is None else self.bm25,
-            bm25_fields=list(self.bm25_fields or []),
+    def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
+        """Give the ids of the documents that have no vector yet."""
+        with self._shard.read() as edge:
+            records = reading.pages(edge, reading.without_vector(edge, filters), _IN_ORDER)
+            rows = [(payload[ORDER], payload[ID]) for payload in (record.payload for record in records)]
+        return [document_id for _, document_id in sorted(rows)]
+
+    def write_vectors(self, documents: list[Document], *, model: str) -> int:
+        """
+        Give stored documents their vectors; when it returns, these are on disk.
+
+        Nothing else of the documents is written, and of an embedding what the search needs: float32, of length 1.
+        """
+        vectors = {document.id: self._format.vector(document) for document in documents}
+        with self._shard.write() as edge:
+            stored = reading.existing_ids(edge, list(vectors))
+            batch = [
+                PointVectors(point_id(document_id), {DENSE: vector.tolist()})
+                for document_id, vector in vectors.items()
+                if document_id in stored
+            ]
+            if batch:
+                self._shard.claim_vectors(edge, model)
+                self._shard.update(edge, UpdateOperation.update_vectors(batch), batch, len(batch))
+        return len(batch)
+
+    def drop_vectors(self) -> None:
+        """Forget all vectors, so that another embedder's can be written; documents and their words stay."""
+        self._shard.drop_vectors()
+
+    def other_vectors(self, model: str | None = None) -> str | None:
+        """Tell whether the vectors are those of another embedder."""
+        wanted = model or self.embedding_model
+        shard = self._shard
+        found = shard.format.embedding_model
+        if wanted is None or is_model(found, wanted) or not self._count("with a vector", None):
+            return None
+        return other_vectors(shard.folder, found, wanted)
+
+    def vector_warnings(self, filters: dict[str, Any] | None) -> list[str]:
+        """Say what a search by vectors cannot find; counted once after each write."""
+        other = self.other_vectors()
+        if other is not None:
+            return [other]
+        if not self._count("without a vector", None):
+            return []
+        missing = self._count("without a vector", filters)
+        if not missing:
+            return []
+        return [
+            f"{missing:,} of {self._count('all', filters):,} retrieval units have no vector yet and were searched by "
+            "their words alone. `shiguan ingest --resume` makes the missing ones."
+        ]
+
+    def holds(self, filters: dict[str, Any]) -> bool:
+        """Whether there is anything under the filters; counted once after each write."""
+        return bool(self._count("all", filters))
+
+    def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
+        """Count the documents of each file; counted once after each write."""
+
+        def count(edge: EdgeShard) -> dict[str, tuple[int, int]]:
+            words = reading.count_values(edge, "file_id", reading.resolve(edge, filters))
+            missing = reading.count_values(edge, "file_id", reading.without_vector(edge, filters))
+            return {file: (count, count - missing.get(file, 0)) for file, count in words.items()}
+
+        return self._once("by file", filters, count)
+
+    def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
+        """Count the documents in each language; counted once after each write."""
+        return self._once(
+            "languages", filters, lambda edge: reading.count_values(edge, "language", reading.resolve(edge, filters))
         )
+
+    def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Tell of each file what its documents say; looked up once after each write, without reading all of them."""
+        return self._once("files", filters, lambda edge: reading.list_files(edge, filters))
+
+    def _count(self, which: str, filters: dict[str, Any] | None) -> int:
+        def count(edge: EdgeShard) -> int:
+            if which == "with a vector":
+                return reading.count_vectors(edge)
+            condition = reading.resolve(edge, filters) if which == "all" else reading.without_vector(edge, filters)
+            return int(edge.count(CountRequest(exact=True, filter=condition)))
+
+        return self._once(which, filters, count)
+
+    def _once(self, which: str, filters: dict[str, Any] | None, find: Callable[[EdgeShard], Found]) -> Found:
+        counts = self._shard.counts
+        key = f"{which} {json.dumps(filters, sort_keys=True, default=str)}"
+        if key not in counts:
+            with self._shard.read() as edge:
+                found = find(edge)
+            if len(counts) < _MOST_COUNTS:
+                counts[key] = found
+            return found
+        return cast("Found", counts[key])
+
+    def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
+        """Store documents."""
+        if not isinstance(documents, list) or not all(isinstance(document, Document) for document in documents):
+            raise ValueError("`documents` must be a list of Documents.")
+        with self._shard.write() as edge:
+            if policy != DuplicatePolicy.OVERWRITE:
+                documents = _without_duplicates(edge, documents, policy)
+            if any(document.embedding is not None for document in documents):
+                self._shard.claim_vectors(edge, self.embedding_model)
+            orders = self._shard.next_orders(len(documents))
+            for start in range(0, len(documents), _BATCH):
+                batch = documents[start : start + _BATCH]
+                rows = zip(batch, orders[start:], strict=False)
+                new = [self._format.point(document, order) for document, order in rows]
+                vectors = sum(document.embedding is not None for document in batch)
+                self._shard.update(edge, UpdateOperation.upsert_points(new), new, vectors)
+        return len(documents)
+
+    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
+        """Give the documents that match."""
+        vectors = [DENSE] if self._format.embedding_dim else False
+        with self._shard.read() as edge:
+            records = list(reading.scroll(edge, filters, True, vectors))
+        records.sort(key=lambda record: record.payload[ORDER])
+        return [decode_document(record.payload, record.vector or {}) for record in records]
+
+    def existing_ids(self, document_ids: list[str]) -> set[str]:
+        """Tell which documents are stored."""
+        with self._shard.read() as edge:
+            return reading.existing_ids(edge, document_ids)
+
+    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
+        """Give some meta fields of the documents that match, without reading the documents."""
+        wanted = PayloadSelector.Include([meta_path(field) for field in fields])
+        with self._shard.read() as edge:
+            return [decode_meta(record.payload.get(META) or {}) for record in reading.scroll(edge, filters, wanted)]
+
+    def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
+        """Give the ids of the documents that match, without reading the documents."""
+        return list(self.iter_ids(filters))
+
+    def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
+        """Give the ids of the documents that match, page by page; whoever stops in between holds nothing up."""
+        offset = None
+        with self._shard.read() as edge:
+            condition = reading.resolve(edge, filters)
+        while True:
+            with self._shard.read() as edge:
+                records, offset = reading.page(edge, offset, condition, _IDS_ONLY)
+            yield from (record.payload[ID] for record in records)
+            if offset is None:
+                return
+
+    def count_documents(self) -> int:
+        return self.count_documents_by_filter({})
+
+    def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
+        with self._shard.read() as edge:
+            return int(edge.count(CountRequest(exact=True, filter=reading.resolve(edge, filters))))
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        """Delete documents; ids that are not stored are no error."""
+        if document_ids:
+            with self._shard.write() as edge:
+                self._shard.delete(edge, [point_id(document_id) for document_id in document_ids])
+
+    def delete_all_documents(self) -> None:
+        """Delete every document and keep the store."""
+        self.delete_by_filter({})
+
+    def delete_by_filter(self, filters: dict[str, Any]) -> int:
+        """Delete the documents that match."""
+        with self._shard.write() as edge:
+            doomed = [str(record.id) for record in reading.scroll(edge, filters, False)]
+            for start in range(0, len(doomed), _DELETED):
+                self._shard.delete(edge, doomed[start : start + _DELETED])
+        return len(doomed)
+
+    def bm25_retrieval(self, query: str, filters: dict[str, Any] | None = None, *, top_k: int = 50) -> list[Document]:
+        """Find documents by the words of a question."""
+        if not self._format.bm25:
+            raise StoreError(
+                f"The store `{self.name}` cannot be searched by words, because its `bm25` is off. Search the store of "
+                "children, or set `bm25: true` and ingest again into another folder."
+            )
+        with self._shard.read() as edge:
+            return reading.search_terms(edge, query, filters, live_statistics=self._shard.stale_statistics, top_k=top_k)
+
+    def embedding_retrieval(
+        self, query_embedding: list[float], filters: dict[str, Any] | None = None, *, top_k: int = 50
+    ) -> list[Document]:
+        """Find documents by an embedding."""
+        vector = self._format.query_vector(query_embedding)
+        if self.other_vectors():
+            return []
+        with self._shard.read() as edge:
+            return reading.search_vectors(edge, vector, filters, top_k=top_k)
+
+
+def _without_duplicates(edge: EdgeShard, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:
+    stored = reading.existing_ids(edge, [document.id for document in documents])
+    fresh: dict[str, Document] = {}
+    for document in documents:
+        if document.id not in stored and document.id not in fresh:
+            fresh[document.id] = document
+        elif policy != DuplicatePolicy.SKIP:
+            raise DuplicateDocumentError(
+                f"The document `{document.id}` is stored already or comes twice; none of {len(documents)} was written. "
+                "Use the policy OVERWRITE to replace it or SKIP to keep it."
+            )
+    return list(fresh.values())

@@ -5,7 +5,7 @@ from typing import Any
 from haystack import component
 from haystack.dataclasses import Document
 
-from shiguan.stores.embedded.language_search import EdgeRetriever
+from shiguan.stores.embedded.qdrant_edge_bm25_retriever import EdgeRetriever
 
 
 @component

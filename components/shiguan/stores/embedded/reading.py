@@ -20,15 +20,14 @@ from qdrant_edge import (
     SearchParams,
 )
 
+from shiguan.stores import HIT_FIELDS, graph_candidates
 from shiguan.stores.embedded import points
 from shiguan.stores.embedded.filters import matches, names_embedding, translate
-from shiguan.tenants import tenant_condition, where
+from shiguan.tenants import all_of, tenant_condition, where
 from shiguan.text.passages import SharedDocument
 
 _PAGE = 1000
-# What the fetcher of parents and the standardiser of scores need of a child; contents are not read.
-_NEEDED = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
-_LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, _NEEDED)])
+_LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, HIT_FIELDS)])
 _OF_FILE = PayloadSelector.Include(
     list(map(points.meta_path, ("source", "source_id", "file_id", "title", "language", "units")))
 )
@@ -36,8 +35,6 @@ _FEW = 20
 _NOTHING = Filter(must=[HasIdCondition(set())])
 # Among more documents than this with the same score, the engine chooses which ones come first.
 _MOST_TIES = 5000
-# How many candidates a search of the graph keeps.
-_HNSW_EF = 128
 
 
 def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
@@ -107,8 +104,7 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
         return _grouped([points.decode_meta(r.payload.get(points.META) or {}) for r in scroll(edge, filters, _OF_FILE)])
 
     def only(field: str, value: str) -> Filter | None:
-        own = where(f"meta.{field}", "==", value)
-        return resolve(edge, {"operator": "AND", "conditions": [filters, own] if filters else [own]})
+        return resolve(edge, all_of(filters, where(f"meta.{field}", "==", value)))
 
     languages = count_values(edge, "language", resolve(edge, filters))
     files_in = dict.fromkeys(languages, passages)
@@ -162,8 +158,7 @@ def search_vectors(
     edge: EdgeShard, vector: list[float], filters: dict[str, Any] | None, *, top_k: int
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
-    # At the engine's default of 100 candidates, a graph loses more neighbours.
-    params = SearchParams(hnsw_ef=max(_HNSW_EF, 2 * top_k))
+    params = SearchParams(hnsw_ef=graph_candidates(top_k))
     return _search(edge, Query.Nearest(vector, using=points.DENSE), resolve(edge, filters), params, top_k)
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,23 +16,23 @@ from haystack import logging
 from qdrant_edge import EdgeShard, Filter, KeywordIndexParams, Point, PointVectors, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
-from shiguan.resources import FOR_OPENING, FOR_WRITING, check_free_space
+from shiguan.resources import FOR_OPENING, FOR_WRITING, check_free_space, write_json
 from shiguan.stores.embedded.hnsw_builder import BUILDING, HnswBuilder
-from shiguan.stores.embedded.points import DENSE, EMBEDDING, meta_path
-from shiguan.stores.embedded.reading import count_vectors
-from shiguan.stores.embedded.shard_format import (
+from shiguan.stores.embedded.points import (
+    DENSE,
+    EMBEDDING,
     FORMAT_FILE,
     FORMAT_VERSION,
     ShardFormat,
     checksums,
     damaged,
-    engine_config,
     is_model,
+    meta_path,
     mismatch,
     other_vectors,
     read_record,
-    write_record,
 )
+from shiguan.stores.embedded.reading import count_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -130,17 +130,18 @@ class Shard:
         if self._edge is not None:
             self._edge.flush()
 
-    def upsert(self, edge: EdgeShard, batch: list[Point], vectors: int) -> None:
-        """Write points, some with vectors, unless the disk is almost full; called inside `write`."""
+    def update(
+        self, edge: EdgeShard, change: UpdateOperation, batch: Sequence[Point | PointVectors], vectors: int
+    ) -> None:
+        """Write points, some with vectors, or vectors alone, unless the disk is almost full; called inside `write`."""
         check_free_space(self.folder)
-        edge.update(UpdateOperation.upsert_points(batch))
-        self._written([str(point.id) for point in batch], vectors)
-
-    def add_vectors(self, edge: EdgeShard, batch: list[PointVectors]) -> None:
-        """Give points that are stored their vectors, unless the disk is almost full; called inside `write`."""
-        check_free_space(self.folder)
-        edge.update(UpdateOperation.update_vectors(batch))
-        self._written([str(point.id) for point in batch], len(batch))
+        edge.update(change)
+        self._record["written_since"] = self._record.get("written_since", 0) + vectors
+        if self._builder is not None:
+            self._builder.note([str(point.id) for point in batch])
+        # Building anew costs as much as all points, so it waits for as many new ones as the half of the old.
+        elif self._record["written_since"] > max(self.exact_below, self._record.get("graph_points", 0) // 2):
+            self.build_graph()
 
     def claim_vectors(self, edge: EdgeShard, model: str | None) -> None:
         """Refuse vectors of another embedder than those that are there, else note whose they are; inside `write`."""
@@ -245,16 +246,9 @@ class Shard:
                 # What failed once would fail again at every write.
                 self._building_allowed = self._building_allowed and not builder.failed
 
-    def _written(self, point_ids: list[str], vectors: int) -> None:
-        self._record["written_since"] = self._record.get("written_since", 0) + vectors
-        if self._builder is not None:
-            self._builder.note(point_ids)
-        # Building anew costs as much as all points, so it waits for as many new ones as the half of the old.
-        elif self._record["written_since"] > max(self.exact_below, self._record.get("graph_points", 0) // 2):
-            self.build_graph()
-
     def _save_record(self) -> None:
-        write_record(self.folder, self._record)
+        """Write the format file; a kill leaves the old or the new one."""
+        write_json(self.folder / FORMAT_FILE, self._record, mode=0o600)
 
     @property
     def closed(self) -> bool:
@@ -275,9 +269,8 @@ class Shard:
 
     def _open(self) -> EdgeShard:
         expected = self.format
-        record = read_record(self.folder)
-        if record is None:
-            record = self._create()
+        found = read_record(self.folder)
+        record = self._record = self._create() if found is None else found
         if record.get("format_version") != FORMAT_VERSION:
             raise mismatch(self.folder, "format_version", record.get("format_version"), FORMAT_VERSION)
         try:
@@ -286,7 +279,6 @@ class Shard:
             known = sorted(asdict(expected))
             raise mismatch(self.folder, "format", sorted(record.get("format", {})), known) from error
         self.check_format(expected)
-        self._record = record
         self._clear_leftovers()
         edge = self._load(self.folder / record["shard"])
         # The file counts what was written until the last orderly close; a kill may have lost some of it.
@@ -314,22 +306,23 @@ class Shard:
         # The engine's first files are mapped into memory as well.
         check_free_space(self.folder)
         shutil.rmtree(self.folder / _CREATING, ignore_errors=True)
-        EdgeShard.create(str(self.folder / _CREATING), engine_config(self.format)).close()
+        EdgeShard.create(str(self.folder / _CREATING), self.format.engine_config()).close()
         # The embedder is written down with its first vectors.
         self.format = replace(self.format, embedding_model=None)
-        record = {"format_version": FORMAT_VERSION, "shard": _FIRST, "format": asdict(self.format)}
-        write_record(self.folder, record)
-        return record
+        self._record = {"format_version": FORMAT_VERSION, "shard": _FIRST, "format": asdict(self.format)}
+        self._save_record()
+        return self._record
 
     @contextlib.contextmanager
-    def _telling_of_damage(self) -> Iterator[None]:
-        """Make a sentence of what the engine says of its files while it works: an error of its own, or a panic."""
+    def _telling_of_damage(self, opening: Path | None = None) -> Iterator[None]:
+        """Make a sentence of what the engine says of its files: while it opens them, anything; then these errors."""
         try:
             yield
         except BaseException as error:  # a panic comes beside `Exception`
-            if type(error).__name__ != "PanicException" and not str(error).startswith(_OF_FILES):
+            known = str(error).startswith(_OF_FILES) or (opening is not None and isinstance(error, Exception))
+            if not known and type(error).__name__ != "PanicException":
                 raise
-            raise damaged(self.folder / self._record["shard"], error) from error
+            raise damaged(opening or self.folder / self._record["shard"], error) from error
 
     def _load(self, path: Path) -> EdgeShard:
         if not path.exists() and (self.folder / _CREATING).exists():
@@ -339,12 +332,8 @@ class Shard:
                 raise damaged(path, "the files that list its documents are not those of when it was last closed")
             # Loading brings them up to date by itself; whoever is killed from here on leaves none to compare.
             self._save_record()
-        try:
+        with self._telling_of_damage(path):
             return EdgeShard.load(str(path))
-        except BaseException as error:  # the engine raises nothing more special, and panics beside `Exception`
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-                raise
-            raise damaged(path, error) from error
 
 
 _OF_FILES = "Service runtime error: "

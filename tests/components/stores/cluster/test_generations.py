@@ -32,9 +32,7 @@ def pair(elasticsearch, qdrant):
 
 def test_an_index_is_copied_and_switched_and_switched_back(pair, elasticsearch, qdrant):
     for part in pair.generations():
-        copied = part.copy()
-        assert (copied.source, copied.target) == ("children-000001", "children-000002")
-        assert (copied.source_count, copied.target_count) == (2, 2)
+        assert part.copy().endswith(": children-000002 holds 2 of 2 entries of children-000001")
     assert elasticsearch.aliases == qdrant.aliases == {"children": "children-000001"}
     vector = qdrant.local.scroll("children-000002", with_vectors=True)[0][0].vector
     assert vector == pytest.approx(qdrant.local.scroll("children-000001", with_vectors=True)[0][0].vector)
@@ -74,12 +72,11 @@ def test_a_copy_that_was_interrupted_goes_on_where_it_was(pair, elasticsearch, q
     with pytest.raises(StoreError, match="status 507"):
         vectors.copy()
     assert qdrant.local.count("children-000002").count == 1
-    copied = vectors.copy()
-    assert (copied.target, copied.source_count, copied.target_count) == ("children-000002", 2, 2)
+    assert vectors.copy().endswith(": children-000002 holds 2 of 2 entries of children-000001")
     assert len(writes) == 3
     words.copy()
     del elasticsearch.indexes["children-000002"]["c2"]
-    assert words.copy().target_count == 2
+    assert words.copy().endswith(": children-000002 holds 2 of 2 entries of children-000001")
     assert sorted(elasticsearch.indexes) == ["children-000001", "children-000002"]
 
 

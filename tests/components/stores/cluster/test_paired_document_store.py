@@ -78,7 +78,6 @@ def test_it_reads_and_counts_in_elasticsearch(pair):
     pair.write_documents([child(1), child(2)], policy=DuplicatePolicy.OVERWRITE)
     assert (pair.count_documents(), pair.count_documents_by_filter(TENANT)) == (2, 2)
     assert [document.embedding for document in pair.filter_documents(TENANT)] == [None, None]
-    assert [document.id for document in pair.get_documents_by_id(["c2"])] == ["c2"]
     assert pair.delete_by_filter(TENANT) == 2
     assert pair.vectors.count_documents() == 0
 

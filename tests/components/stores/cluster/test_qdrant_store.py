@@ -8,10 +8,10 @@ from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.recording_server import Reply
 
 from shiguan.errors import RefusedError, StoreError, StoreUnavailableError
-from shiguan.stores.cluster.elasticsearch_store import HIT_FIELDS
+from shiguan.stores import HIT_FIELDS
 from shiguan.stores.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
 from shiguan.stores.cluster.qdrant_store import QdrantStore
-from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
+from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS
 
 TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
 HNSW = {"m": 0, "payload_m": 16, "ef_construct": 128}
@@ -162,12 +162,10 @@ async def test_the_asynchronous_twin_writes_the_same(store):
     assert await store.write_documents_async([child(1)], DuplicatePolicy.OVERWRITE) == 1
 
 
-def test_ids_are_listed_and_looked_up_without_vectors(store, qdrant):
+def test_ids_are_listed_without_vectors(store, qdrant):
     store.write_documents([child(1), child(2, "b")], policy=DuplicatePolicy.OVERWRITE)
     assert store.list_ids(TENANT) == ["c1"]
-    assert store.existing_ids(["c1", "c9"]) == {"c1"}
     assert qdrant.sent("POST", "/points/scroll")[-1].body["with_payload"] == ["id"]
-    assert qdrant.sent("POST", "/points")[-1].body["with_payload"] is False
 
 
 def test_children_are_deleted_by_id_and_by_filter(store):

@@ -11,8 +11,7 @@ from qdrant_client import QdrantClient, models
 from tests.doubles.stand_in_elasticsearch import matches
 
 from shiguan.errors import RefusedError
-from shiguan.stores.cluster.elasticsearch_schema import ElasticsearchSchema
-from shiguan.stores.cluster.servable_filters import servable
+from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
 
 TYPES = {
     name: spec["type"] for name, spec in ElasticsearchSchema(False, ("title",), (), 1).mappings()["properties"].items()
@@ -121,13 +120,13 @@ def condition(field="meta.language", operator="==", value="zh"):
         (condition("meta.position", ">", "1"), "takes a number"),
         (condition("meta.position", ">", None), "takes a number"),
         (condition(operator="in", value=[]), "expected a list with at least one value"),
-        (condition(operator="not in", value="zh"), "expected a list with at least one value"),
+        (condition(operator="not in", value="zh"), "its `value` is no list"),
         (condition(operator="in", value=["zh", None]), "cannot compare `meta.language` with None"),
-        (condition(operator="like"), "has a condition that is none"),
-        ({"field": "meta.language", "operator": "=="}, "has a condition that is none"),
+        (condition(operator="like"), "its `operator` is none of"),
+        ({"field": "meta.language", "operator": "=="}, "it has no `value`"),
         ({"operator": "AND", "conditions": []}, "at least one condition"),
-        ({"operator": "XOR", "conditions": [condition()]}, "Expected AND, OR or NOT"),
-        ({"operator": "AND", "conditions": condition()}, "at least one condition"),
+        ({"operator": "XOR", "conditions": [condition()]}, "none of AND OR NOT"),
+        ({"operator": "AND", "conditions": condition()}, "its `conditions` are no list"),
         ({"operator": "AND", "conditions": ["x"]}, "is not a Haystack filter"),
         ({"field": "meta.language"}, "is not a Haystack filter"),
         ("meta.language == zh", "is not a Haystack filter"),

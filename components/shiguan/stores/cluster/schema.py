@@ -1,20 +1,29 @@
-"""How Elasticsearch keeps passages: mappings, analysis and settings."""
+"""The fields of a passage on both servers: which filters mean the same on them, how Elasticsearch indexes words."""
 
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from unicodedata import normalize
 
-from shiguan.stores.cluster.servable_filters import KEYWORD_FIELDS, NUMBER_FIELDS
+from shiguan.errors import RefusedError
+from shiguan.stores import BM25_B, BM25_K1
+from shiguan.tenants import all_of, check_condition
 from shiguan.text.terms import LONGEST_WORD, MARKS, STOP_WORDS, UNSPACED, fold_accents, fold_text
 
+KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "parent_id", "source", "record_id", "title", "language", "kind")
+"""Meta fields that hold one text each, by which both servers can filter."""
+
+NUMBER_FIELDS = ("position", "start", "end", "tokens")
+"""Meta fields that hold one whole number each."""
+
+_MEMBERSHIP = ("in", "not in")
+_RANGES = (">", ">=", "<", "<=")
 # Longer keywords are kept but not indexed; Lucene takes 32,766 bytes, four for one character at most.
 _LONGEST_KEYWORD = 8191
-_K1, _B = 1.2, 0.75
 _ANALYZERS = ("bigrams", "characters", "words")
 _LAST_HAN = 0x323AF
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]").match
@@ -55,7 +64,7 @@ class ElasticsearchSchema:
         return {
             "analysis": _digest(analysis),
             "stop_words": _digest(stop_words),
-            "bm25": f"{_K1:g} {_B:g}" if self.searched else "",
+            "bm25": f"{BM25_K1:g} {BM25_B:g}" if self.searched else "",
             "shards": self.shards,
         }
 
@@ -72,7 +81,7 @@ class ElasticsearchSchema:
         fields = ["content", *(f"content.{name}" for name in _ANALYZERS[1:])]
         fields += [f"{field}.{name}" for field in self.bm25_fields for name in _ANALYZERS]
         index["query"] = {"default_field": fields}
-        index["similarity"] = {"default": {"type": "BM25", "k1": _K1, "b": _B}}
+        index["similarity"] = {"default": {"type": "BM25", "k1": BM25_K1, "b": BM25_B}}
         index["analysis"] = _analysis()
         return {"index": index}
 
@@ -200,3 +209,77 @@ def _folded(character: str) -> str:
 
 def _escaped(text: str) -> str:
     return "".join(c if c.isalnum() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in text)
+
+
+def servable(filters: dict[str, Any] | None, keyword_fields: Collection[str] = ()) -> dict[str, Any]:
+    """
+    Check a filter, and write it so that both servers' conversions give it Haystack's meaning.
+
+    The conversions of the two integrations differ from `haystack.utils.filters` and from each other: Qdrant reads a
+    NOT of several conditions as "none of them" where Haystack means "not all of them", an empty list as no condition
+    at all, and a field without `meta.` as another field; Elasticsearch finds nothing under a field that it has no
+    index for, so that `!=` finds everything. What can be written otherwise is; the rest is refused by name.
+    """
+    return _servable(filters, {*KEYWORD_FIELDS, *keyword_fields}) if filters else {}
+
+
+def _servable(condition: Any, keywords: set[str]) -> dict[str, Any]:
+    check_condition(condition)
+    if "field" in condition:
+        return _comparison(condition, keywords)
+    operator, conditions = condition["operator"], condition["conditions"]
+    if not conditions:
+        raise RefusedError(f"`filters` has {operator} over nothing. Give it a list with at least one condition.")
+    parts = [_servable(part, keywords) for part in conditions]
+    if operator == "NOT" and len(parts) > 1:
+        parts = [all_of(*parts)]
+    return {"operator": operator, "conditions": parts}
+
+
+def _comparison(condition: dict[str, Any], keywords: set[str]) -> dict[str, Any]:
+    operator = condition["operator"]
+    field = str(condition["field"])
+    name = field.removeprefix("meta.")
+    is_number = name in NUMBER_FIELDS
+    if field == "id":
+        name = "id"
+    elif name == "section":
+        raise RefusedError(
+            "This deployment cannot limit a question to `sections`: its servers hold headings as words to search by, "
+            "not as values to filter by. Limit it to `sources`, or ask a library of the deployment `embedded`."
+        )
+    elif not is_number and name not in keywords:
+        raise RefusedError(
+            f"This deployment cannot filter by `{field}`: neither server has an index for it. It can by id, "
+            f"{', '.join(f'meta.{known}' for known in (*sorted(keywords), *NUMBER_FIELDS))}. Use one of these, or add "
+            "the field to `keyword_fields` of every store in the deployment's files and ingest anew."
+        )
+    value = condition["value"]
+    if operator in _RANGES:
+        _check_range(field, operator, value, is_number=is_number)
+    else:
+        _check_values(field, operator, value, is_number=is_number)
+    return {"field": "id" if name == "id" else f"meta.{name}", "operator": operator, "value": value}
+
+
+def _check_range(field: str, operator: str, value: Any, *, is_number: bool) -> None:
+    if not is_number or isinstance(value, bool) or not isinstance(value, int | float):
+        raise RefusedError(
+            f"This deployment cannot compare `{field}` with `{operator} {value!r}`. `{operator}` works on whole-number "
+            f"fields ({', '.join(NUMBER_FIELDS)}) and takes a number."
+        )
+
+
+def _check_values(field: str, operator: str, value: Any, *, is_number: bool) -> None:
+    if operator in _MEMBERSHIP and not value:
+        raise RefusedError(
+            f"`{operator}` on `{field}` has the value {value!r}; expected a list with at least one value."
+        )
+    expected = int if is_number else str
+    for single in value if operator in _MEMBERSHIP else [value]:
+        if isinstance(single, bool) or not isinstance(single, expected):
+            kind = "a whole number" if is_number else "a text"
+            raise RefusedError(
+                f"This deployment cannot compare `{field}` with {single!r}: the field holds {kind}, and Elasticsearch "
+                f"and Qdrant would not agree on the answer. Compare it with {kind}."
+            )
