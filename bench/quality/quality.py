@@ -193,7 +193,7 @@ def _one_library(
 
 
 def _read(question: Question, builder: ContextBuilder, parents: list[Document]) -> float:
-    built = builder.run(documents=parents)
+    built = builder.run(documents=parents, query=question.text)
     return context_metrics(question, judged(question, built["documents"]), 0)["context_recall"]
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import Any, get_args
 
 from haystack import Document, GeneratedAnswer, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
-from shiguan.claims.citations import citations_of, cite_claim, verdicts_by_sentence, write_cited
+from shiguan.claims.citations import Format, citations_of, cite_claim, escaped, verdicts_by_sentence, write_cited
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
 from shiguan.llm.calls import no_answer_error
@@ -32,7 +32,7 @@ class CitationExtractor:
     `HallucinationGrader`, whose own verdicts count where it stands before. What states nothing (a heading, a courtesy,
     an admitted gap) has no verdict and no mark, and a not-found answer has no citations.
 
-    The answer's `data` is Markdown with marks as `[1][3]`, and `claim` offsets are offsets in it.
+    The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
 
     Example:
     ```python
@@ -45,13 +45,19 @@ class CitationExtractor:
     ```
     """
 
-    def __init__(self, mode: str = "simple") -> None:
+    def __init__(self, format: Format = "markdown", *, mode: str = "simple") -> None:  # noqa: A002
         """
-        Name the mode.
+        Choose the format of the answers.
 
+        :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
+            marks; the citations still have the numbers).
         :param mode: Whose not-found sentence stands where nobody replied: a mode of `prompts/not_found.yml`.
+        :raises ValueError: If the format is unknown.
         """
+        if format not in get_args(Format):
+            raise ValueError(f"`format` must be one of {', '.join(get_args(Format))}, got `{format}`.")
         not_found_sentence(mode, "en")
+        self.format = format
         self.mode = mode
 
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
@@ -89,7 +95,7 @@ class CitationExtractor:
         graded = verdicts_by_sentence(verdicts or [])
         if not replies:
             nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language))
-            return {"answers": [_not_found(nobody, numbered, query, language)], "warnings": []}
+            return {"answers": [self._not_found(nobody, numbered, query, language)], "warnings": []}
         named = [_naming(reply, missing or [], language) for reply in replies]
         found = [self._answer(reply, numbered, graded, query, language) for reply in named]
         warnings = [warning for _, more in found for warning in more]
@@ -121,14 +127,14 @@ class CitationExtractor:
                 "The model's reply held no answer, only markup or the question. Ask again, or take another model."
             )
             nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
-            return _not_found(nobody, numbered, query, language), warnings
+            return self._not_found(nobody, numbered, query, language), warnings
         if parts.is_cut:
             warnings.append(
                 f"The reply was too long; only its first {MOST_CLAIMS} sentences or {MOST_CHARACTERS:,} characters are "
                 "shown. Ask more narrowly, or lower the model's `max_tokens`."
             )
         if is_not_found(parts.text):
-            return _not_found(reply, numbered, query, language), warnings
+            return self._not_found(reply, numbered, query, language), warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
             warnings.append(
@@ -137,7 +143,7 @@ class CitationExtractor:
             )
         checker = checker_of(numbered)
         cited = [cite_claim(claim, checker, numbered, graded) for claim in parts.claims]
-        shown, places = write_cited(parts, cited)
+        shown, places = write_cited(parts, cited, self.format)
         verdicts = [one.support.verdict for one in cited if one.support]
         weak = sum(verdict in ("unsupported", "contradicted") for verdict in verdicts)
         if weak:
@@ -147,36 +153,37 @@ class CitationExtractor:
             "claims": [one.record(place, shown) for one, place in zip(cited, places, strict=True) if one.support],
             "changes": [change for one in cited for change in one.changes()],
         }
-        return _generated(shown, reply, numbered, query, language, cited=cited_so), warnings
+        return self._generated(shown, reply, numbered, query, language, cited=cited_so), warnings
 
+    def _not_found(
+        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str
+    ) -> GeneratedAnswer:
+        sentence = split_claims(reply.text or "").text.strip()
+        return self._generated(escaped(sentence, self.format), reply, numbered, query, language)
 
-def _not_found(reply: ChatMessage, numbered: dict[int, Document], query: str, language: str) -> GeneratedAnswer:
-    sentence = split_claims(reply.text or "").text.strip()
-    return _generated(sentence, reply, numbered, query, language)
-
-
-def _generated(
-    text: str,
-    reply: ChatMessage,
-    numbered: dict[int, Document],
-    query: str,
-    language: str,
-    *,
-    cited: dict[str, list[dict[str, Any]]] | None = None,
-) -> GeneratedAnswer:
-    """Make the answer object; with None cited it is the not-found sentence."""
-    empty: dict[str, list[dict[str, Any]]] = {"citations": [], "claims": [], "changes": []}
-    meta: dict[str, Any] = {
-        "status": "not_found" if cited is None else "answered",
-        "language": language,
-        "format": "markdown",
-        **(cited or empty),
-    }
-    meta["changes"] = [*reply.meta.get("grounding", {}).get("removed", ()), *meta["changes"]]
-    meta |= {name: reply.meta[name] for name in _COPIED if name in reply.meta}
-    meta.setdefault("model", "")
-    meta.setdefault("usage", {})
-    return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
+    def _generated(
+        self,
+        text: str,
+        reply: ChatMessage,
+        numbered: dict[int, Document],
+        query: str,
+        language: str,
+        *,
+        cited: dict[str, list[dict[str, Any]]] | None = None,
+    ) -> GeneratedAnswer:
+        """Make the answer object; with None cited it is the not-found sentence."""
+        empty: dict[str, list[dict[str, Any]]] = {"citations": [], "claims": [], "changes": []}
+        meta: dict[str, Any] = {
+            "status": "not_found" if cited is None else "answered",
+            "language": language,
+            "format": self.format,
+            **(cited or empty),
+        }
+        meta["changes"] = [*reply.meta.get("grounding", {}).get("removed", ()), *meta["changes"]]
+        meta |= {name: reply.meta[name] for name in _COPIED if name in reply.meta}
+        meta.setdefault("model", "")
+        meta.setdefault("usage", {})
+        return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
 
 
 def _naming(reply: ChatMessage, missing: Sequence[str], language: str) -> ChatMessage:

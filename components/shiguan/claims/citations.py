@@ -1,11 +1,12 @@
 """Ties the claims of an answer to passages: its citations, its marks, and both in the text that is shown."""
 
+import html
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, isnan
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from haystack import Document
 
@@ -14,6 +15,7 @@ from shiguan.claims.claim_support import Support, Verdict
 from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.text.terms import is_wide, terms
 
+Format = Literal["markdown", "html", "plain"]
 Key = TypeVar("Key", bound=Hashable)
 
 # Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
@@ -21,6 +23,11 @@ _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 # A passage without a score is neither good nor bad.
 _UNKNOWN = 0.5
 _NOTHING_STATED = "it states nothing"
+_MARKS: dict[Format, str] = {
+    "markdown": "[{0}]",
+    "html": '<sup class="citation"><a href="#source-{0}">[{0}]</a></sup>',
+    "plain": "",
+}
 _STOP = re.compile(r"[.!?。！？…\"”’」』)）*]*$")
 
 
@@ -226,12 +233,15 @@ def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim]) -> tuple[str, list[tuple[int, int]]]:
+def write_cited(
+    parts: ClaimedText, cited: Sequence[CitedClaim], form: Format = "markdown"
+) -> tuple[str, list[tuple[int, int]]]:
     """
     Put an answer together again, with the marks that its claims shall have, and give the place of each claim.
 
     A mark that is no claim's is left out. One that the answer does not have yet stands where the claim's first one
-    stood, else behind the claim; a sign stands before the stop of a claim without support.
+    stood, else behind the claim; a sign stands before the stop of a claim without support. Markdown has marks as
+    `[1][3]`; HTML is escaped and has each mark as a link to `#source-1`; plain text has none.
     """
     marks: dict[int, list[int]] = {}
     missing = [list(one.numbers) for one in cited]
@@ -250,15 +260,20 @@ def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim]) -> tuple[str, l
     end_of: dict[int, int] = {}
     edges = {edge for one in cited for edge in (one.claim.start, one.claim.end)}
     for place in sorted({*marks, *edges, *signs, len(parts.text)}):
-        mark = "".join(f"[{number}]" for number in dict.fromkeys(marks.get(place, [])))
+        mark = "".join(_MARKS[form].format(number) for number in dict.fromkeys(marks.get(place, [])))
         sign = UNSUPPORTED_MARK if place in signs else ""
         if (sign or mark) and place and not parts.text[place - 1].isspace() and not is_wide(parts.text[place - 1]):
             sign, mark = (" " + sign, mark) if sign else (sign, " " + mark)
-        out += [parts.text[at:place], sign, mark]
-        at, end_of[place] = place, length + place - at + len(sign)
+        out += [escaped(parts.text[at:place], form), sign, mark]
+        at, end_of[place] = place, length + len(out[-3]) + len(sign)
         length = end_of[place] + len(mark)
         start_of[place] = length
     return "".join(out), [(start_of[one.claim.start], end_of[one.claim.end]) for one in cited]
+
+
+def escaped(text: str, form: Format) -> str:
+    """Write the words of an answer in its format."""
+    return html.escape(text).replace("\n", "<br>\n") if form == "html" else text
 
 
 def _before_stop(sentence: str) -> int:

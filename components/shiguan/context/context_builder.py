@@ -6,22 +6,32 @@ from itertools import count as count_from
 from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
+from haystack.components.generators.chat.types import ChatGenerator
+from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.nearness import ChildSearch
+from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.json_replies import json_object
 from shiguan.llm.model_settings import answering_model
-from shiguan.llm.source_blocks import render_block, render_sources, source_block
+from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
+from shiguan.text.languages import detect_language
 from shiguan.text.passages import cut_span, shingles, similarity, window_spans, with_gaps
 
 logger = logging.getLogger(__name__)
 
-Strategy = Literal["truncate", "window"]
+Strategy = Literal["truncate", "summarize", "window"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
 # No passage's share is smaller than this many tokens: many tiny pieces say less than a few that can be understood.
 _LEAST_SHARE = 120
+# One call sums up at most this many times the budget.
+_MOST_READ = 8
+_WORDS_PER_TOKEN = 0.7
+_FEWEST_WORDS = 20
 # What of a passage a model has read.
-_READ = ("cut", "kept")
+_READ = ("cut", "kept", "summary")
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,8 @@ class ContextBuilder:
     - `truncate`: whole passages; the best one is cut around its matched children, at the edges of sentences, rather
       than left out.
     - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
+    - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
+      model, or where it fails, as `truncate` and with a warning.
 
     In a conversation a passage keeps its number, and one that an earlier message of the prompt shows is named by it and
     not repeated; new ones go on behind the highest number, best first.
@@ -74,6 +86,7 @@ class ContextBuilder:
         token_budget: int = 3000,
         *,
         strategy: Strategy = "truncate",
+        chat_generator: ChatGenerator | None = None,
         models: dict[str, Any] | None = None,
     ) -> None:
         """
@@ -81,7 +94,8 @@ class ContextBuilder:
 
         :param token_budget: Most tokens that the context may have, headers included; those of the answering model where
             its tokenizer is here, else the embedder's (docs/models.md).
-        :param strategy: What is read of each passage: `truncate` or `window`.
+        :param strategy: What is read of each passage: `truncate`, `summarize` or `window`.
+        :param chat_generator: Writes the summaries of `summarize`; None for none.
         :param models: Who answers: the section of the generator; None for the environment's endpoint.
         :raises ValueError: If the budget is not positive, or the strategy unknown.
         """
@@ -91,18 +105,23 @@ class ContextBuilder:
             raise ValueError(f"`strategy` must be one of {', '.join(get_args(Strategy))}, got `{strategy}`.")
         self.token_budget = token_budget
         self.strategy = strategy
+        self.chat_generator = chat_generator
         self.models = models
         self._counter = TokenCounter()
 
     def warm_up(self) -> None:
-        """Load the tokenizer; a second call does nothing."""
+        """Load the tokenizer and the nested generator; a second call does nothing."""
         self._counter.model = answering_model(self.models)
         self._counter.warm_up()
+        warm_up_generator(self.chat_generator)
 
-    @component.output_types(documents=list[Document], found=list[Document], context=str, warnings=list[str])
-    def run(
+    @component.output_types(
+        documents=list[Document], found=list[Document], context=str, warnings=list[str], llm_calls=int
+    )
+    async def run_async(
         self,
         documents: list[Document],
+        query: str = "",
         numbers: dict[str, Any] | None = None,
         *,
         earlier: list[Document] | None = None,
@@ -112,18 +131,21 @@ class ContextBuilder:
         Build the context.
 
         :param documents: Parents, best first or with scores; those without text are left out.
+        :param query: The question; `summarize` reads it.
         :param numbers: What passages are called already, by id; others go on behind the highest of these. Passages
             are chosen by rank and stand by number.
         :param earlier: The numbered passages that earlier messages of the prompt show.
         :param children: What compares a claim with the passages, from `ClaimMatcher`; they take it along to the check.
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
             not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent,
-            and `meta.kept`, the spans within it where gaps are marked; `found`, those among them that were given, best
-            first; `context`, the rendered text; and `warnings` about what was cut or did not fit.
+            `meta.kept`, the spans within it where gaps are marked, and `meta.summary` where a summary was read;
+            `found`, those among them that were given, best first; `context`, the rendered text; `warnings` about what
+            was cut or did not fit; and `llm_calls`, 0 or 1.
         """
         self.warm_up()
         kept = _without_duplicates(documents)
-        chosen, warnings = self._chosen(kept)
+        summaries, warnings, llm_calls = await self._summaries(kept, query)
+        chosen, more = self._chosen(kept, summaries)
         shown = {document.id: document for document in earlier or []}
         called = {**(numbers or {}), **{name: document.meta["number"] for name, document in shown.items()}}
         free = count_from(max(called.values(), default=0) + 1)
@@ -142,18 +164,49 @@ class ContextBuilder:
             "documents": read,
             "found": [there[entry.document.id] for entry in found],
             "context": render_sources(blocks, again),
-            "warnings": [*self._counter.warnings, *warnings],
+            "warnings": [*self._counter.warnings, *warnings, *more],
+            "llm_calls": llm_calls,
         }
 
-    def _chosen(self, kept: Sequence[Document]) -> tuple[list[_Entry], list[str]]:
+    run = blocking(run_async)
+
+    async def _summaries(self, kept: Sequence[Document], query: str) -> tuple[dict[int, str], list[str], int]:
+        """Have passages summed up, by rank, if that is wanted, needed and to be had; give warnings and the calls."""
+        if self.strategy != "summarize" or not kept:
+            return {}, [], 0
+        blocks = [source_block(_numbered(document, number)) for number, document in enumerate(kept, start=1)]
+        costs = self._counter.counts([render_block(block) for block in blocks])
+        if sum(costs) + len(costs) <= self._room():
+            return {}, [], 0
+        if not is_available(self.chat_generator):
+            return {}, ["No LLM is configured: passages were cut instead of summed up."], 0
+        most = _MOST_READ * self.token_budget
+        read = [block for at, block in enumerate(blocks) if not at or sum(costs[: at + 1]) <= most]
+        reply = await ask_llm_async(self.chat_generator, summary_messages(read, query, self._room() // len(read)))
+        summaries, warnings = read_summaries(reply.text, len(read)), []
+        if not summaries:
+            why = reply.failure or "the reply was not the JSON asked for"
+            warnings = [f"The passages could not be summed up ({why}); they were cut instead."]
+        elif len(summaries) < len(read):
+            missing = f"{len(read) - len(summaries)} of {len(read)} passages"
+            warnings = [f"The LLM's reply had no summary of {missing}; they were taken as they are."]
+        return summaries, warnings, 1
+
+    def _room(self) -> int:
+        return self.token_budget - self._counter.count(render_sources([]))
+
+    def _chosen(self, kept: Sequence[Document], summaries: Mapping[int, str]) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
-        left = self.token_budget - self._counter.count(render_sources([]))
+        left = self._room()
         for rank, document in enumerate(kept, start=1):
             entry = _Entry(_numbered(document, len(chosen) + 1))
             if self.strategy == "window":
                 share = max(left // (len(kept) - rank + 1), min(_LEAST_SHARE, left))
                 entry = self._shortened(entry.document, share)
+            elif rank in summaries:
+                meta = {**entry.document.meta, "summary": summaries[rank]}
+                entry = _Entry(replace(entry.document, meta=meta), summaries[rank])
             cost = self._cost(entry)
             if cost > left and not chosen:
                 entry = _Entry(self._cut(entry.document, left))
@@ -250,3 +303,35 @@ def matched_spans(document: Document) -> list[tuple[int, int]]:
         for match in document.meta.get("matches") or []
         if isinstance(match, dict) and {"start", "end"} <= match.keys()
     ]
+
+
+def summary_messages(blocks: Sequence[SourceBlock], query: str, tokens: int) -> list[ChatMessage]:
+    """Write the prompt."""
+    return render_prompt(
+        "context_builder",
+        context=render_sources(blocks),
+        query=query,
+        language=detect_language(query),
+        words=max(_FEWEST_WORDS, int(tokens * _WORDS_PER_TOKEN)),
+    )
+
+
+def read_summaries(reply: str, count: int) -> dict[int, str]:
+    """Read the summaries from the model's reply."""
+    found = json_object(reply, "summaries") or {}
+    entries = found.get("summaries")
+    summaries: dict[int, str] = {}
+    twice: set[int] = set()
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict):
+            continue
+        number, text = entry.get("number"), entry.get("summary")
+        if isinstance(number, str) and number.strip().isdecimal():
+            number = int(number)
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
+            continue
+        if number in summaries or not isinstance(text, str) or not text.strip():
+            twice.add(number)
+            continue
+        summaries[number] = " ".join(text.split())
+    return {number: text for number, text in summaries.items() if number not in twice}

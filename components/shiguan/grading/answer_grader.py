@@ -25,8 +25,6 @@ from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.terms import covered, question_weights, terms
 
 _ASPECTS = ("support", "relevance", "completeness", "clarity")
-# From this average on, 0 to 10, and with no mark below half of it an answer passes.
-_PASSES = 7.0
 # From these local scores on nobody else is asked: of claims from 0 to 1, of relevance from 0 to 10. However low the
 # score of a claim, it may be said in other words.
 _SURE, _SURE_RELEVANCE = 0.8, 8.0
@@ -81,9 +79,9 @@ class AnswerGrader:
     `support` (do the passages say so), `relevance` (does it answer what was asked), `completeness` (does it give every
     point that bears on the question) and `clarity` (is it plain and without repetition). The local check comes first:
     only where it is unsure, of a claim or of the answer's relevance, a model is asked, once for all of it: for the
-    marks, for the verdicts on the unsure claims, for what is missing and how to do better. Below 7 on average, or below
-    half of that in one aspect, an answer does not pass; one below half of it in relevance does not answer.
-    `HallucinationGrader` has one inside and does what follows from its grade.
+    marks, for the verdicts on the unsure claims, for what is missing and how to do better. Below the threshold on
+    average, or below half of it in one aspect, an answer does not pass; one below half of it in relevance does not
+    answer. `HallucinationGrader` has one inside and does what follows from its grade.
 
     The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
     "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",
@@ -99,13 +97,18 @@ class AnswerGrader:
     ```
     """
 
-    def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None, *, threshold: float = 7.0) -> None:
         """
-        Name the judge.
+        Set how good is good enough.
 
         :param chat_generator: The judge; None, or one that is not available, for the local marks.
+        :param threshold: The average, 0 to 10, from which an answer passes.
+        :raises ValueError: If the threshold is out of its range.
         """
+        if not 0 <= threshold <= 10:
+            raise ValueError(f"`threshold` must be 0 to 10, got {threshold}.")
         self.chat_generator = chat_generator
+        self.threshold = threshold
 
     def warm_up(self) -> None:
         """Look for the judge; a second call does nothing."""
@@ -140,17 +143,32 @@ class AnswerGrader:
         if not is_available(self.chat_generator):
             asked = self.chat_generator is not None and answer.claims
             warnings = ["No LLM is configured: the answer was checked locally."] if asked else []
-            return _record(local), answer, warnings, 0
+            return self._record(local), answer, warnings, 0
         empty = not answer.parts.claims or answer.is_not_found
         if empty or not (answer.unsure or local.marks["relevance"] < _SURE_RELEVANCE):
-            return _record(local), answer, [], 0
+            return self._record(local), answer, [], 0
         reply = await ask_llm_async(self.chat_generator, grade_messages(answer))
         found = read_grade(reply.text, answer, local)
         if found is None:
             why = reply.failure or "its reply was not the JSON that was asked for"
             warning = f"The LLM did not grade the answer ({why}); it was checked locally."
-            return _record(local), answer, [warning], 1
-        return _record(found[0]), found[1], [], 1
+            return self._record(local), answer, [warning], 1
+        return self._record(found[0]), found[1], [], 1
+
+    def _record(self, grade: Grade) -> dict[str, Any]:
+        """Write a grade as plain data."""
+        by_model, lowest = grade.judge == "llm", min(grade.marks.values())
+        return {
+            "judge": grade.judge,
+            "judged": grade.judged,
+            "passed": not by_model or (grade.overall >= self.threshold and lowest >= self.threshold / 2),
+            "answers": not by_model or grade.marks["relevance"] >= self.threshold / 2,
+            "overall": round(grade.overall, 2),
+            **grade.marks,
+            "missing": grade.missing,
+            "feedback": grade.feedback,
+            "suggestions": list(grade.suggestions),
+        }
 
 
 def check_answer(
@@ -171,22 +189,6 @@ def check_answer(
     return CheckedAnswer(
         question, language or detect_language(question), parts, list(numbered.values()), claims
     ), warnings
-
-
-def _record(grade: Grade) -> dict[str, Any]:
-    """Write a grade as plain data."""
-    by_model, lowest = grade.judge == "llm", min(grade.marks.values())
-    return {
-        "judge": grade.judge,
-        "judged": grade.judged,
-        "passed": not by_model or (grade.overall >= _PASSES and lowest >= _PASSES / 2),
-        "answers": not by_model or grade.marks["relevance"] >= _PASSES / 2,
-        "overall": round(grade.overall, 2),
-        **grade.marks,
-        "missing": grade.missing,
-        "feedback": grade.feedback,
-        "suggestions": list(grade.suggestions),
-    }
 
 
 def local_grade(answer: CheckedAnswer) -> Grade:

@@ -202,7 +202,7 @@ class SubQuestionAnswerer(Serializable):
         if not part.passages or self.chat_generator is None:
             return ""
         numbers = {document.id: document.meta["number"] for document in part.passages}
-        built = await run_nested_async(self.context_builder, documents=part.passages, numbers=numbers)
+        built = await run_nested_async(self.context_builder, documents=part.passages, query=part.query, numbers=numbers)
         messages = render_prompt(
             "sub_question_answerer",
             context=built["context"],

@@ -48,7 +48,7 @@ def prompt_builder(mode):
 
 
 def chain(mode, attack, *, place=0, strategy="truncate", **options):
-    built = context_builder(strategy).run(documents(attack, place))
+    built = context_builder(strategy).run(documents(attack, place), query=QUERY)
     values = {"context": built["context"], "query": QUERY, "language": "en"}
     if mode != "simple":
         values["goal"] = options.get("goal", "")

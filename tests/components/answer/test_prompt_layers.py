@@ -250,7 +250,7 @@ def test_every_layer_says_what_it_is_for(name):
     assert "Reply contract:" in head
 
 
-@pytest.mark.parametrize("name", ["simple", "advanced", "precise"])
+@pytest.mark.parametrize("name", ["simple", "advanced", "precise", "context_builder"])
 def test_every_prompt_says_what_it_is_for(name):
     head = load_prompt(name).split("-#}")[0]
     assert head.startswith("{#- Purpose:")

@@ -22,7 +22,7 @@ def passages(count=4, **meta):
 
 
 def test_passages_are_numbered_in_order_of_score():
-    result = ContextBuilder().run(documents=list(reversed(passages(3))))
+    result = ContextBuilder().run(documents=list(reversed(passages(3))), query="q")
     assert [document.id for document in result["documents"]] == ["p0", "p1", "p2"]
     assert [document.meta["number"] for document in result["documents"]] == [1, 2, 3]
     assert result["warnings"] == []
@@ -134,7 +134,7 @@ def test_a_small_later_passage_may_still_fit():
 @pytest.mark.parametrize("documents", [[], [Document(content="")], [Document(content=None)], [Document(content=" \n")]])
 def test_nothing_to_read_is_an_empty_context(documents):
     result = ContextBuilder().run(documents=documents)
-    assert result == {"documents": [], "found": [], "context": "<sources>\n</sources>", "warnings": []}
+    assert result == {"documents": [], "found": [], "context": "<sources>\n</sources>", "warnings": [], "llm_calls": 0}
 
 
 def test_documents_keep_their_text_and_the_context_is_harmless():

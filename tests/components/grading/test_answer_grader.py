@@ -95,7 +95,12 @@ def test_an_answer_cannot_close_its_own_tag(stand_in_llm, judge):
     assert stand_in_llm.prompts[0].count("</answer>") == 1
 
 
+def test_a_threshold_out_of_range_is_refused():
+    with pytest.raises(ValueError, match="`threshold` must be 0 to 10, got 11"):
+        AnswerGrader(threshold=11)
+
+
 def test_it_survives_yaml():
     pipeline = Pipeline()
-    pipeline.add_component("grader", AnswerGrader(ConfiguredChatGenerator(timeout=5)))
-    assert Pipeline.loads(pipeline.dumps()).get_component("grader").chat_generator.timeout == 5
+    pipeline.add_component("grader", AnswerGrader(ConfiguredChatGenerator(), threshold=6.5))
+    assert Pipeline.loads(pipeline.dumps()).get_component("grader").threshold == 6.5

@@ -257,6 +257,16 @@ def test_the_judge_decides_within_what_the_passages_show(stand_in_llm, judge, re
     assert result["llm_calls"] == stand_in_llm.calls == asked
 
 
+@pytest.mark.parametrize(("threshold", "fires"), [(8, "replies"), (8.5, "retry")])
+def test_the_answer_graders_threshold_decides_whether_an_answer_goes_round_again(stand_in_llm, judge, threshold, fires):
+    found = {"id": 1, "verdict": "supported", "source": 1, "quote": "An Lushan rose against the Tang"}
+    stand_in_llm.default = said(found, support=8, relevance=8, completeness=8, clarity=8)
+    grader = HallucinationGrader(answer_grader=AnswerGrader(judge, threshold=threshold))
+    result = grader.run([ChatMessage.from_assistant(PARAPHRASE)], passages(ENGLISH), "Who rose?")
+    assert fires in result
+    assert len({"replies", "retry"} & result.keys()) == 1
+
+
 def test_the_judge_cannot_overrule_another_number(stand_in_llm, judge):
     stand_in_llm.default = said({"id": 1, "verdict": "supported", "source": 1, "quote": "An Lushan rose"})
     grader = judged(judge, max_attempts=1, on_unsupported="mark")
@@ -310,7 +320,7 @@ def test_it_survives_yaml():
     pipeline = Pipeline()
     grader = HallucinationGrader(
         SentenceEmbedder("m"),
-        answer_grader=AnswerGrader(ConfiguredChatGenerator()),
+        answer_grader=AnswerGrader(ConfiguredChatGenerator(), threshold=6),
         max_attempts=2,
         on_unsupported="refuse",
         mode="simple",
@@ -319,6 +329,7 @@ def test_it_survives_yaml():
     again = Pipeline.loads(pipeline.dumps()).get_component("grader")
     assert (again.max_attempts, again.on_unsupported, again.mode) == (2, "refuse", "simple")
     assert (type(again.document_embedder), again.document_embedder.model) == (SentenceEmbedder, "m")
+    assert again.answer_grader.threshold == 6
     assert isinstance(again.answer_grader.chat_generator, ConfiguredChatGenerator)
 
 

@@ -1,7 +1,7 @@
 """Scores for passages, and the one better search."""
 
 import pytest
-from haystack import Document
+from haystack import Document, Pipeline
 
 from shiguan.grading.attempts import first_state
 from shiguan.retrieval.relevance_grader import RelevanceGrader
@@ -22,9 +22,15 @@ def test_words_of_the_question_give_the_scores_and_the_order_stays():
     assert "relevance" not in WRONG.meta
 
 
+def test_the_scores_of_a_ranker_are_taken_as_they_are():
+    result = RelevanceGrader("scores").run([RIGHT, WRONG], QUESTION)
+    assert [one["score"] for one in result["relevance"]["passages"]] == [9.0, 2.0]
+    assert result["relevance"]["overall"] == 9.0
+
+
 def test_the_words_that_no_passage_has_are_searched_for_once():
     question = "Which hills did Guo Ziyi climb?"
-    grader = RelevanceGrader()
+    grader = RelevanceGrader(threshold=9)
     result = grader.run([WRONG], question, state=state(question))
     assert "documents" not in result
     retry = result["retry"]
@@ -44,4 +50,17 @@ def test_where_no_passage_has_any_word_of_the_question_nothing_is_searched_for_a
 
 
 def test_outside_a_loop_nothing_is_asked_again():
-    assert len(RelevanceGrader().run([WRONG], "Which hills did Guo Ziyi climb?")["documents"]) == 1
+    assert len(RelevanceGrader(threshold=10).run([WRONG], "Which hills did Guo Ziyi climb?")["documents"]) == 1
+
+
+@pytest.mark.parametrize("options", [{"method": "llm"}, {"threshold": 11}])
+def test_bad_arguments_are_refused(options):
+    with pytest.raises(ValueError, match="must be"):
+        RelevanceGrader(**options)
+
+
+def test_it_survives_yaml():
+    pipeline = Pipeline()
+    pipeline.add_component("grader", RelevanceGrader("scores", threshold=5))
+    again = Pipeline.loads(pipeline.dumps()).get_component("grader")
+    assert (again.method, again.threshold) == ("scores", 5)
