@@ -103,6 +103,7 @@ class QueryRewriter:
         chat_generator: ChatGenerator | None = None,
         *,
         method: str = "auto",
+        persona: str = "",
         on_failure: str = "original",
     ) -> None:
         """
@@ -110,6 +111,8 @@ class QueryRewriter:
 
         :param chat_generator: The model; None for none.
         :param method: One of the methods above for every question, or `auto`.
+        :param persona: A sentence on who writes the queries, such as "You are a scholar of Tang law."; empty for a
+            librarian.
         :param on_failure: `original`, `join` or `terms`: what a follow-up that could not be reworded is searched with.
         :raises ValueError: If a value is not one of those.
         """
@@ -119,6 +122,7 @@ class QueryRewriter:
             raise ValueError(f"`on_failure` must be one of {', '.join(_ON_FAILURE)}, got {on_failure!r}.")
         self.chat_generator = chat_generator
         self.method = method
+        self.persona = persona
         self.on_failure = on_failure
 
     def warm_up(self) -> None:
@@ -156,7 +160,7 @@ class QueryRewriter:
             return _done(plan, [])  # other languages are a help that nobody asked for
         if not is_available(self.chat_generator):
             return self._fallback(plan, "No LLM is configured", calls=0)
-        return self._read(plan, await ask_llm_async(self.chat_generator, _prompt(plan)))
+        return self._read(plan, await ask_llm_async(self.chat_generator, _prompt(plan, self.persona)))
 
     run = blocking(run_async)
 
@@ -238,7 +242,7 @@ class QueryRewriter:
         return _done(plan, [], question=question, warnings=[*plan.warnings, warning], calls=calls, method=method)
 
 
-def _prompt(plan: _Plan) -> list[ChatMessage]:
+def _prompt(plan: _Plan, persona: str) -> list[ChatMessage]:
     counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
     language = detect_language(plan.query)
     # The examples have no history, so that of a follow-up has none of them.
@@ -249,6 +253,7 @@ def _prompt(plan: _Plan) -> list[ChatMessage]:
         language=language,
         method=plan.method,
         count=counts.get(plan.method, plan.wordings),
+        persona=persona,
         history=[{"role": turn.role.value, "text": turn.text} for turn in plan.turns],
         languages=list(plan.languages),
         examples=in_language(read_examples(shown), language),
