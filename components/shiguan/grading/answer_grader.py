@@ -184,7 +184,7 @@ def check_answer(
     numbered = numbered_passages(documents)
     checker = checker_of(numbered)
     read = [] if is_not_found(parts.text) else checker.read(parts)
-    similarities, warnings = try_similarities(embedder, checker.windows(read), raise_on_failure=False)
+    similarities, warnings = try_similarities(embedder, checker.windows(read))
     claims = checker.judge(read, similarities)
     return CheckedAnswer(
         question, language or detect_language(question), parts, list(numbered.values()), claims

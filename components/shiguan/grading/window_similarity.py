@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def try_similarities(
-    embedder: DocumentEmbedder | None, pairs: Sequence[tuple[str, Sequence[str]]], *, raise_on_failure: bool
+    embedder: DocumentEmbedder | None, pairs: Sequence[tuple[str, Sequence[str]]]
 ) -> tuple[list[float | None], list[str]]:
     """Compare where there is an embedder, and warn where it fails."""
     if embedder is None or not pairs:
@@ -34,8 +34,6 @@ def try_similarities(
         raise
     # Any embedder may stand here, so any error may come.
     except Exception as error:
-        if raise_on_failure:
-            raise
         logger.warning("The embedder failed in the check of an answer: {error}", error=repr(error))
         kind = type(error).__name__
         return [None] * len(pairs), [f"The embedder failed ({kind}); the answer was checked by words alone."]

@@ -26,7 +26,7 @@ MOST_HEAD_BYTES = 16 * 1024
 """The most bytes of a request's address and headers together; the address has half of it."""
 
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{8,64}")
-_METHODS = frozenset({"GET", "POST", "DELETE", "OPTIONS", "HEAD"})
+_METHODS = ("GET", "POST", "PATCH", "DELETE")
 
 
 class RequestIdentity:
@@ -61,7 +61,7 @@ class RequestIdentity:
             await send(message)
 
         known = current_request_id.set(request_id)
-        method = scope["method"] if scope["method"] in _METHODS else "other"
+        method = scope["method"] if scope["method"] in (*_METHODS, "OPTIONS", "HEAD") else "other"
         try:
             tags = {"shiguan.request_id": request_id, "http.request.method": method}
             with tracer.trace("shiguan.request", tags=tags) as span:
@@ -104,7 +104,7 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=_METHODS,
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After", "Location"],
         )

@@ -138,8 +138,9 @@ async def test_without_keys_an_origin_of_the_settings_is_answered(gated):
     assert call.headers["access-control-allow-origin"] == "https://app.example.org"
 
 
-async def test_cors_is_closed_by_default_and_open_to_the_named_only(gated):
-    preflight = {"Origin": "https://app.example.org", "Access-Control-Request-Method": "POST"}
+@pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "DELETE"])
+async def test_cors_is_closed_by_default_and_open_to_the_named_only(gated, method):
+    preflight = {"Origin": "https://app.example.org", "Access-Control-Request-Method": method}
     closed = await gated().call("/ask", method="OPTIONS", headers=preflight).done()
     assert "access-control-allow-origin" not in closed.headers
     made = gated(cors_origins=("https://app.example.org",))
