@@ -5,7 +5,7 @@ import pytest
 from haystack import Document, Pipeline
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage, ToolCall
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.answer.citation_extractor import CitationExtractor
@@ -317,7 +317,6 @@ def test_what_passages_say_changes_no_number(passage):
 TEXTS = st.text() | st.text(alphabet="ab He had 150,000 men.安祿山反。 [1]【2】[3]<&\n-#")
 
 
-@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=2), st.lists(TEXTS, max_size=3), st.sampled_from(["markdown", "html", "plain"]))
 def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents, form):
     documents = [Document(id=str(at), content=text, meta={"number": at + 1}) for at, text in enumerate(contents)]

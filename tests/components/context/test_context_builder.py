@@ -3,7 +3,7 @@ import random
 import pytest
 from haystack import Document
 from haystack.core.serialization import component_from_dict, component_to_dict
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.doubles.prompt_reading import parse_sources
 
@@ -159,7 +159,7 @@ def test_a_passage_cut_before_keeps_offsets_into_the_stored_parent():
     assert kept.meta["cut"] == [100, 100 + len(kept.content)]
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.text(max_size=60), st.none() | st.floats(0, 1)), max_size=5), st.integers(1, 60))
 def test_any_passages_give_a_context_that_reads_back(items, budget):
     documents = [Document(id=str(at), content=text, score=score) for at, (text, score) in enumerate(items)]

@@ -6,7 +6,7 @@ import pytest
 from haystack import Document, Pipeline
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.doubles.prompt_reading import parse_sources
 
@@ -251,7 +251,7 @@ def test_two_hundred_shuffles_give_the_same_bytes(strategy, monkeypatch):
 # -- any input ---------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

@@ -68,7 +68,7 @@ def test_unequal_runs_are_an_error():
         compare_metric("recall@5", [1.0], [1.0, 0.0])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=14))
 def test_the_exact_test_is_mcnemars_and_verdicts_follow_the_interval(pairs):
     before, after = ([float(pair[side]) for pair in pairs] for side in (0, 1))

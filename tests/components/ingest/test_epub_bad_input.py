@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 from haystack.dataclasses import ByteStream
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.doubles.epub_builder import CONTAINER, PARAGRAPH, EpubBuilder, chapter, nav_point, zip_bytes
 
@@ -423,7 +423,7 @@ RAW = BASE.build()
 PARTS = sorted(BASE.entries())
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(st.data())
 def test_no_mutation_of_the_archive_raises(data):
     raw = bytearray(RAW)
@@ -433,7 +433,7 @@ def test_no_mutation_of_the_archive_raises(data):
     assert bool(result["documents"]) != bool(result["skipped"])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(part=st.sampled_from(PARTS), seed=st.integers(0, 2**32), cuts=st.integers(1, 8))
 def test_no_mutation_of_a_file_in_the_book_raises(part, seed, cuts):
     chance = random.Random(seed)
@@ -477,7 +477,7 @@ TREES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(st.lists(TREES, max_size=6))
 def test_any_tree_keeps_its_invariants(trees):
     body = "".join(trees) + "<p>end</p>"

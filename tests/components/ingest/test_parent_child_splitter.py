@@ -297,7 +297,7 @@ SENTENCES = st.sampled_from(
 TEXTS = st.lists(SENTENCES, max_size=40).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(TEXTS, st.sampled_from(["a", "b"])), max_size=5))
 def test_children_are_exact_slices_that_hold_all_text_in_order(parts):
     blocks = [block(text, section=[section]) for text, section in parts]
@@ -308,7 +308,7 @@ def test_children_are_exact_slices_that_hold_all_text_in_order(parts):
     assert all(p.meta["tokens"] <= 800 for p in result["parents"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 30), min_size=30, max_size=120))
 def test_sizes_lie_in_their_ranges_wherever_sentences_are_short(lengths):
     text = "".join("字" * length + "。" for length in lengths)

@@ -49,13 +49,13 @@ def test_tokens_are_the_librarys(reference, text):
     assert tokenizer().tokens([text]) == [reference(text)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(max_size=60), max_size=4))
 def test_any_texts_have_the_librarys_tokens_whatever_stands_beside_them(reference, texts):
     assert tokenizer().tokens(texts) == [reference(text) for text in texts]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters(codec=None), max_size=80))
 def test_offsets_are_in_order_inside_the_text_and_as_many_as_counted(text):
     offsets = tokenizer().offsets(text)

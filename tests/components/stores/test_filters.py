@@ -76,7 +76,7 @@ def store(tmp_path_factory):
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(CONTENTS, METAS), min_size=1, max_size=4), st.lists(FILTERS, min_size=1, max_size=8))
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_the_store_finds_the_documents_that_haystacks_own_function_matches(store, rows, filters):
     documents = [
         Document(id=id_, content=content, meta=meta, embedding=[1.0, 0.0] if content else None)
@@ -97,7 +97,7 @@ def test_the_store_finds_the_documents_that_haystacks_own_function_matches(store
 
 
 @given(METAS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_documents_come_back_as_they_were_written(store, meta):
     document = Document(id="one", content="x", meta=meta, embedding=[0.1, 0.7])
     store.write_documents([document], DuplicatePolicy.OVERWRITE)

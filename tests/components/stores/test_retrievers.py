@@ -216,7 +216,7 @@ def test_an_empty_store_finds_nothing(store):
     assert ids(QdrantEdgeEmbeddingRetriever(store).run([1.0, 0.0], ALL)) == []
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(order=st.permutations([f"id{n:02}" for n in range(30)]), top_k=st.integers(1, 31))
 def test_equal_scores_come_by_id_whatever_the_order_of_writing(tmp_path_factory, order, top_k):
     store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("ties")), embedding_dim=2).unscoped()
