@@ -1,6 +1,7 @@
 """What may be asked, and the modes of one deployment that answer it, loaded once for everybody who serves them."""
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -101,9 +102,13 @@ class ReceiptFolder:
         write_json(path, receipt.model_dump(mode="json"), mode=0o600)
         if time.time() - self._pruned > _HOUR:
             self._pruned = time.time()
-            for old in self._path.glob("*/*"):
-                if not self._is_kept(old):
-                    old.unlink(missing_ok=True)
+            with os.scandir(self._path) as folders:
+                for folder in filter(os.DirEntry.is_dir, folders):
+                    # One by one: a list of a busy month would stay in the memory of the process.
+                    with os.scandir(folder) as entries:
+                        for path in map(Path, entries):
+                            if not self._is_kept(path):
+                                path.unlink(missing_ok=True)
 
     def find(self, tenant_id: str, receipt_id: str) -> Receipt | None:
         """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""

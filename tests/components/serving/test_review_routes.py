@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,21 @@ def test_a_receipt_whose_days_are_over_is_not_given_and_goes_with_the_next_one(f
     assert len(files(tmp_path)) == 3  # not looked for more than once an hour
     ReceiptFolder(ServingSettings(data_dir=tmp_path)).keep(new)
     assert [path.stem for path in files(tmp_path)] == [new.id]
+
+
+def test_looking_for_old_receipts_takes_no_more_memory_where_there_are_more(folder, tmp_path):
+    folder.keep(receipt())
+    (file,) = files(tmp_path)
+    peaks = []
+    for count in (200, 4000):
+        for number in range(count):
+            (file.parent / f"{number:064}.json").touch()
+        fresh = ReceiptFolder(ServingSettings(data_dir=tmp_path))
+        tracemalloc.start()
+        fresh.keep(receipt())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 100_000  # a list of 3,800 more paths takes a megabyte
 
 
 def test_no_receipt_takes_the_last_room_on_the_disk(folder, tmp_path, monkeypatch):
