@@ -3,15 +3,19 @@
 from typing import Any
 
 from haystack import Document, component
+from haystack_integrations.components.retrievers.elasticsearch import (
+    ElasticsearchBM25Retriever as HaystackElasticsearchBM25Retriever,
+)
 
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.schema import servable
 from shiguan.tenants import require_filters
 
 
 @component
 class ElasticsearchBM25Retriever:
     """
-    Finds the children that share words with the question: Haystack's own search, kept exact.
+    Finds the children that share words with the question: Haystack's own retriever, kept exact.
 
     Stands beside the vector retriever, before the fusion. Words match as they are (Haystack's default lets 2024 match
     2023), scores stay as BM25 gives them (from 0, higher is better), and filters are checked first, so that what
@@ -30,6 +34,7 @@ class ElasticsearchBM25Retriever:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
         self.document_store = document_store
         self.top_k = top_k
+        self._retriever = HaystackElasticsearchBM25Retriever(document_store=document_store, fuzziness="0", top_k=top_k)
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None) -> dict[str, Any]:
@@ -43,6 +48,6 @@ class ElasticsearchBM25Retriever:
         :raises RefusedError: If the filters ask what this deployment cannot answer.
         :raises StoreError: If the server cannot be reached or refuses.
         """
-        filters = require_filters(filters, type(self).__name__)
-        limit = self.top_k if top_k is None else top_k
-        return {"documents": self.document_store.bm25_retrieval(query, filters, top_k=limit)}
+        checked = servable(require_filters(filters, type(self).__name__), self.document_store.schema.keyword_fields)
+        with self.document_store.server.reporting():
+            return dict(self._retriever.run(query=query, filters=checked, top_k=top_k))

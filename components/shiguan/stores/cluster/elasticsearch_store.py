@@ -217,13 +217,6 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         with self._connected() as client:
             return delete_matching(client, self.server, self.index, self._query(filters))
 
-    def bm25_retrieval(self, query: str, filters: dict[str, Any], *, top_k: int) -> list[Document]:
-        """Find passages by the words of a question, as they are: Haystack's default lets 2024 match 2023."""
-        checked = servable(filters, self.schema.keyword_fields)
-        with self.server.reporting():
-            found: list[Document] = self._bm25_retrieval(query, filters=checked, fuzziness="0", top_k=top_k)
-        return found
-
     def _query(self, filters: dict[str, Any] | None) -> dict[str, Any]:
         checked = servable(filters, self.schema.keyword_fields)
         return {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}

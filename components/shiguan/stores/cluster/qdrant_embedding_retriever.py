@@ -3,15 +3,19 @@
 from typing import Any
 
 from haystack import Document, component
+from haystack_integrations.components.retrievers.qdrant import (
+    QdrantEmbeddingRetriever as HaystackQdrantEmbeddingRetriever,
+)
 
 from shiguan.stores.cluster.qdrant_store import QdrantStore
+from shiguan.stores.cluster.schema import servable
 from shiguan.tenants import require_filters
 
 
 @component
 class QdrantEmbeddingRetriever:
     """
-    Finds the children closest in meaning to the question, under checked filters.
+    Finds the children closest in meaning to the question: Haystack's own retriever, with checked filters.
 
     Stands beside the word retriever, before the fusion. Scores are cosines (-1 to 1, higher is closer). Filters are
     checked first: Qdrant's conversion reads some of Haystack's conditions in its own way, and those are written
@@ -30,6 +34,7 @@ class QdrantEmbeddingRetriever:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
         self.document_store = document_store
         self.top_k = top_k
+        self._retriever = HaystackQdrantEmbeddingRetriever(document_store=document_store, top_k=top_k)
 
     @component.output_types(documents=list[Document])
     def run(
@@ -45,6 +50,6 @@ class QdrantEmbeddingRetriever:
         :raises RefusedError: If the filters ask what this deployment cannot answer.
         :raises StoreError: If the server cannot be reached or refuses.
         """
-        filters = require_filters(filters, type(self).__name__)
-        limit = self.top_k if top_k is None else top_k
-        return {"documents": self.document_store.embedding_retrieval(query_embedding, filters, top_k=limit)}
+        checked = servable(require_filters(filters, type(self).__name__), self.document_store.keyword_fields or ())
+        with self.document_store.server.reporting():
+            return dict(self._retriever.run(query_embedding=query_embedding, filters=checked, top_k=top_k))

@@ -180,16 +180,16 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
                 client.delete(self.index, points_selector=some, wait=True)
         return len(points)
 
-    def embedding_retrieval(
-        self, query_embedding: list[float], filters: dict[str, Any], *, top_k: int
+    def _query_by_embedding(  # type: ignore[override]  # what our retriever does not ask for is left out
+        self, query_embedding: list[float], *, filters: Any, top_k: int, **_: Any
     ) -> list[Document]:
-        """Find children by a question's vector; Haystack's way leaves open how to search, and takes all payload."""
+        # In place of Haystack's, whose retriever calls it: it says nothing about how to search and takes all payload.
         quantization = models.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
         with self._connected() as client:
             answer = client.query_points(
                 self.index,
                 query=query_embedding,
-                query_filter=convert_filters_to_qdrant(servable(filters, self.keyword_fields or ())),
+                query_filter=convert_filters_to_qdrant(filters),
                 search_params=models.SearchParams(hnsw_ef=graph_candidates(top_k), quantization=quantization),
                 limit=top_k,
                 with_payload=_HITS,
