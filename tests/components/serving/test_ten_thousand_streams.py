@@ -36,7 +36,7 @@ async def listen(engine: Engine, seed: int) -> list[bytes]:
     """Listen as a server's reply does, or go away in the middle."""
     plan = PLANS[f"q{seed}"]
     events = engine.stream(AnswerRequest(query=f"q{seed}", mode="precise" if seed % 3 == 0 else "simple"), "a")
-    parts, heard = _written(events, "id"), []
+    parts, heard = _written(events), []
     async for part in parts:
         heard.append(part)
         if len(heard) == plan.leaves_after:
