@@ -14,8 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
-from shiguan.serving import telemetry
-from shiguan.serving.error_replies import ApiError, error_response
+from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.keys import KeyFile, KeyRecord, KeyUse, hash_of, keys_of_environment
 from shiguan.serving.settings import ServingSettings
 
@@ -228,8 +227,7 @@ class Authentication:
         try:
             principal = self._principal(scope)
         except ApiError as error:
-            telemetry.FAILURES.labels(error.kind).inc()
-            await error_response(error)(scope, receive, send)
+            await error_response(counted(error))(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = principal
         token = principal_of_request.set(principal)

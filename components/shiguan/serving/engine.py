@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -102,13 +102,9 @@ class ReceiptFolder:
         write_json(path, receipt.model_dump(mode="json"), mode=0o600)
         if time.time() - self._pruned > _HOUR:
             self._pruned = time.time()
-            with os.scandir(self._path) as folders:
-                for folder in filter(os.DirEntry.is_dir, folders):
-                    # One by one: a list of a busy month would stay in the memory of the process.
-                    with os.scandir(folder) as entries:
-                        for path in map(Path, entries):
-                            if not self._is_kept(path):
-                                path.unlink(missing_ok=True)
+            for path in self._files():
+                if not self._is_kept(path):
+                    path.unlink(missing_ok=True)
 
     def find(self, tenant_id: str, receipt_id: str) -> Receipt | None:
         """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""
@@ -116,6 +112,13 @@ class ReceiptFolder:
         with suppress(RefusedError):
             return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
         return None
+
+    def _files(self) -> Iterator[Path]:
+        """Give the files of all tenants one by one: a list of a busy month would stay in the memory of the process."""
+        for folder in self._path.iterdir():
+            if folder.is_dir():
+                with os.scandir(folder) as entries:
+                    yield from map(Path, entries)
 
     def _file(self, tenant_id: str, receipt_id: str) -> Path:
         return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"

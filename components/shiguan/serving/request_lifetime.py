@@ -195,8 +195,7 @@ class RequestLifetime:
                 check_length(scope, limit)
                 await self._run(scope, body, reply, seconds)
         except ApiError as error:
-            telemetry.FAILURES.labels(error.kind).inc()
-            await error_response(error)(scope, receive, send)
+            await error_response(counted(error))(scope, receive, send)
 
     async def _run(self, scope: Scope, body: RequestBody, reply: ResponseWatch, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -249,9 +248,7 @@ class RequestLifetime:
         if reason == "disconnect":
             reply.close()
             return
-        error = ApiError("timeout" if reason == "timeout" else "shutting_down")
-        telemetry.FAILURES.labels(error.kind).inc()
-        await reply.end(error, scope)
+        await reply.end(counted(ApiError("timeout" if reason == "timeout" else "shutting_down")), scope)
 
     async def _conclude(self, work: asyncio.Task[None], reply: ResponseWatch, scope: Scope) -> None:
         """Answer for work that failed: nothing leaves the server without an end."""
