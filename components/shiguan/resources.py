@@ -45,6 +45,11 @@ def data_folder(path: str | Path | None = None) -> Path:
     return Path(path or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan"))
 
 
+def cache_folder() -> Path:
+    """Give the folder of everything that can be made again: `SHIGUAN_CACHE_DIR`, or the user's cache folder."""
+    return Path(os.environ.get("SHIGUAN_CACHE_DIR") or platformdirs.user_cache_dir("shiguan"))
+
+
 def read_table(path: Path) -> dict[str, Any]:
     """Read a YAML table that lies beside its reader."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

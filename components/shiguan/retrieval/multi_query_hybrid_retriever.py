@@ -11,16 +11,18 @@ from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
 
 from shiguan.llm.calls import blocking, run_nested_async
+from shiguan.retrieval.language_balancer import balanced
 from shiguan.retrieval.score_standardizer import left_out, standardized
 from shiguan.serialization import Serializable
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What one query found: lists by words (its own and those of hypothetical passages), one by vectors."""
+    """What one query found: lists by words, its own and those of hypothetical passages, and one by vectors."""
 
     query: str
     by_words: list[list[Document]]
+    known: dict[str, float]
     by_vectors: list[Document]
     embedded: dict[str, Any]
 
@@ -35,9 +37,10 @@ class MultiQueryHybridRetriever(Serializable):
     Finds what any wording of the question finds, and puts first what several of them agree on.
 
     Stands between the rewriter and the parent fetcher. Within one question it does what the nodes of `simple` do: both
-    lists standardised (see `ScoreStandardizer`), then joined by `joiner`. Scores for two questions do not compare, so
-    their lists are joined by rank, with `query_joiner`; a question without other wordings goes past it and keeps its
-    scores. Both are Haystack's `DocumentJoiner`, and either can be given another `join_mode`.
+    lists standardised (see `ScoreStandardizer`), joined by `joiner`, the languages weighed (see `LanguageBalancer`).
+    Scores for two questions do not compare, so their lists are joined by rank, with `query_joiner`; a question without
+    other wordings goes past it and keeps its scores. Both are Haystack's `DocumentJoiner`, and either can be given
+    another `join_mode`.
 
     With a `HyDEEmbedder` the question's hypothetical passages are searched by words too. As their vectors are averaged
     with the question's, so are their standardised scores: the question and each passage count alike within the words,
@@ -130,9 +133,8 @@ class MultiQueryHybridRetriever(Serializable):
     run = blocking(run_async)
 
     async def _search(self, query: str, filters: dict[str, Any] | None, use_hyde: bool) -> _Found:
-        async def words(text: str) -> list[Document]:
-            found = await run_nested_async(self.bm25_retriever, query=text, filters=filters)
-            return list(found["documents"])
+        async def words(text: str) -> dict[str, Any]:
+            return await run_nested_async(self.bm25_retriever, query=text, filters=filters)
 
         own, embedded = await asyncio.gather(
             words(query), run_nested_async(self.text_embedder, **self._embedder_input(query, use_hyde))
@@ -140,7 +142,8 @@ class MultiQueryHybridRetriever(Serializable):
         passages = embedded.get("hypothetical_passages") or []
         vectors = self._by_vectors(embedded["embedding"], filters)
         by_vectors, *more = await asyncio.gather(vectors, *map(words, passages))
-        return _Found(query, [own, *more], by_vectors, embedded)
+        by_words = [list(found["documents"]) for found in (own, *more)]
+        return _Found(query, by_words, own.get("known", {}), by_vectors, embedded)
 
     async def _by_vectors(self, vector: list[float], filters: dict[str, Any] | None) -> list[Document]:
         if not vector:
@@ -157,8 +160,9 @@ class MultiQueryHybridRetriever(Serializable):
         lists = []
         for one in found:
             words = [] if no_words else _averaged(one.by_words)
-            vectors = [] if no_vectors else standardized(one.by_vectors, compare_languages=True)
-            lists.append(self.joiner.run(documents=[words, vectors])["documents"])
+            vectors = [] if no_vectors else standardized(one.by_vectors)
+            joined = self.joiner.run(documents=[words, vectors])["documents"]
+            lists.append(balanced(joined, one.by_vectors, one.known))
         documents = lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"]
         return {
             "documents": documents,

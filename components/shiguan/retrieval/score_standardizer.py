@@ -14,8 +14,6 @@ RETRIEVALS = ("hybrid", "words", "vectors")
 _NOISE = 1e-6
 # What the better of two hits gets whatever their scores, for these lie one deviation each from their mean.
 _WITHOUT_SPREAD = 2.0
-# How steeply a language counts less whose best passage is farther from the question.
-_FALL = 4
 
 
 @component
@@ -31,7 +29,7 @@ class ScoreStandardizer:
 
     Passages of different languages are standardised side by side, each language from its own lowest: BM25 scores of
     two vocabularies do not compare, and vectors of different languages lie farther apart than their meanings. What
-    stands out in its own language counts, whichever language the question has.
+    stands out in its own language counts; `LanguageBalancer` then weighs the languages.
 
     Where all scores are equal, or there is one hit alone, there is no deviation to divide by. Each of them gets 2,
     what the better one of any two hits gets, so that being found still counts.
@@ -43,19 +41,15 @@ class ScoreStandardizer:
     ```
     """
 
-    def __init__(self, *, compare_languages: bool = False, finds_by: str = "") -> None:
+    def __init__(self, *, finds_by: str = "") -> None:
         """
-        Say whether scores of different languages compare, and whose list it is.
+        Say whose list it is.
 
-        :param compare_languages: Let a language whose best score is lower than another's count less, by the fourth
-            power of their ratio (docs/decisions/0012 has the numbers): for vectors, whose cosines compare. Otherwise
-            all count the same: for words, whose scores hang on the vocabulary.
         :param finds_by: `words` or `vectors`: how the list was found, so that `retrieval` can leave it out.
         :raises ValueError: If it is neither.
         """
         if finds_by not in ("", *RETRIEVALS[1:]):
             raise ValueError(f"`finds_by` must be one of {', '.join(RETRIEVALS[1:])}, got {finds_by!r}.")
-        self.compare_languages = compare_languages
         self.finds_by = finds_by
 
     @component.output_types(documents=list[Document])
@@ -70,7 +64,7 @@ class ScoreStandardizer:
         """
         if left_out(self.finds_by, retrieval):
             return {"documents": []}
-        return {"documents": standardized(documents, compare_languages=self.compare_languages)}
+        return {"documents": standardized(documents)}
 
 
 def left_out(finds_by: str, retrieval: str) -> bool:
@@ -80,16 +74,15 @@ def left_out(finds_by: str, retrieval: str) -> bool:
     return bool(finds_by) and retrieval not in ("hybrid", finds_by)
 
 
-def standardized(documents: Sequence[Document], *, compare_languages: bool = False) -> list[Document]:
+def standardized(documents: Sequence[Document]) -> list[Document]:
     """Copy documents with their scores standardised within each language, shifted so that its lowest is 0."""
     languages = [str(document.meta.get("language")) for document in documents]
     lists: dict[str, list[float | None]] = {language: [] for language in languages}
     for document, language in zip(documents, languages, strict=True):
         lists[language].append(document.score)
     scales = {language: _Scale.of(scores) for language, scores in lists.items()}
-    nearest = max((scale.best for scale in scales.values()), default=0.0)
     return [
-        replace(document, score=scales[language].standardized(document.score, nearest if compare_languages else None))
+        replace(document, score=scales[language].standardized(document.score))
         for document, language in zip(documents, languages, strict=True)
     ]
 
@@ -99,7 +92,6 @@ class _Scale:
     """What the scores of one language in one list are measured by."""
 
     lowest: float
-    best: float
     spread: float
 
     @classmethod
@@ -108,11 +100,9 @@ class _Scale:
         known = [score for score in scores if score is not None]
         lowest, best = min(known, default=0.0), max(known, default=0.0)
         spread = pstdev(lowest if score is None else score for score in scores)
-        return cls(lowest, best, spread if spread > _NOISE * max(abs(lowest), abs(best)) else 0.0)
+        return cls(lowest, spread if spread > _NOISE * max(abs(lowest), abs(best)) else 0.0)
 
-    def standardized(self, score: float | None, nearest: float | None) -> float:
-        """Give a score in deviations above the lowest, less where another language's best is nearer."""
+    def standardized(self, score: float | None) -> float:
+        """Give a score in deviations above the lowest."""
         above = self.lowest if score is None else score
-        value = (above - self.lowest) / self.spread if self.spread else _WITHOUT_SPREAD
-        far = nearest is not None and 0.0 < self.best < nearest
-        return value * (self.best / nearest) ** _FALL if far and nearest else value
+        return (above - self.lowest) / self.spread if self.spread else _WITHOUT_SPREAD

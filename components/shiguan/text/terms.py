@@ -168,15 +168,21 @@ def _pairs(name: str) -> list[tuple[str, str]]:
 
 def packaged_table(module: str, name: str, package: str) -> str:
     """Read a table of another package from its file alone: imported, it may read megabytes more."""
+    return packaged_path(module, name, package).read_text(encoding="utf-8")
+
+
+def packaged_path(module: str, name: str, package: str) -> Path:
+    """Find a table of another package."""
     spec = find_spec(module)
     path = (Path(spec.origin).parent if spec and spec.origin else Path(module)) / name
     try:
-        return path.read_text(encoding="utf-8")
+        path.stat()
     except OSError as error:
         raise ConfigurationError(
             f"The table `{name}` could not be read: {error}. It comes with the package `{package}`; install it again "
             f"with `pip install --force-reinstall {package}`."
         ) from error
+    return path
 
 
 def _everyday(character: str) -> bool:

@@ -9,7 +9,8 @@ import pytest
 
 from shiguan.errors import ModelMissingError
 from shiguan.models import weights
-from shiguan.models.weights import cache_folder, made_file
+from shiguan.models.weights import made_file
+from shiguan.resources import cache_folder
 
 
 @pytest.fixture

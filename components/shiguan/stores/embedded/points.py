@@ -7,6 +7,7 @@ import re
 import uuid
 import zlib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -307,7 +308,9 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
     return SparseVector(list(counts), [tf * (BM25_K1 + 1) / (tf + norm) for tf in counts.values()]) if counts else None
 
 
-def bm25_query_vector(query: str) -> SparseVector | None:
-    """Give the question's side of BM25: how often it has each term, and the sounds of its names."""
-    counts = Counter(map(term_index, [*terms(query), *sounds_of_names(query)]))
-    return SparseVector(list(counts), [float(count) for count in counts.values()]) if counts else None
+def bm25_query_vector(query: str, also: Mapping[str, float] | None = None) -> SparseVector | None:
+    """Give the question's side of BM25: how often it has each term, the sounds of its names, and other terms."""
+    weights: dict[int, float] = dict(Counter(map(term_index, [*terms(query), *sounds_of_names(query)])))
+    for term, weight in (also or {}).items():
+        weights[term_index(term)] = weights.get(term_index(term), 0.0) + weight
+    return SparseVector(list(weights), list(map(float, weights.values()))) if weights else None

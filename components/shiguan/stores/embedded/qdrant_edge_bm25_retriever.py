@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from haystack import component
@@ -9,6 +10,9 @@ from haystack.dataclasses import Document
 
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import all_of, require_filters, where
+from shiguan.text.dictionary import translated_terms
+from shiguan.text.languages import detect_language
+from shiguan.text.terms import covered, question_weights
 
 # So many languages have lists of their own; all others share the last one.
 _MOST_LANGUAGES = 7
@@ -58,7 +62,7 @@ class EdgeRetriever:
             condition = all_of(filters, where("meta.language", "not in", known))
             if not self.document_store.holds(condition):
                 break
-        return sorted(found.values(), key=lambda document: (-(document.score or 0.0), document.id))
+        return best_first(list(found.values()))
 
 
 @component
@@ -75,18 +79,42 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
     ```
     """
 
-    @component.output_types(documents=list[Document])
+    @component.output_types(documents=list[Document], known=dict[str, float])
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
+    ) -> dict[str, list[Document] | dict[str, float]]:
         """
         Search.
+
+        Passages in another language than the question are also searched by the translations of its words, where the
+        dictionary has both languages, which are Chinese and English.
 
         :param query: The question; one without words, or of stop words only, finds nothing.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents of a language at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
+        :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound;
+            `known`: the question's language, and how much of its words any passage in it has, by what they tell, from 0
+            to 1. Empty where the library has no other language.
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """
-        return {"documents": self.search_each_language(self.document_store.bm25_retrieval, query, filters, top_k)}
+        allowed = require_filters(filters, type(self).__name__)
+        store, language = self.document_store, detect_language(query)
+        languages = store.count_languages(allowed).keys()
+        also = {term: weight for into in languages for term, weight in translated_terms(query, language, into).items()}
+        search = partial(store.bm25_retrieval, also=also)
+        if languages.isdisjoint({language}) or len(languages) == 1:
+            return {"documents": self.search_each_language(search, query, allowed, top_k), "known": {}}
+        own = all_of(allowed, where("meta.language", "==", language))
+        others = all_of(allowed, where("meta.language", "not in", [language]))
+        found = [
+            *store.bm25_retrieval(query, own, top_k=self.top_k if top_k is None else top_k),
+            *self.search_each_language(search, query, others, top_k),
+        ]
+        weights = question_weights(query)
+        known = covered(weights, store.known_terms(weights, own)) if weights else 1.0
+        return {"documents": best_first(found), "known": {language: known}}
+
+
+def best_first(documents: list[Document]) -> list[Document]:
+    return sorted(documents, key=lambda document: (-(document.score or 0.0), document.id))

