@@ -1,4 +1,5 @@
 import asyncio
+import math
 import threading
 from statistics import pstdev
 
@@ -120,6 +121,20 @@ def test_several_questions_are_joined_by_rank():
 def test_one_question_keeps_its_scores_past_the_query_joiner():
     found = {"one": {"a": 9.0, "b": 4.0, "c": 3.0}}
     assert scores(retriever(found).run(["one", " ", "one"]))["a"] > 1
+
+
+def test_languages_are_weighed_within_each_question():
+    @component
+    class Bilingual:
+        @component.output_types(documents=list[Document], known=dict[str, float])
+        def run(self, query: str, filters: dict | None = None, top_k: int | None = None):
+            rows = [("e", 9.0, "en"), ("f", 8.0, "en"), ("z", 9.0, "zh"), ("y", 8.0, "zh")]
+            documents = [Document(id=id_, score=score, meta={"language": of}) for id_, score, of in rows]
+            return {"documents": documents, "known": {"en": 0.4}}
+
+    one = retriever()
+    one.bm25_retriever = Bilingual()
+    assert scores(one.run(["one"])) == pytest.approx({"z": 1.0, "e": math.exp(-1), "y": 0.0, "f": 0.0})
 
 
 def test_both_joiners_can_be_exchanged():

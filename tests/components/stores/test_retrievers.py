@@ -12,6 +12,7 @@ from shiguan.errors import RefusedError
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
+from shiguan.text.terms import question_weights
 
 K1, B, AVERAGE = 1.2, 0.75, 200.0
 
@@ -166,6 +167,47 @@ def test_every_language_has_a_list_of_its_own(store):
     # What states no language is in the second list, and ends the search.
     write("n", "army", [0.9, 1.0], None)
     assert [d.id for d in vectors.run([1.0, 0.0], tenant("one"))["documents"]] == ["e0", "e1", "n", "z2"]
+
+
+@pytest.fixture
+def bilingual(store):
+    rows = [
+        ("e1", "The whalers of Nantucket sailed", "en"),
+        ("e2", "A ship", "en"),
+        ("z1", "南海有鲸", "zh"),
+        ("z2", "买船", "zh"),
+    ]
+    metas = [{"tenant_id": "one", "language": language} for _, _, language in rows]
+    store.write_documents(
+        [Document(id=id_, content=text, meta=meta) for (id_, text, _), meta in zip(rows, metas, strict=True)]
+    )
+    return store
+
+
+def test_other_languages_are_searched_by_translations(bilingual):
+    words = QdrantEdgeBM25Retriever(bilingual, top_k=2)
+    assert set(ids(words.run("the whale", tenant("one")))) == {"z1"}
+    assert set(ids(words.run("鲸", tenant("one")))) == {"z1"}
+    assert set(ids(words.run("捕鲸船，船", tenant("one")))) == {"z1", "z2", "e1", "e2"}
+    # A library without the question's language is searched by them alone.
+    only = {
+        "operator": "AND",
+        "conditions": [tenant("one"), {"field": "meta.language", "operator": "==", "value": "zh"}],
+    }
+    assert words.run("the whale", only) == {"documents": words.run("the whale", only)["documents"], "known": {}}
+    assert ids(words.run("the whale", only)) == ["z1"]
+
+
+def test_it_tells_how_much_of_a_question_its_own_language_knows(bilingual):
+    words = QdrantEdgeBM25Retriever(bilingual)
+    assert words.run("Nantucket", tenant("one"))["known"] == {"en": 1.0}
+    assert words.run("Queequeg", tenant("one"))["known"] == {"en": 0.0}
+    weights = question_weights("Nantucket Queequeg")
+    share = weights["nantucket"] / sum(weights.values())
+    assert words.run("Nantucket Queequeg", tenant("one"))["known"] == {"en": pytest.approx(share)}
+    assert words.run("...", tenant("one"))["known"] in ({}, {"en": 1.0})
+    bilingual.delete_documents(["z1", "z2"])
+    assert words.run("Queequeg", tenant("one"))["known"] == {}
 
 
 def test_a_library_of_one_language_is_searched_once(store, monkeypatch):
