@@ -8,6 +8,7 @@ from typing import Final
 
 from haystack import Document
 
+from shiguan.text.dictionary import with_translated
 from shiguan.text.languages import detect_language, has_han
 from shiguan.text.passages import passage_text
 from shiguan.text.terms import covered, question_weights, terms
@@ -31,7 +32,8 @@ class Signals:
     What speaks for an answer, each from 0 to about 1.
 
     :param cosine: The best cosine of the question and a child.
-    :param coverage: The share of the question's words, weighed by rarity, that the passages have together.
+    :param coverage: The share of the question's words, weighed by rarity, that the passages have together, themselves
+        or in translation.
     :param agreement: How near the passage with most of them is by its vectors: its best cosine over the best of all.
     :param chinese: Whether the question is in Han characters, whose words and cosines have another scale.
     :param same_language: The share of the passages that are in the question's language.
@@ -91,10 +93,13 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     highest = max(cosines.values(), default=0.0)
     read = documents[:_READ]
     words = [set(terms(passage_text(document))) for document in read]
+    said = set[str]().union(*words)
+    for into in {_language(document) for document in read} - {language}:
+        said = with_translated(said, question, language, into)
     widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
     return Signals(
         cosine=highest,
-        coverage=covered(weights, set[str]().union(*words)),
+        coverage=covered(weights, said),
         agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
         chinese=float(has_han(question)),
         same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,

@@ -8,9 +8,8 @@ from haystack import Document, component
 
 # How steeply a language counts less whose nearest passage is farther from the question.
 _FALL = 4
-# From what share of its words on a question may be about books in its own language, and how fast less makes that
-# unlikely.
-_ENOUGH, _STEP = 0.7, 0.3
+# How much less of a question's words makes it so much (e times) less likely that it is about books in this language.
+_STEP = 0.3
 
 
 @component
@@ -20,32 +19,34 @@ class LanguageBalancer:
 
     Stands behind the joiner, whose scores are deviations within each language and know nothing of the others. A
     language counts less, by the fourth power, the farther its nearest passage is; and the question's own language
-    counts less if no passage in it has the question's words. Without that the best of every language would
-    stand side by side, and a question on a book in another language would be answered from the wrong books.
+    counts less the more of the question's words are known in another one alone. Without that the best of every language
+    would stand side by side, and a question on a book in another language would be answered from the wrong books.
     The numbers are in docs/decisions/0012.
 
     Example:
     ```python
-    balancer.run(documents=joined, nearest=by_vectors, known={"en": 0.4})["documents"]
+    balancer.run(documents=joined, nearest=by_vectors, lacking={"en": 0.4})["documents"]
     ```
     """
 
     @component.output_types(documents=list[Document])
     def run(
-        self, documents: list[Document], nearest: list[Document] | None = None, known: dict[str, float] | None = None
+        self, documents: list[Document], nearest: list[Document] | None = None, lacking: dict[str, float] | None = None
     ) -> dict[str, list[Document]]:
         """
         Weigh the languages.
 
         :param documents: Passages with scores from 0, of each language from its own lowest.
         :param nearest: What was found by vectors, with cosines; without it no language is nearer than another.
-        :param known: A language, and the share of the question's words, from 0 to 1, that its passages have.
+        :param lacking: A language, and how much more of the question's words another one knows, from 0 to 1.
         :returns: `documents`, copies with their new scores, the best first, equal scores by id.
         """
-        return {"documents": balanced(documents, nearest or [], known or {})}
+        return {"documents": balanced(documents, nearest or [], lacking or {})}
 
 
-def balanced(documents: Sequence[Document], nearest: Sequence[Document], known: Mapping[str, float]) -> list[Document]:
+def balanced(
+    documents: Sequence[Document], nearest: Sequence[Document], lacking: Mapping[str, float]
+) -> list[Document]:
     """Copy passages with the scores that their languages leave them, the best first."""
     best: dict[str, float] = {}
     for document in nearest:
@@ -55,7 +56,7 @@ def balanced(documents: Sequence[Document], nearest: Sequence[Document], known: 
     weights = {_language(document): 1.0 for document in documents}
     for language in weights:
         near = (best.get(language, most) / most) ** _FALL if most > 0 else 1.0
-        weights[language] = near * min(1.0, math.exp((known.get(language, 1.0) - _ENOUGH) / _STEP))
+        weights[language] = near * math.exp(-lacking.get(language, 0.0) / _STEP)
     weighed = [
         replace(document, score=(document.score or 0.0) * weights[_language(document)]) for document in documents
     ]

@@ -22,7 +22,7 @@ class _Found:
 
     query: str
     by_words: list[list[Document]]
-    known: dict[str, float]
+    lacking: dict[str, float]
     by_vectors: list[Document]
     embedded: dict[str, Any]
 
@@ -143,7 +143,7 @@ class MultiQueryHybridRetriever(Serializable):
         vectors = self._by_vectors(embedded["embedding"], filters)
         by_vectors, *more = await asyncio.gather(vectors, *map(words, passages))
         by_words = [list(found["documents"]) for found in (own, *more)]
-        return _Found(query, by_words, own.get("known", {}), by_vectors, embedded)
+        return _Found(query, by_words, own.get("lacking", {}), by_vectors, embedded)
 
     async def _by_vectors(self, vector: list[float], filters: dict[str, Any] | None) -> list[Document]:
         if not vector:
@@ -162,7 +162,7 @@ class MultiQueryHybridRetriever(Serializable):
             words = [] if no_words else _averaged(one.by_words)
             vectors = [] if no_vectors else standardized(one.by_vectors)
             joined = self.joiner.run(documents=[words, vectors])["documents"]
-            lists.append(balanced(joined, one.by_vectors, one.known))
+            lists.append(balanced(joined, one.by_vectors, one.lacking))
         documents = lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"]
         return {
             "documents": documents,

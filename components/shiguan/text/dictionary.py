@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from functools import cache
 from threading import Lock
 
@@ -49,23 +49,36 @@ def translated_terms(text: str, language: str, into: str) -> dict[str, float]:
     translated_terms("鲸", "zh", "en")  # {"whale": 1.0}
     ```
     """
-    if {language, into} != {"zh", "en"}:
-        return {}
-    text = text[:_MOST_READ]
-    if language == "zh":
-        runs = [list(run) for run in _RUN.findall(fold_text(question_subject(text)))]
-        meanings = _meanings(runs, "", "chinese", "english", _LONGEST["zh"])
-    else:
-        meanings = _meanings([terms(text)], " ", "stems", "chinese", _LONGEST["en"])
     weights: dict[str, float] = defaultdict(float)
-    for translations in meanings:
-        for term in (term for translation in translations for term in terms(translation)):
-            weights[term] += 1 / len(translations)
+    for _, meanings in translations(text, language, into):
+        for term in (term for meaning in meanings for term in meaning):
+            weights[term] += 1 / len(meanings)
     return weights
 
 
-def _meanings(runs: list[list[str]], space: str, of: str, into: str, longest: int) -> Iterator[list[str]]:
-    """Give the translations of each word of a question that tells something."""
+def with_translated(words: Set[str], text: str, language: str, into: str) -> set[str]:
+    """Add to the terms of passages those words of a question that one of their translations stands for."""
+    found = translations(text, language, into)
+    return set(words).union(*(word for word, meanings in found if any(words >= set(meaning) for meaning in meanings)))
+
+
+def translations(text: str, language: str, into: str) -> list[tuple[list[str], list[list[str]]]]:
+    """Give, for each word of a question that the dictionary has, its terms and those of its translations."""
+    if {language, into} != {"zh", "en"}:
+        return []
+    text = text[:_MOST_READ]
+    if language == "zh":
+        runs = [list(run) for run in _RUN.findall(fold_text(question_subject(text)))]
+        words = _words(runs, "", "chinese", "english", _LONGEST["zh"])
+    else:
+        words = _words([terms(text)], " ", "stems", "chinese", _LONGEST["en"])
+    return [(word, [terms(meaning) for meaning in meanings]) for word, meanings in words]
+
+
+def _words(
+    runs: list[list[str]], space: str, of: str, into: str, longest: int
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Give each word of a question that tells something, with its translations."""
     pieces = {
         space.join(run[at:end])
         for run in runs
@@ -78,8 +91,9 @@ def _meanings(runs: list[list[str]], space: str, of: str, into: str, longest: in
         while at < len(run):
             ends = range(min(at + longest, len(run)), at, -1)
             end = next((end for end in ends if space.join(run[at:end]) in found), 0)
+            word = space.join(run[at:end])
             if end and any(rarity(part) > _GRAMMAR for part in run[at:end]):
-                yield found[space.join(run[at:end])]
+                yield run[at:end] if space else terms(word), found[word]
             at = end or at + 1
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -128,6 +128,12 @@ def sounds_of_names(question: str) -> Iterator[str]:
         syllables = _syllables_of(name[0])
         yield from _pairs([surname if question[end : name.start()] == " " else "", *syllables])
         surname, end = (syllables or [""])[-1], name.end()
+
+
+def heard_names(question: str, sounds: Set[str]) -> list[str]:
+    """Find the names of a question that can be read as pinyin and whose sounds are all among those of a text."""
+    names = {name[0]: set(sounds_of_names(name[0])) for name in _NAME.finditer(question)}
+    return [name for name, own in names.items() if own and own <= sounds]
 
 
 def share_sounds(one: str, other: str) -> bool:

@@ -22,7 +22,7 @@ def scores(**given):
 
 def test_without_evidence_nothing_changes():
     assert scores() == {"a": 2.0, "x": 1.0, "b": 0.5}
-    assert scores(nearest=[hit("a", 0.0, "en")], known={"fr": 0.0}) == {"a": 2.0, "x": 1.0, "b": 0.5}
+    assert scores(nearest=[hit("a", 0.0, "en")], lacking={"fr": 0.5}) == {"a": 2.0, "x": 1.0, "b": 0.5}
 
 
 def test_a_language_farther_away_counts_less_by_the_fourth_power():
@@ -35,22 +35,24 @@ def test_a_language_that_nearest_does_not_have_counts_whole():
     assert scores(nearest=[hit("a", 0.9, "en")])["x"] == 1.0
 
 
-@pytest.mark.parametrize(("known", "weight"), [(1.0, 1.0), (0.7, 1.0), (0.4, math.exp(-1)), (0.1, math.exp(-2))])
-def test_the_questions_language_counts_less_that_lacks_its_words(known, weight):
-    assert scores(known={"en": known}) == pytest.approx({"a": 2 * weight, "x": 1.0, "b": 0.5 * weight})
+@pytest.mark.parametrize(("lacking", "weight"), [(0.0, 1.0), (0.3, math.exp(-1)), (0.6, math.exp(-2))])
+def test_a_language_counts_less_that_lacks_the_questions_words(lacking, weight):
+    assert scores(lacking={"en": lacking}) == pytest.approx({"a": 2 * weight, "x": 1.0, "b": 0.5 * weight})
 
 
 @given(
     st.dictionaries(st.sampled_from(["en", "zh"]), st.floats(0, 1)),
     st.lists(st.tuples(st.sampled_from(["en", "zh", "fr"]), st.floats(-1, 1)), max_size=5),
 )
-def test_within_a_language_the_order_stays_and_nobody_gains(known, nearest):
-    found = scores(known=known, nearest=[hit(str(n), score, language) for n, (language, score) in enumerate(nearest)])
+def test_within_a_language_the_order_stays_and_nobody_gains(lacking, nearest):
+    found = scores(
+        lacking=lacking, nearest=[hit(str(n), score, language) for n, (language, score) in enumerate(nearest)]
+    )
     assert found["a"] >= found["b"] >= 0
     assert all(found[document.id] <= document.score for document in FOUND)
 
 
 def test_what_came_in_is_not_changed():
-    LanguageBalancer().run(documents=FOUND, known={"en": 0.0})
+    LanguageBalancer().run(documents=FOUND, lacking={"en": 0.4})
     assert [document.score for document in FOUND] == [2.0, 1.0, 0.5]
     assert LanguageBalancer().run(documents=[]) == {"documents": []}

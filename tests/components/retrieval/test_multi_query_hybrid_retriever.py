@@ -126,11 +126,11 @@ def test_one_question_keeps_its_scores_past_the_query_joiner():
 def test_languages_are_weighed_within_each_question():
     @component
     class Bilingual:
-        @component.output_types(documents=list[Document], known=dict[str, float])
+        @component.output_types(documents=list[Document], lacking=dict[str, float])
         def run(self, query: str, filters: dict | None = None, top_k: int | None = None):
             rows = [("e", 9.0, "en"), ("f", 8.0, "en"), ("z", 9.0, "zh"), ("y", 8.0, "zh")]
             documents = [Document(id=id_, score=score, meta={"language": of}) for id_, score, of in rows]
-            return {"documents": documents, "known": {"en": 0.4}}
+            return {"documents": documents, "lacking": {"en": 0.3}}
 
     one = retriever()
     one.bm25_retriever = Bilingual()
