@@ -11,11 +11,12 @@ from haystack import Document
 from shiguan.claims.citations import cited_place
 from shiguan.llm.source_blocks import neutral_attribute, neutral_text
 from shiguan.resources import read_table, resource_folder
-from shiguan.text.languages import fold_han
+from shiguan.text.dictionary import translated_terms
+from shiguan.text.languages import detect_language, fold_han
 from shiguan.text.passages import shingles, similarity
 from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import covered, is_wide, question_weights, terms
+from shiguan.text.terms import covered, is_wide, question_weights, rarity, terms
 
 Span = tuple[int, int]
 
@@ -83,11 +84,11 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     introduces whom or what the question asks about comes first, quoted where it does so. What matched much worse than
     the best is left out, and so is what another edition says in the same words.
     """
-    weights = question_weights(question)
     introduces = _introduction(question)
     if introduces is not None:
         documents = sorted(documents, key=lambda one: not introduces.search(fold_han(one.content or "")))
-    matches = [_matches(document, weights, introduces) for document in documents]
+    weights = [_weights_in(document, question) for document in documents]
+    matches = [_matches(document, words, introduces) for document, words in zip(documents, weights, strict=True)]
     best = max((score for places in matches for score, _ in places), default=0.0)
     found: list[Quotation] = []
     for at, document in enumerate(documents):
@@ -98,12 +99,19 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
             taken = [one.window for one in found if one.document is document]
             if (rank and score <= following) or any(_meet(span, other) for other in taken):
                 continue
-            quotation = _quotation(document, span, taken, question, weights)
+            quotation = _quotation(document, span, taken, question, weights[at])
             if not any(_says_the_same(quotation, other) for other in found):
                 found.append(quotation)
                 if len(found) == _MOST:
                     return found
     return found
+
+
+def _weights_in(document: Document, question: str) -> dict[str, float]:
+    """Weigh the words of a question, and for a passage in another language their translations."""
+    language, into = detect_language(question), str(document.meta.get("language"))
+    translated = translated_terms(question, language, into)
+    return {term: weight * rarity(term) for term, weight in translated.items()} | question_weights(question)
 
 
 def _matches(

@@ -95,6 +95,13 @@ def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():
     assert (citation["number"], citation["section"], citation["verdict"]) == (1, ["3", "Suiyang"], "quoted")
 
 
+def test_in_another_language_the_closest_sentence_has_the_words_in_translation():
+    text = "安禄山反于范阳。南海有大鲸。其年大雪。"
+    document = passage(text, sentence=text, language="zh")
+    (citation,) = run([document], "Where are there whales?")["answers"][0].meta["citations"]
+    assert text[slice(*citation["sentence"])] == "南海有大鲸。"
+
+
 def test_places_of_a_cut_passage_are_places_in_the_stored_one():
     stored = "Nobody had expected it. " * 3 + FIRST
     document = passage(FIRST, cut=[72, 72 + len(FIRST)])
@@ -161,6 +168,13 @@ def test_signals_are_what_they_are_called():
     assert (found.cosine, found.agreement, found.chinese, found.same_language) == (0.9, 1.0, 0.0, 1.0)
     # "take" is not "took"; Guo, Ziyi and Chang'an are there and weigh more.
     assert 0.7 < found.coverage < 1
+
+
+def test_words_are_covered_in_translation_too():
+    chinese = passage("安禄山反。南海有鲸。", sentence="南海有鲸。", language="zh")
+    assert signals_of("Where are whales?", [chinese], [near(0.9)]).coverage == 1.0
+    assert signals_of("Where are elephants?", [chinese], [near(0.9)]).coverage == 0.0
+    assert signals_of("鲸在哪里？", [passage("A whale.", sentence="A whale.")], [near(0.9)]).coverage == 1.0
 
 
 def test_the_probability_is_the_logistic_of_the_weighted_signals():
