@@ -152,7 +152,8 @@ def search_terms(
     corpus = resolve(edge, tenant) if tenant else Filter() if live_statistics else None
     params = None if corpus is None else SearchParams(idf=IdfParams(corpus=corpus))
     # All that match are scored however many are asked for, and scores of words are often equal.
-    return _search(edge, Query.Nearest(vector, using=points.BM25), resolve(edge, filters), params, top_k, 4 * top_k)
+    nearest = Query.Nearest(vector, using=points.BM25)
+    return _search(edge, nearest, resolve(edge, filters), params, top_k=top_k, first=4 * top_k)
 
 
 def search_vectors(
@@ -160,11 +161,12 @@ def search_vectors(
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     params = SearchParams(hnsw_ef=graph_candidates(top_k))
-    return _search(edge, Query.Nearest(vector, using=points.DENSE), resolve(edge, filters), params, top_k, top_k)
+    nearest = Query.Nearest(vector, using=points.DENSE)
+    return _search(edge, nearest, resolve(edge, filters), params, top_k=top_k, first=top_k)
 
 
 def _search(
-    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, top_k: int, first: int
+    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, *, top_k: int, first: int
 ) -> list[Document]:
     if top_k < 1:
         raise ValueError(f"`top_k` must be positive, got {top_k}")
@@ -179,7 +181,7 @@ def _search(
     # To read a payload costs as much as to find several hits, so only those are read that may be among the best.
     lowest = min((hit.score for hit in hits[:top_k]), default=0.0)
     scores = {hit.id: hit.score for hit in hits if hit.score >= lowest}
-    records = edge.retrieve([*scores], with_payload=_LIGHT, with_vector=False)
+    records: list[Any] = edge.retrieve([*scores], with_payload=_LIGHT, with_vector=False)
     rows = [(scores[record.id], record.payload) for record in records]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
     return [
