@@ -1,6 +1,7 @@
 """The command line: parses arguments, calls the library and a runner, prints. Heavy imports stay in the commands."""
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -46,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     """Run the function that a command names; what its file imports need not be installed for the other commands."""
     file, function = options.command.split(".")
+    # What imports make lasts; to look for garbage in it, here and at the end, took a fifth of a question's time.
+    gc.disable()
     try:
         command = getattr(import_module(f"shiguan.commands.{file}"), function)
     except ModuleNotFoundError as error:
@@ -53,6 +56,9 @@ def _run(options: argparse.Namespace) -> int:
             f"`shiguan {file}` needs `{error.name}`, which is not installed. Install it with: "
             f'pip install "shiguan{options.extra}"'
         ) from error
+    finally:
+        gc.freeze()
+        gc.enable()
     return int(command(options))
 
 

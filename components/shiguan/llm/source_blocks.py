@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from haystack import Document
@@ -24,10 +25,6 @@ def _loose(word: str) -> str:
     return _HIDDEN.join(re.escape(letter) for letter in word)
 
 
-_NAMES = "|".join(_loose(name) for name in sorted(TAG_NAMES, key=len, reverse=True))
-_TAG = re.compile(
-    rf"<(?=[\s/<]{{0,4}}{_HIDDEN}[\s/<]{{0,4}}(?:{_NAMES}){_HIDDEN}(?![a-z0-9_-])|[\s/<]{{0,4}}{_HIDDEN}\|)"
-)
 _TAG_END = re.compile(r"(?<=\|)>")
 _WORD = r"(?:sources?|docs?|documents?|passages?|来源|來源|资料|資料|出处|出處|文档|文檔|文献|引用)"
 _MARK = re.compile(
@@ -41,6 +38,15 @@ _ROLE = re.compile(
     re.MULTILINE,
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@cache
+def _tag() -> re.Pattern[str]:
+    """Made at the first `<`, which few passages have: that takes as long as all other patterns together."""
+    names = "|".join(_loose(name) for name in sorted(TAG_NAMES, key=len, reverse=True))
+    return re.compile(
+        rf"<(?=[\s/<]{{0,4}}{_HIDDEN}[\s/<]{{0,4}}(?:{names}){_HIDDEN}(?![a-z0-9_-])|[\s/<]{{0,4}}{_HIDDEN}\|)"
+    )
 
 
 class _Folding(dict[int, int]):
@@ -65,7 +71,7 @@ def neutral_text(text: str) -> str:
     """
     characters = list(_CONTROL.sub(" ", text))
     shadow = "".join(characters).translate(_FOLDING)
-    for match in _TAG.finditer(shadow):
+    for match in _tag().finditer(shadow) if "<" in shadow else ():
         characters[match.start()] = "‹"
     for match in _TAG_END.finditer(shadow):
         characters[match.start()] = "›"

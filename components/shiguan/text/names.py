@@ -20,6 +20,7 @@ _CLUES = read_table(Path(__file__).with_name("names.yaml"))
 _NO_NAMES = frozenset(_CLUES["no_names"].split())
 _SURNAMES = "".join(_CLUES["surnames"].split())
 _TRANSLITERATED = frozenset("".join(_CLUES["transliterated"].split()))
+_SYLLABLES = frozenset(_CLUES["syllables"].split())
 _FOLD = str.maketrans(
     "趙錢孫吳鄭馮陳衛蔣韓楊許呂張嚴華謝鄒竇雲蘇魯韋馬鳳袁費賀湯羅畢樂於傅齊顧黃蕭龐紀項賈顏鍾駱盧應鄧單陸榮龔儲車寧欒厲劉龍葉黨翟譚貢喬聞",
     "赵钱孙吴郑冯陈卫蒋韩杨许吕张严华谢邹窦云苏鲁韦马凤袁费贺汤罗毕乐于傅齐顾黄萧庞纪项贾颜钟骆卢应邓单陆荣龚储车宁栾厉刘龙叶党翟谭贡乔闻",
@@ -177,7 +178,7 @@ def _syllables_of(name: str) -> list[str]:
 
 def _cut(word: str) -> list[str]:
     """Cut a word so that nothing is left; empty if there is no way."""
-    syllables = _syllables() if len(word) <= _LONGEST else frozenset()
+    syllables = _SYLLABLES if len(word) <= _LONGEST else frozenset()
     ends: list[list[str] | None] = [None] * len(word) + [[]]
     for start in range(len(word) - 1, -1, -1):
         for end in range(min(start + 6, len(word)), start, -1):
@@ -186,11 +187,6 @@ def _cut(word: str) -> list[str]:
                 ends[start] = [word[start:end], *rest]
                 break
     return ends[0] or []
-
-
-@cache
-def _syllables() -> frozenset[str]:
-    return frozenset(filter(re.compile("[aeiou]").search, _readings().values()))
 
 
 @cache

@@ -271,6 +271,20 @@ def test_equal_scores_come_by_id_whatever_the_order_of_writing(tmp_path_factory,
     store.close()
 
 
+@pytest.mark.parametrize("top_k", [1, 4, 5, 12, 39, 40])
+def test_a_shorter_list_is_the_beginning_of_the_whole_one(store, top_k):
+    # Four scores, each of ten documents, written from the last id to the first.
+    contents = [("army " * (1 + n % 4), [1.0, float(n % 4)]) for n in range(40)]
+    store.write_documents(
+        [Document(id=f"id{n:02}", content=text, embedding=vector) for n, (text, vector) in enumerate(contents)][::-1]
+    )
+    for search, question in ((store.bm25_retrieval, "army"), (store.embedding_retrieval, [0.0, 1.0])):
+        whole = search(question, ALL, top_k=100)
+        assert len({document.score for document in whole}) == 4
+        assert whole == sorted(whole, key=lambda document: (-document.score, document.id))
+        assert search(question, ALL, top_k=top_k) == whole[:top_k]
+
+
 def test_fields_named_in_the_store_are_searched_too(tmp_path):
     store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2, bm25_fields=["title", "section"]).unscoped()
     meta = {"title": "Moby-Dick", "section": ["Loomings", "鯨魚"], "other": "hidden"}

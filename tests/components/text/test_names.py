@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.text import names
 from shiguan.text.names import sounds_of_names, sounds_of_text, unheard_names
 
 
@@ -57,3 +58,8 @@ def test_a_word_too_long_for_a_name_is_none():
 )
 def test_full_names_that_are_not_heard_in_a_chinese_text(text, other, names):
     assert unheard_names(text, other) == names
+
+
+def test_the_syllables_of_names_are_those_of_all_characters():
+    heard = {sound for sound in names._readings().values() if any(vowel in sound for vowel in "aeiou")}
+    assert heard == names._SYLLABLES

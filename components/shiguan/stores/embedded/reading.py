@@ -159,7 +159,9 @@ def search_terms(
     tenant = tenant_condition(filters)
     corpus = resolve(edge, tenant) if tenant else Filter() if live_statistics else None
     params = None if corpus is None else SearchParams(idf=IdfParams(corpus=corpus))
-    return _search(edge, Query.Nearest(vector, using=points.BM25), resolve(edge, filters), params, top_k)
+    # All that match are scored however many are asked for, and scores of words are often equal.
+    nearest = Query.Nearest(vector, using=points.BM25)
+    return _search(edge, nearest, resolve(edge, filters), params, top_k=top_k, first=4 * top_k)
 
 
 def known_terms(edge: EdgeShard, terms: Iterable[str], filters: dict[str, Any] | None) -> set[str]:
@@ -178,25 +180,28 @@ def search_vectors(
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     params = SearchParams(hnsw_ef=graph_candidates(top_k))
-    return _search(edge, Query.Nearest(vector, using=points.DENSE), resolve(edge, filters), params, top_k)
+    nearest = Query.Nearest(vector, using=points.DENSE)
+    return _search(edge, nearest, resolve(edge, filters), params, top_k=top_k, first=top_k)
 
 
 def _search(
-    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, top_k: int
+    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, *, top_k: int, first: int
 ) -> list[Document]:
     if top_k < 1:
         raise ValueError(f"`top_k` must be positive, got {top_k}")
-    # One more than asked for shows whether the last one has equals; then all of them are needed to choose by id.
-    limit = top_k + 1
+    # More than asked for show whether the last one has equals; then all of them are needed to choose by id.
+    limit = first + 1
     while True:
-        request = QueryRequest(query=query, limit=limit, filter=condition, with_payload=_LIGHT, params=params)
-        hits: list[Any] = edge.query(request)
+        hits: list[Any] = edge.query(QueryRequest(query=query, limit=limit, filter=condition, params=params))
         tied = len(hits) == limit and hits[-1].score == hits[top_k - 1].score
         if not tied or limit >= top_k + _MOST_TIES:
             break
         limit = min(4 * limit, top_k + _MOST_TIES)
-    # Every access to a hit's payload makes a new copy of it.
-    rows = [(hit.score, hit.payload) for hit in hits]
+    # To read a payload costs as much as to find several hits, so only those are read that may be among the best.
+    lowest = min((hit.score for hit in hits[:top_k]), default=0.0)
+    scores = {hit.id: hit.score for hit in hits if hit.score >= lowest}
+    records: list[Any] = edge.retrieve([*scores], with_payload=_LIGHT, with_vector=False)
+    rows = [(scores[record.id], record.payload) for record in records]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
     return [
         SharedDocument(id=payload[points.ID], meta=points.decode_meta(payload.get(points.META) or {}), score=score)
