@@ -96,7 +96,7 @@ _GRAMMAR = frozenset(
     "来时候当等个些什么怎样地得过起出可能够已经正将曾再最更非常十分"
 )
 # Two characters that are searched singly as well; a term with a character of modern grammar (docs/decisions/0012).
-_PAIR, _GRAMMAR_TERM = 0.7, 0.3
+_PAIR, _GRAMMAR_TERM = 0.5, 0.3
 _HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 # A character outside the commonest 3,755 (level one of GB 2312) is mostly a name or a telling word.
 _RARE, _COMMON = 1.6, 1.0
