@@ -12,7 +12,7 @@ from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriev
 
 from shiguan.llm.calls import blocking, run_nested_async
 from shiguan.retrieval.language_balancer import balanced
-from shiguan.retrieval.score_standardizer import left_out, standardized
+from shiguan.retrieval.score_standardizer import LEAST_DEVIATION, left_out, standardized
 from shiguan.serialization import Serializable
 
 
@@ -160,7 +160,7 @@ class MultiQueryHybridRetriever(Serializable):
         lists = []
         for one in found:
             words = [] if no_words else _averaged(one.by_words)
-            vectors = [] if no_vectors else standardized(one.by_vectors)
+            vectors = [] if no_vectors else standardized(one.by_vectors, LEAST_DEVIATION)
             joined = self.joiner.run(documents=[words, vectors])["documents"]
             lists.append(balanced(joined, one.by_vectors, one.lacking))
         documents = lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"]

@@ -95,6 +95,9 @@ _GRAMMAR = frozenset(
     "的了在是我有和就不人都一上也很到说要去你会着没看好自己这他她那们把被让使给对从向以于为与而其之所者并但却又还因如果虽然即便后"
     "来时候当等个些什么怎样地得过起出可能够已经正将曾再最更非常十分"
 )
+# Two characters that are searched singly as well; a term with a character of modern grammar (docs/decisions/0012).
+_PAIR, _GRAMMAR_TERM = 0.5, 0.3
+_HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 # A character outside the commonest 3,755 (level one of GB 2312) is mostly a name or a telling word.
 _RARE, _COMMON = 1.6, 1.0
 
@@ -137,3 +140,19 @@ def character_weight(character: str) -> float:
         return _RARE
     # Level one ends with row 55.
     return _COMMON if encoded[0] < 0xD8 else _RARE
+
+
+def search_weights(question: str) -> dict[str, float]:
+    """
+    Weigh the terms that a question is searched by, each once however often it is said.
+
+    A pair of Han characters counts less, since its characters are searched as well: of a modern word it is mostly one
+    of them that a classical text has. A character that only modern grammar has counts least, alone or in a pair: where
+    it is rare, as in a classical text, it would tell most of all.
+    """
+    return {term: _search_weight(term) for term in terms(question)}
+
+
+def _search_weight(term: str) -> float:
+    weight = _PAIR if _HAN_PAIR.fullmatch(term) else 1.0
+    return weight if _MODERN.isdisjoint(term) else weight * _GRAMMAR_TERM

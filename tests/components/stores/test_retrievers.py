@@ -78,10 +78,19 @@ def test_bm25_scores_are_those_of_the_formula(filled):
     assert [round(d.score, 3) for d in documents] == [3.335, 1.165]
 
 
-def test_a_word_twice_in_the_question_counts_twice(filled):
+def test_a_word_twice_in_the_question_counts_once(filled):
     retriever = QdrantEdgeBM25Retriever(filled)
     once, twice = (retriever.run(query, ALL)["documents"][0].score for query in ("river", "river river"))
-    assert twice == pytest.approx(2 * once)
+    assert twice == pytest.approx(once)
+
+
+def test_modern_grammar_tells_little_where_its_characters_are_rare(store):
+    passages = {"a": "勤于政事", "b": "射的中之", "c": "鼓角齐鸣"}
+    store.write_documents([Document(id=i, content=c, meta={"tenant_id": "t"}) for i, c in passages.items()])
+    documents = QdrantEdgeBM25Retriever(store).run("勤奋的将军", ALL)["documents"]
+    # 勤 and 的 are in one passage of three each, of 4 characters and 3 pairs; 的 counts .3, its pairs are in none.
+    expected = {"a": bm25(1, 7, 1, 3), "b": 0.3 * bm25(1, 7, 1, 3)}
+    assert {d.id: d.score for d in documents} == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(

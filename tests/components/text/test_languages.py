@@ -1,6 +1,6 @@
 import pytest
 
-from shiguan.text.languages import detect_language
+from shiguan.text.languages import detect_language, search_weights
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,17 @@ def test_a_chinese_text_that_quotes_one_japanese_word_stays_chinese():
 
 def test_a_long_text_is_judged_by_its_beginning():
     assert detect_language("安祿山" * 2000 + "the " * 100_000) == "zh"
+
+
+@pytest.mark.parametrize(
+    ("question", "weights"),
+    [
+        ("勤奋將軍", {"勤": 1, "奋": 1, "将": 1, "军": 1, "勤奋": 0.5, "奋将": 0.5, "将军": 0.5}),
+        ("这书，這書", {"这": 0.3, "书": 1, "这书": 0.15}),
+        ("rivers and a river", {"river": 1}),
+        ("かな", {"か": 1, "な": 1, "かな": 1}),
+        ("？", {}),
+    ],
+)
+def test_terms_of_a_question_count_once_pairs_less_and_modern_grammar_least(question, weights):
+    assert search_weights(question) == pytest.approx(weights)

@@ -52,8 +52,9 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     BM25 follows Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.4,
     with the IDF of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), computed by the engine when a question comes. We depart
-    from it in one point: the average length is fixed and no mean over the store, so that a document's weights do not
-    depend on what else is stored, nor on the order of writing.
+    from it in two points. The average length is fixed and no mean over the store, so that a document's weights do not
+    depend on what else is stored, nor on the order of writing. A term of a question counts once, and less where it is a
+    pair of Han characters or has one of modern Chinese grammar.
 
     Vectors are compared by their cosine (-1 to 1, higher is closer): all up to `exact_below` documents, through an
     HNSW graph above. The store keeps a document's id, content, meta (JSON values), embedding and sparse embedding
