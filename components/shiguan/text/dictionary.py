@@ -4,7 +4,7 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Set
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 
 from haystack import logging
@@ -32,6 +32,9 @@ _RUN = re.compile(f"[{HAN}]+")
 _LONGEST = {"zh": 8, "en": 4}
 _MOST_READ = 2000
 _MOST_MEANINGS = 5
+
+# A question is translated for searching, for weighing the languages, for the answer's probability and its quotations.
+_QUESTIONS = 64
 
 _asking = Lock()
 
@@ -62,6 +65,7 @@ def with_translated(words: Set[str], text: str, language: str, into: str) -> set
     return set(words).union(*(word for word, meanings in found if any(words >= set(meaning) for meaning in meanings)))
 
 
+@lru_cache(_QUESTIONS)
 def translations(text: str, language: str, into: str) -> list[tuple[list[str], list[list[str]]]]:
     """Give, for each word of a question that the dictionary has, its terms and those of its translations."""
     if {language, into} != {"zh", "en"}:

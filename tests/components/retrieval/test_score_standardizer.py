@@ -64,9 +64,7 @@ def test_each_language_is_standardised_from_its_own_lowest():
 
 def test_cosines_that_lie_close_together_are_in_units_of_the_least_deviation():
     close, wide = {"a": 0.900, "b": 0.898, "c": 0.896}, {"a": 0.92, "b": 0.90, "c": 0.88}
-    found = [
-        ScoreStandardizer(finds_by="vectors").run(documents=hits(scores))["documents"] for scores in (close, wide)
-    ]
+    found = [ScoreStandardizer(finds_by="vectors").run(documents=hits(scores))["documents"] for scores in (close, wide)]
     # The deviation is sqrt(8 / 3) thousandths, 1.6, where 6 are the least; and 16 in the other list.
     assert [document.score for document in found[0]] == pytest.approx([4 / 6, 2 / 6, 0.0])
     assert [document.score for document in found[1]] == pytest.approx([math.sqrt(6), math.sqrt(1.5), 0.0])

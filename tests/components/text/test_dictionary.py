@@ -22,6 +22,11 @@ A 错 [broken
 """
 
 
+def forget():
+    dictionary._dictionary.cache_clear()
+    dictionary.translations.cache_clear()
+
+
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     package = tmp_path / "package"
@@ -32,9 +37,9 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(dictionary, "_TABLE", ("package", "cedict/words.txt", "the-package"))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(tmp_path / "cache"))
-    dictionary._dictionary.cache_clear()
+    forget()
     yield path
-    dictionary._dictionary.cache_clear()
+    forget()
 
 
 @pytest.mark.parametrize(
@@ -71,15 +76,15 @@ def test_it_is_made_once_and_kept(small, tmp_path):
     assert translated_terms("鲸鱼", "zh", "en")
     (kept,) = (tmp_path / "cache").iterdir()
     small.write_text(TABLE.replace("whale/", "shark/"), encoding="utf-8")  # as long as before
-    dictionary._dictionary.cache_clear()
+    forget()
     assert translated_terms("鲸鱼", "zh", "en") == {"whale": 1.0}
     # Another table, and a damaged file, are made anew.
     small.write_text(TABLE + "鯊魚 鲨鱼 [sha1 yu2] /shark/\n", encoding="utf-8")
-    dictionary._dictionary.cache_clear()
+    forget()
     assert translated_terms("鲨鱼", "zh", "en") == {"shark": 1.0}
     small.write_text(TABLE, encoding="utf-8")
     kept.write_bytes(b"no database")
-    dictionary._dictionary.cache_clear()
+    forget()
     assert translated_terms("鲸鱼", "zh", "en") == {"whale": 1.0}
     assert sqlite3.connect(kept).execute("SELECT count(*) FROM meanings").fetchone()[0] > 0
 

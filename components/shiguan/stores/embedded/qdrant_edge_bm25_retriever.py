@@ -124,7 +124,7 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
         """Give the share of a question's words that passages in a language have, themselves, translated or by sound."""
         weights = question_weights(query)
         asked = {*weights, *translated_terms(query, language, into), *sounds_of_names(query)}
-        known = self.document_store.known_terms(asked, all_of(filters, where("meta.language", "==", into)))
+        known = self.document_store.known_terms(asked, into, filters)
         known |= {term for name in heard_names(query, known) for term in terms(name)}
         return covered(weights, with_translated(known, query, language, into))
 

@@ -335,10 +335,10 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             live = self._shard.stale_statistics
             return reading.search_terms(edge, query, filters, live_statistics=live, top_k=top_k, also=also)
 
-    def known_terms(self, terms: Iterable[str], filters: dict[str, Any] | None = None) -> set[str]:
-        """Tell which terms, of `shiguan.text.terms`, any of the documents has."""
+    def known_terms(self, terms: Iterable[str], language: str, filters: dict[str, Any] | None = None) -> set[str]:
+        """Tell which terms, of `shiguan.text.terms`, any of the documents in a language has."""
         with self._shard.read() as edge:
-            return reading.known_terms(edge, terms, filters)
+            return reading.known_terms(edge, terms, language, filters)
 
     def embedding_retrieval(
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, *, top_k: int = 50

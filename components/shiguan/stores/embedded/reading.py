@@ -33,6 +33,7 @@ _LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, HIT_FIELDS)]
 _OF_FILE = PayloadSelector.Include(
     list(map(points.meta_path, ("source", "source_id", "file_id", "title", "language", "units")))
 )
+_LANGUAGE = PayloadSelector.Include([points.meta_path("language")])
 _FEW = 20
 _NOTHING = Filter(must=[HasIdCondition(set())])
 # Among more documents than this with the same score, the engine chooses which ones come first.
@@ -164,13 +165,23 @@ def search_terms(
     return _search(edge, nearest, resolve(edge, filters), params, top_k=top_k, first=4 * top_k)
 
 
-def known_terms(edge: EdgeShard, terms: Iterable[str], filters: dict[str, Any] | None) -> set[str]:
-    """Tell which terms any of the documents has."""
-    condition = resolve(edge, filters)
+def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: dict[str, Any] | None) -> set[str]:
+    """Tell which terms any of the documents in a language has."""
+    anywhere = resolve(edge, filters)
+    there = resolve(edge, all_of(filters, where("meta.language", "==", language)))
+
+    def best(term: str, condition: Filter | None) -> list[Any]:
+        query = Query.Nearest(SparseVector([term_index(term)], [1.0]), using=points.BM25)
+        found: list[Any] = edge.query(QueryRequest(query=query, limit=1, filter=condition, with_payload=_LANGUAGE))
+        return found
 
     def known(term: str) -> bool:
-        vector = SparseVector([term_index(term)], [1.0])
-        return bool(edge.query(QueryRequest(query=Query.Nearest(vector, using=points.BM25), limit=1, filter=condition)))
+        # The filter by language takes twenty times as long, and mostly a word is of one language.
+        found = best(term, anywhere)
+        return bool(found) and (
+            points.decode_meta(found[0].payload.get(points.META) or {}).get("language") == language
+            or bool(best(term, there))
+        )
 
     return set(filter(known, terms))
 
