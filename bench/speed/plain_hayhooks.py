@@ -48,6 +48,7 @@ def plain_definition(folder: Path) -> dict[str, Any]:
         "init_parameters": {"document_store": children, "top_k": HITS},
     }
     components["claim_matcher"]["init_parameters"]["embedding_retriever"] = components["embedding_retriever"]
+    components["language_balancer"]["init_parameters"]["document_store"] = children
     for name in ("parent_fetcher", "earlier_turns"):
         components[name]["init_parameters"]["document_store"] = parents
     # Hayhooks demands every declared input, so only those that a plain client sends are declared.

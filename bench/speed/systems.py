@@ -160,6 +160,7 @@ class HaystackInMemory(_HaystackSystem):
         from haystack.core.serialization import component_from_dict
 
         from shiguan import load_pipeline
+        from shiguan.retrieval.language_balancer import LanguageBalancer
         from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 
         # Taken over from the real pipeline, so that the two differ in stores and retrievers only.
@@ -172,6 +173,8 @@ class HaystackInMemory(_HaystackSystem):
                 component: Any = InMemoryBM25Retriever(self._children, top_k=HITS)
             elif name == "embedding_retriever":
                 component = InMemoryEmbeddingRetriever(self._children, top_k=HITS)
+            elif name == "language_balancer":
+                component = LanguageBalancer(self._children)
             elif name == "parent_fetcher":
                 component = ParentDocumentFetcher(self._parents, top_k=PARENTS)
             else:

@@ -59,6 +59,7 @@ def doors(store):
 ARGUMENTS = {
     "query": "letter", "query_embedding": [1.0, 0.0], "document_ids": ["theirs"], "metadata_fields": ["tenant_id"],
     "metadata_field": "tenant_id", "meta": {"tenant_id": "ours"}, "fields": ["tenant_id"],
+    "terms": ["letter"], "language": "en",
 }  # fmt: skip
 
 

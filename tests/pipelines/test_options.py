@@ -121,10 +121,10 @@ def test_words_and_vectors_alone_search_as_told(mode, runner_of):
     found = {}
     runner = runner_of(mode)
     for retrieval in ("hybrid", "words", "vectors"):
-        documents, warnings = runner.search("二税", tenant_id=TENANT, retrieval=retrieval)
+        documents, warnings = runner.search("魁魁格", tenant_id=TENANT, retrieval=retrieval)
         assert warnings == []
         found[retrieval] = {document.meta["source"] for document in documents}
-    # No text has these words, and vectors always find their nearest.
+    # No text has these words, nor has the dictionary, and vectors always find their nearest.
     assert found["words"] == set()
     assert len(found["vectors"]) == 4
     assert found["hybrid"] == found["vectors"]

@@ -1,15 +1,23 @@
 """Weighs the passages of a library's languages against each other."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from haystack import Document, component
+from haystack.document_stores.types import DocumentStore
+
+from shiguan.tenants import require_filters
+from shiguan.text.dictionary import translated_terms, with_translated
+from shiguan.text.languages import detect_language
+from shiguan.text.names import heard_names, sounds_of_names
+from shiguan.text.terms import covered, question_weights, terms
 
 # How steeply a language counts less whose nearest passage is farther from the question.
 _FALL = 4
-# How much less of a question's words makes it so much (e times) less likely that it is about books in this language.
-_STEP = 0.3
+# Passages that have so much of a question's words may well answer it, whatever those in another language have. Below
+# it the question's language counts less, e times for so much that another one has more.
+_ENOUGH, _STEP = 0.8, 0.3
 
 
 @component
@@ -19,48 +27,76 @@ class LanguageBalancer:
 
     Stands behind the joiner, whose scores are deviations within each language and know nothing of the others. A
     language counts less, by the fourth power, the farther its nearest passage is; and the question's own language
-    counts less the more of the question's words are known in another one alone. Without that the best of every language
-    would stand side by side, and a question on a book in another language would be answered from the wrong books.
+    counts less the more of the question's words are known in another one alone: a question about Ahab is not about the
+    Chinese chronicle beside the novel. Without that the best of every language would stand side by side.
     The numbers are in docs/decisions/0012.
 
     Example:
     ```python
-    balancer.run(documents=joined, nearest=by_vectors, lacking={"en": 0.4})["documents"]
+    balancer = LanguageBalancer(document_store)
+    balancer.run("Who is Ahab?", documents=joined, nearest=by_vectors, filters=tenant)["documents"]
     ```
     """
 
+    def __init__(self, document_store: DocumentStore) -> None:
+        """
+        Name the store of the children.
+
+        :param document_store: Of the embedded store it is known which words its passages have; with another one
+            languages are weighed by their nearest passages alone.
+        """
+        self.document_store = document_store
+
     @component.output_types(documents=list[Document])
     def run(
-        self, documents: list[Document], nearest: list[Document] | None = None, lacking: dict[str, float] | None = None
+        self,
+        query: str,
+        documents: list[Document],
+        nearest: list[Document] | None = None,
+        filters: dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
         """
         Weigh the languages.
 
+        :param query: The question.
         :param documents: Passages with scores from 0, of each language from its own lowest.
         :param nearest: What was found by vectors, with cosines; without it no language is nearer than another.
-        :param lacking: A language, and how much more of the question's words another one knows, from 0 to 1.
+        :param filters: What may be found, from `TenantFilter`.
         :returns: `documents`, copies with their new scores, the best first, equal scores by id.
+        :raises RefusedError: If `filters` name no tenant.
         """
-        return {"documents": balanced(documents, nearest or [], lacking or {})}
+        best: dict[str, float] = {}
+        for document in nearest or []:
+            language = _language(document)
+            best[language] = max(best.get(language, 0.0), document.score or 0.0)
+        most = max(best.values(), default=0.0)
+        weights = {
+            language: (best.get(language, most) / most) ** _FALL if most > 0 else 1.0
+            for language in map(_language, documents)
+        }
+        own = detect_language(query)
+        if own in weights:
+            weights[own] *= math.exp(-self._lacking(query, own, require_filters(filters, type(self).__name__)) / _STEP)
+        weighed = [replace(one, score=(one.score or 0.0) * weights[_language(one)]) for one in documents]
+        return {"documents": sorted(weighed, key=lambda document: (-(document.score or 0.0), document.id))}
 
+    def _lacking(self, query: str, language: str, filters: dict[str, Any]) -> float:
+        """Say how much more of a question's words another language of the library knows than its own, from 0."""
+        count = getattr(self.document_store, "count_languages", None)
+        others = count(filters).keys() - {language} if count and hasattr(self.document_store, "known_terms") else ()
+        known = self._known(query, language, language, filters) if others else 1.0
+        if known >= _ENOUGH:
+            return 0.0
+        most = max(self._known(query, language, into, filters) for into in others)
+        return max(0.0, min(most, _ENOUGH) - known)
 
-def balanced(
-    documents: Sequence[Document], nearest: Sequence[Document], lacking: Mapping[str, float]
-) -> list[Document]:
-    """Copy passages with the scores that their languages leave them, the best first."""
-    best: dict[str, float] = {}
-    for document in nearest:
-        language = _language(document)
-        best[language] = max(best.get(language, 0.0), document.score or 0.0)
-    most = max(best.values(), default=0.0)
-    weights = {_language(document): 1.0 for document in documents}
-    for language in weights:
-        near = (best.get(language, most) / most) ** _FALL if most > 0 else 1.0
-        weights[language] = near * math.exp(-lacking.get(language, 0.0) / _STEP)
-    weighed = [
-        replace(document, score=(document.score or 0.0) * weights[_language(document)]) for document in documents
-    ]
-    return sorted(weighed, key=lambda document: (-(document.score or 0.0), document.id))
+    def _known(self, query: str, language: str, into: str, filters: dict[str, Any]) -> float:
+        """Give the share of a question's words that passages in a language have, themselves, translated or by sound."""
+        weights = question_weights(query)
+        asked = {*weights, *translated_terms(query, language, into), *sounds_of_names(query)}
+        known = self.document_store.known_terms(asked, into, filters)  # type: ignore[attr-defined]
+        known |= {term for name in heard_names(query, known) for term in terms(name)}
+        return covered(weights, with_translated(known, query, language, into))
 
 
 def _language(document: Document) -> str:

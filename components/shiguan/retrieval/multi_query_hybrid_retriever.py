@@ -1,7 +1,6 @@
 """Several wordings of a question, each searched by words and by meaning."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
 
 from shiguan.llm.calls import blocking, run_nested_async
-from shiguan.retrieval.language_balancer import balanced
+from shiguan.retrieval.language_balancer import LanguageBalancer
 from shiguan.retrieval.score_standardizer import LEAST_DEVIATION, left_out, standardized
 from shiguan.serialization import Serializable
 
@@ -22,7 +21,6 @@ class _Found:
 
     query: str
     by_words: list[list[Document]]
-    lacking: dict[str, float]
     by_vectors: list[Document]
     embedded: dict[str, Any]
 
@@ -61,7 +59,7 @@ class MultiQueryHybridRetriever(Serializable):
     ```
     """
 
-    tenant_readers = ("bm25_retriever", "embedding_retriever")
+    tenant_readers = ("bm25_retriever", "embedding_retriever", "language_balancer")
 
     def __init__(
         self,
@@ -71,6 +69,7 @@ class MultiQueryHybridRetriever(Serializable):
         text_embedder: TextEmbedder,
         joiner: DocumentJoiner,
         query_joiner: DocumentJoiner,
+        language_balancer: LanguageBalancer | None = None,
     ) -> None:
         """
         Name the retrievers, what turns a query into a vector, and how lists become one.
@@ -81,12 +80,14 @@ class MultiQueryHybridRetriever(Serializable):
             an empty embedding, words alone are searched.
         :param joiner: Joins the two lists of a query, that of the words first.
         :param query_joiner: Joins the lists of several queries.
+        :param language_balancer: Weighs the languages of the library within each query; without it all count alike.
         """
         self.bm25_retriever = bm25_retriever
         self.embedding_retriever = embedding_retriever
         self.text_embedder = text_embedder
         self.joiner = joiner
         self.query_joiner = query_joiner
+        self.language_balancer = language_balancer
 
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""
@@ -128,13 +129,21 @@ class MultiQueryHybridRetriever(Serializable):
         hyde = use_hyde and attempt == 1
         asked = enumerate(_asked(queries))
         found = await asyncio.gather(*(self._search(query, filters, hyde and not place) for place, query in asked))
-        return self._joined(found, retrieval)
+        lists = [await self._fused(one, filters, retrieval) for one in found]
+        return {
+            "documents": lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"],
+            "nearest": found[0].by_vectors if found else [],
+            "searches": [search for one in found for search in _searches(one)],
+            "warnings": list(dict.fromkeys(text for one in found for text in one.embedded.get("warnings") or [])),
+            "llm_calls": sum(one.embedded.get("llm_calls", 0) for one in found),
+        }
 
     run = blocking(run_async)
 
     async def _search(self, query: str, filters: dict[str, Any] | None, use_hyde: bool) -> _Found:
-        async def words(text: str) -> dict[str, Any]:
-            return await run_nested_async(self.bm25_retriever, query=text, filters=filters)
+        async def words(text: str) -> list[Document]:
+            found = await run_nested_async(self.bm25_retriever, query=text, filters=filters)
+            return list(found["documents"])
 
         own, embedded = await asyncio.gather(
             words(query), run_nested_async(self.text_embedder, **self._embedder_input(query, use_hyde))
@@ -142,8 +151,7 @@ class MultiQueryHybridRetriever(Serializable):
         passages = embedded.get("hypothetical_passages") or []
         vectors = self._by_vectors(embedded["embedding"], filters)
         by_vectors, *more = await asyncio.gather(vectors, *map(words, passages))
-        by_words = [list(found["documents"]) for found in (own, *more)]
-        return _Found(query, by_words, own.get("lacking", {}), by_vectors, embedded)
+        return _Found(query, [own, *more], by_vectors, embedded)
 
     async def _by_vectors(self, vector: list[float], filters: dict[str, Any] | None) -> list[Document]:
         if not vector:
@@ -155,22 +163,14 @@ class MultiQueryHybridRetriever(Serializable):
         sockets = self.text_embedder.__haystack_input__._sockets_dict  # type: ignore[attr-defined]
         return {"text": query, "use_hyde": use_hyde} if "use_hyde" in sockets else {"text": query}
 
-    def _joined(self, found: Sequence[_Found], retrieval: str) -> dict[str, Any]:
-        no_words, no_vectors = left_out("words", retrieval), left_out("vectors", retrieval)
-        lists = []
-        for one in found:
-            words = [] if no_words else _averaged(one.by_words)
-            vectors = [] if no_vectors else standardized(one.by_vectors, LEAST_DEVIATION)
-            joined = self.joiner.run(documents=[words, vectors])["documents"]
-            lists.append(balanced(joined, one.by_vectors, one.lacking))
-        documents = lists[0] if len(lists) == 1 else self.query_joiner.run(documents=lists)["documents"]
-        return {
-            "documents": documents,
-            "nearest": found[0].by_vectors if found else [],
-            "searches": [search for one in found for search in _searches(one)],
-            "warnings": list(dict.fromkeys(text for one in found for text in one.embedded.get("warnings") or [])),
-            "llm_calls": sum(one.embedded.get("llm_calls", 0) for one in found),
-        }
+    async def _fused(self, found: _Found, filters: dict[str, Any] | None, retrieval: str) -> list[Document]:
+        words = [] if left_out("words", retrieval) else _averaged(found.by_words)
+        vectors = [] if left_out("vectors", retrieval) else standardized(found.by_vectors, LEAST_DEVIATION)
+        joined: list[Document] = self.joiner.run(documents=[words, vectors])["documents"]
+        if self.language_balancer is None:
+            return joined
+        named = {"query": found.query, "documents": joined, "nearest": found.by_vectors, "filters": filters}
+        return list((await run_nested_async(self.language_balancer, **named))["documents"])
 
 
 def _asked(queries: list[str]) -> list[str]:

@@ -96,8 +96,8 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
     ranker = "components:\n  by_name:\n    type: haystack.components.rankers.meta_field.MetaFieldRanker\n"
     ranker += "    init_parameters: {meta_field: parent_id, sort_order: ascending, top_k: 1}\n"
     broken.write_text(simple.replace("components:\n", ranker, 1).replace(
-        "{sender: joiner.documents, receiver: parent_fetcher.documents}",
-        "{sender: joiner.documents, receiver: by_name.documents}\n"
+        "{sender: language_balancer.documents, receiver: parent_fetcher.documents}",
+        "{sender: language_balancer.documents, receiver: by_name.documents}\n"
         "  - {sender: by_name.documents, receiver: parent_fetcher.documents}",
     ))  # fmt: skip
     command = ["eval", "compare", "simple", str(broken), *files(place), "--output", str(place / "compared")]

@@ -2,10 +2,16 @@ import math
 
 import pytest
 from haystack import Document
+from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.errors import RefusedError
 from shiguan.retrieval.language_balancer import LanguageBalancer
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.text.terms import covered, question_weights
+
+TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "one"}
 
 
 def hit(name, score, language):
@@ -15,14 +21,32 @@ def hit(name, score, language):
 FOUND = [hit("a", 2.0, "en"), hit("x", 1.0, "zh"), hit("b", 0.5, "en")]
 
 
-def scores(**given):
-    found = LanguageBalancer().run(documents=FOUND, **given)["documents"]
+def scores(query="Who?", store=None, **given):
+    balancer = LanguageBalancer(store or InMemoryDocumentStore())
+    found = balancer.run(query, documents=FOUND, filters=TENANT, **given)["documents"]
     return {document.id: document.score for document in found}
+
+
+@pytest.fixture
+def bilingual(tmp_path):
+    store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2)
+    write(store, e="The whalers of Nantucket sailed a ship", z="南海有鲸，买船")
+    yield store
+    store.close()
+
+
+def write(store, **texts):
+    store.write_documents(
+        [
+            Document(id=name, content=text, meta={"tenant_id": "one", "language": {"e": "en", "z": "zh"}[name[0]]})
+            for name, text in texts.items()
+        ]
+    )
 
 
 def test_without_evidence_nothing_changes():
     assert scores() == {"a": 2.0, "x": 1.0, "b": 0.5}
-    assert scores(nearest=[hit("a", 0.0, "en")], lacking={"fr": 0.5}) == {"a": 2.0, "x": 1.0, "b": 0.5}
+    assert scores(nearest=[hit("a", 0.0, "en")]) == {"a": 2.0, "x": 1.0, "b": 0.5}
 
 
 def test_a_language_farther_away_counts_less_by_the_fourth_power():
@@ -35,24 +59,50 @@ def test_a_language_that_nearest_does_not_have_counts_whole():
     assert scores(nearest=[hit("a", 0.9, "en")])["x"] == 1.0
 
 
-@pytest.mark.parametrize(("lacking", "weight"), [(0.0, 1.0), (0.3, math.exp(-1)), (0.6, math.exp(-2))])
-def test_a_language_counts_less_that_lacks_the_questions_words(lacking, weight):
-    assert scores(lacking={"en": lacking}) == pytest.approx({"a": 2 * weight, "x": 1.0, "b": 0.5 * weight})
-
-
-@given(
-    st.dictionaries(st.sampled_from(["en", "zh"]), st.floats(0, 1)),
-    st.lists(st.tuples(st.sampled_from(["en", "zh", "fr"]), st.floats(-1, 1)), max_size=5),
+@pytest.mark.parametrize(
+    ("query", "lacking"),
+    [
+        ("Nantucket", 0.0),  # known
+        ("Queequeg", 0.0),  # known nowhere
+        ("Nanhai", 0.8),  # known by sound in the other language alone, counted up to .8
+        ("Nanhai Nantucket", 0.0),  # each knows one of two names
+        ("...", 0.0),
+    ],
 )
-def test_within_a_language_the_order_stays_and_nobody_gains(lacking, nearest):
-    found = scores(
-        lacking=lacking, nearest=[hit(str(n), score, language) for n, (language, score) in enumerate(nearest)]
-    )
+def test_the_questions_language_counts_less_that_lacks_its_words(bilingual, query, lacking):
+    weight = math.exp(-lacking / 0.3)
+    assert scores(query, bilingual) == pytest.approx({"a": 2 * weight, "x": 1.0, "b": 0.5 * weight})
+
+
+def test_words_are_known_in_translation(bilingual):
+    lacking = 0.8 - covered(question_weights("捕鲸船"), {"鲸", "船"})
+    assert scores("捕鲸船", bilingual)["x"] == pytest.approx(math.exp(-lacking / 0.3))
+
+
+def test_a_name_is_known_in_each_language_that_has_it_whichever_has_the_best_passage(bilingual):
+    write(bilingual, z2="Nantucket Nantucket 港")
+    assert scores("Nantucket", bilingual)["a"] == 2.0
+    assert scores("Nanhai Nantucket", bilingual)["a"] == pytest.approx(2 * math.exp(-1))
+
+
+def test_a_library_of_one_language_has_nothing_to_weigh(bilingual):
+    bilingual.unscoped().delete_documents(["z"])
+    assert scores("Nanhai", bilingual)["a"] == 2.0
+
+
+def test_without_a_tenant_nothing_is_looked_up(bilingual):
+    with pytest.raises(RefusedError, match="filters"):
+        LanguageBalancer(bilingual).run("Nantucket", documents=FOUND)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["en", "zh", "fr"]), st.floats(-1, 1)), max_size=5))
+def test_within_a_language_the_order_stays_and_nobody_gains(nearest):
+    found = scores(nearest=[hit(str(n), score, language) for n, (language, score) in enumerate(nearest)])
     assert found["a"] >= found["b"] >= 0
     assert all(found[document.id] <= document.score for document in FOUND)
 
 
-def test_what_came_in_is_not_changed():
-    LanguageBalancer().run(documents=FOUND, lacking={"en": 0.4})
+def test_what_came_in_is_not_changed(bilingual):
+    scores("Nanhai", bilingual)
     assert [document.score for document in FOUND] == [2.0, 1.0, 0.5]
-    assert LanguageBalancer().run(documents=[]) == {"documents": []}
+    assert LanguageBalancer(bilingual).run("Who?", documents=[], filters=TENANT) == {"documents": []}

@@ -1,6 +1,6 @@
 import asyncio
-import math
 import threading
+from dataclasses import replace
 from statistics import pstdev
 
 import pytest
@@ -125,16 +125,17 @@ def test_one_question_keeps_its_scores_past_the_query_joiner():
 
 def test_languages_are_weighed_within_each_question():
     @component
-    class Bilingual:
-        @component.output_types(documents=list[Document], lacking=dict[str, float])
-        def run(self, query: str, filters: dict | None = None, top_k: int | None = None):
-            rows = [("e", 9.0, "en"), ("f", 8.0, "en"), ("z", 9.0, "zh"), ("y", 8.0, "zh")]
-            documents = [Document(id=id_, score=score, meta={"language": of}) for id_, score, of in rows]
-            return {"documents": documents, "lacking": {"en": 0.3}}
+    class Halved:
+        @component.output_types(documents=list[Document])
+        def run(self, query: str, documents: list[Document], nearest: list[Document], filters: dict | None = None):
+            assert (query, filters) == ("one", {"tenant": "t"})
+            assert {document.id for document in nearest} == {"b", "c"}
+            return {"documents": [replace(document, score=document.score / 2) for document in documents]}
 
-    one = retriever()
-    one.bm25_retriever = Bilingual()
-    assert scores(one.run(["one"])) == pytest.approx({"z": 1.0, "e": math.exp(-1), "y": 0.0, "f": 0.0})
+    one = retriever({"one": {"a": 9.0, "b": 4.0}}, {3.0: {"b": 0.3, "c": 0.2}})
+    plain = scores(one.run(["one"]))
+    one.language_balancer = Halved()
+    assert scores(one.run(["one"], filters={"tenant": "t"})) == {name: score / 2 for name, score in plain.items()}
 
 
 def test_both_joiners_can_be_exchanged():

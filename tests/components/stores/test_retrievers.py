@@ -12,7 +12,6 @@ from shiguan.errors import RefusedError
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
-from shiguan.text.terms import covered, question_weights
 
 K1, B, AVERAGE = 1.2, 0.75, 200.0
 
@@ -203,22 +202,7 @@ def test_other_languages_are_searched_by_translations(bilingual):
         "operator": "AND",
         "conditions": [tenant("one"), {"field": "meta.language", "operator": "==", "value": "zh"}],
     }
-    assert words.run("the whale", only) == {"documents": words.run("the whale", only)["documents"], "lacking": {}}
     assert ids(words.run("the whale", only)) == ["z1"]
-
-
-def test_it_tells_how_much_more_of_a_question_another_language_knows(bilingual):
-    def lacking(question):
-        return QdrantEdgeBM25Retriever(bilingual).run(question, tenant("one"))["lacking"]
-
-    # Known in the question's own language, in none, and in the other one by translation or by sound, up to .8.
-    assert lacking("Nantucket") == lacking("Queequeg") == {"en": 0.0}
-    assert lacking("Nanhai") == {"en": 0.8}
-    assert lacking("Nanhai Nantucket") == {"en": 0.0}  # each knows one of two names
-    assert lacking("捕鲸船") == {"zh": pytest.approx(0.8 - covered(question_weights("捕鲸船"), {"鲸", "船"}))}
-    assert lacking("...") == {}
-    bilingual.delete_documents(["z1", "z2"])
-    assert lacking("Nanhai") == {}
 
 
 def test_a_library_of_one_language_is_searched_once(store, monkeypatch):

@@ -10,16 +10,11 @@ from haystack.dataclasses import Document
 
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import all_of, require_filters, where
-from shiguan.text.dictionary import translated_terms, with_translated
+from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language
-from shiguan.text.names import heard_names, sounds_of_names
-from shiguan.text.terms import covered, question_weights, terms
 
 # So many languages have lists of their own; all others share the last one.
 _MOST_LANGUAGES = 7
-
-# Passages that have so much of a question's words may well answer it, whatever those in another language have.
-_ENOUGH = 0.8
 
 
 class EdgeRetriever:
@@ -83,10 +78,10 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
     ```
     """
 
-    @component.output_types(documents=list[Document], lacking=dict[str, float])
+    @component.output_types(documents=list[Document])
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document] | dict[str, float]]:
+    ) -> dict[str, list[Document]]:
         """
         Search.
 
@@ -96,9 +91,7 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
         :param query: The question; one without words, or of stop words only, finds nothing.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents of a language at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound;
-            `lacking`: the question's language, and how much more of the question's words another language of the
-            library knows, from 0 to 1. Empty where there is no other.
+        :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """
@@ -106,27 +99,13 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
         store, language = self.document_store, detect_language(query)
         others = store.count_languages(allowed).keys() - {language}
         also = {term: weight for into in others for term, weight in translated_terms(query, language, into).items()}
-        search = partial(store.bm25_retrieval, also=also)
+        if not also:
+            return {"documents": self.search_each_language(store.bm25_retrieval, query, allowed, top_k)}
         own = all_of(allowed, where("meta.language", "==", language))
-        if not others or not store.holds(own):
-            return {"documents": self.search_each_language(search, query, allowed, top_k), "lacking": {}}
-        found = [
-            *store.bm25_retrieval(query, own, top_k=self.top_k if top_k is None else top_k),
-            *self.search_each_language(
-                search, query, all_of(allowed, where("meta.language", "not in", [language])), top_k
-            ),
-        ]
-        known = self._known(query, language, language, allowed)
-        most = max(self._known(query, language, into, allowed) for into in others) if known < _ENOUGH else 0.0
-        return {"documents": best_first(found), "lacking": {language: max(0.0, min(most, _ENOUGH) - known)}}
-
-    def _known(self, query: str, language: str, into: str, filters: dict[str, Any]) -> float:
-        """Give the share of a question's words that passages in a language have, themselves, translated or by sound."""
-        weights = question_weights(query)
-        asked = {*weights, *translated_terms(query, language, into), *sounds_of_names(query)}
-        known = self.document_store.known_terms(asked, into, filters)
-        known |= {term for name in heard_names(query, known) for term in terms(name)}
-        return covered(weights, with_translated(known, query, language, into))
+        rest = all_of(allowed, where("meta.language", "not in", [language]))
+        in_own = store.bm25_retrieval(query, own, top_k=self.top_k if top_k is None else top_k)
+        in_rest = self.search_each_language(partial(store.bm25_retrieval, also=also), query, rest, top_k)
+        return {"documents": best_first([*in_own, *in_rest])}
 
 
 def best_first(documents: list[Document]) -> list[Document]:
