@@ -170,6 +170,15 @@ def test_signals_are_what_they_are_called():
     assert 0.7 < found.coverage < 1
 
 
+def test_the_cosine_is_of_the_first_passages_language_and_more_in_another_than_the_questions():
+    chinese = passage("南海有鲸。", sentence="南海有鲸。", language="zh")
+    found = [Document(id="c", score=0.8, meta={"parent_id": "p1", "language": "zh"}), near(0.9, "p2")]
+    assert signals_of(QUERY, [chinese], found).cosine == pytest.approx(0.87)
+    assert signals_of("鲸在哪里？", [chinese], found).cosine == 0.8
+    assert signals_of(QUERY, [chinese], [near(0.9, "p2")]).cosine == pytest.approx(0.97)
+    assert signals_of(QUERY, [chinese], []).cosine == 0.0
+
+
 def test_words_are_covered_in_translation_too():
     chinese = passage("安禄山反。南海有鲸。", sentence="南海有鲸。", language="zh")
     assert signals_of("Where are whales?", [chinese], [near(0.9)]).coverage == 1.0
