@@ -84,7 +84,7 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
 
     memory = {"type": MEMORY_STORE, "init_parameters": {"index": "library"}}
     taken = {"type": MEMORY_BM25, "init_parameters": {"document_store": memory}}
-    if "fetcher" not in reader:
+    if not any(word in reader for word in ("fetcher", "balancer")):
         yield "its filters are in its parameters", initial, False
 
     def twin(d, target):
@@ -111,9 +111,9 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
                 lambda d, to=edge["receiver"]: twin(d, to),
                 False,
             )
-    # Of what searches, the twin shows what it found; fetcher and claim matcher only read for passages that came to them,
+    # Of what searches, the twin shows what it found; fetcher, matcher and balancer only read for passages that came to them,
     # and the parts of a question are searched where it was taken apart.
-    searches = not any(word in reader for word in ("fetcher", "matcher", "sub_questions"))
+    searches = not any(word in reader for word in ("fetcher", "matcher", "balancer", "sub_questions"))
     yield "its twin without filters is an output", lambda d: twin(d, None), searches
 
     def swapped(d, spec, keep, sockets=("query",)):

@@ -213,6 +213,9 @@ def _search(
     scores = {hit.id: hit.score for hit in hits if hit.score >= lowest}
     records: list[Any] = edge.retrieve([*scores], with_payload=_LIGHT, with_vector=False)
     rows = [(scores[record.id], record.payload) for record in records]
+    if len(rows) < len(scores):  # written over since; found and read in one go it stays
+        whole = QueryRequest(query=query, limit=limit, filter=condition, params=params, with_payload=_LIGHT)
+        rows = [(hit.score, hit.payload) for hit in edge.query(whole)]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
     return [
         SharedDocument(id=payload[points.ID], meta=points.decode_meta(payload.get(points.META) or {}), score=score)
