@@ -58,7 +58,7 @@ class AnswerabilityGate:
         self,
         mode: str = "simple",
         *,
-        max_risk: float | None = 0.8,
+        max_risk: float | None = 0.85,
         quote: bool | None = None,
         models: dict[str, Any] | None = None,
     ) -> None:

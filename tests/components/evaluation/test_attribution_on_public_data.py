@@ -18,6 +18,8 @@ READ = 2
 """Passages read of each question: few, since a retrieval that reads five misses next to nothing of these sets."""
 SECOND = 0.3
 """What a passage's second match adds to it, as a share of what it has above the lowest score."""
+LEAST = 0.006
+"""The deviation of cosines that a smaller one counts as."""
 
 
 def rows(path):
@@ -52,18 +54,17 @@ def english(data, folder):
     return paths
 
 
-def by_language(found, comparing):
-    """Standardise a list within each language; where languages compare, one that is farther off counts less."""
+def standardised(found, least):
+    """Standardise a list within each language; a deviation is not taken for less than the least."""
     groups = {}
     for child in found:
         groups.setdefault(child.meta["language"], []).append(child.score)
-    nearest = max((max(scores) for scores in groups.values()), default=0.0)
-    standardised = []
+    values = []
     for child in found:
         scores = groups[child.meta["language"]]
-        value = (child.score - min(scores)) / pstdev(scores) if len(set(scores)) > 1 else 2.0
-        standardised.append(value * (max(scores) / nearest) ** 4 if comparing else value)
-    return standardised
+        deviation = max(pstdev(scores), least)
+        values.append((child.score - min(scores)) / deviation if len(set(scores)) > 1 else 2.0)
+    return values
 
 
 def recomputed(runner, query, parents):
@@ -76,11 +77,15 @@ def recomputed(runner, query, parents):
     families = [[child.meta["parent_id"] for child in found] for found in lists]
     if not any(parents & set(found) for found in families):
         return "not_found_by_either"
+    best = {}
+    for child in lists[1]:
+        best[child.meta["language"]] = max(best.get(child.meta["language"], 0.0), child.score)
+    nearest = max(best.values())
     scores = Counter()
     home = {}
-    for found, comparing in zip(lists, (False, True), strict=True):
-        for child, score in zip(found, by_language(found, comparing), strict=True):
-            scores[child.id] += score / 2
+    for found, least in zip(lists, (0.0, LEAST), strict=True):
+        for child, score in zip(found, standardised(found, least), strict=True):
+            scores[child.id] += score / 2 * (best[child.meta["language"]] / nearest) ** 4
             home[child.id] = child.meta["parent_id"]
     family = {}
     for name, score in scores.most_common(50):
