@@ -166,7 +166,7 @@ def require_filters(filters: dict[str, Any] | None, asked: str) -> dict[str, Any
             f"`{asked}` was asked to read the library without `filters`, so that nobody knows whose documents it may "
             "show. Expected the `filters` of a `TenantFilter` with every call; a pipeline that calls it twice, after a "
             "`BranchJoiner` or in a loop, sends them once. Connect `TenantFilter.filters`, in a loop through "
-            "`AttemptStarter` and `AttemptReader`."
+            "`AttemptLoop`."
         )
     return filters
 

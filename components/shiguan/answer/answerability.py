@@ -97,8 +97,9 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     within: dict[str, float] = {}
     for child in nearest:
         parent, of = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
-        cosines[parent] = max(cosines.get(parent, 0.0), child.score or 0.0)
-        within[of] = max(within.get(of, 0.0), child.score or 0.0)
+        cosine_of_child = child.meta.get("raw_score", child.score) or 0.0
+        cosines[parent] = max(cosines.get(parent, 0.0), cosine_of_child)
+        within[of] = max(within.get(of, 0.0), cosine_of_child)
     highest = max(cosines.values(), default=0.0)
     cosine = within.get(first, highest)
     words = [set(terms(passage_text(document))) for document in read]

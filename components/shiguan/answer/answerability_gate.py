@@ -1,4 +1,4 @@
-"""Lets a question on to the language model only where the passages are likely to hold its answer."""
+"""Lets a question on to the language model where something was found, and says how likely it holds the answer."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,6 @@ from typing import Any
 from haystack import Document, GeneratedAnswer, component, logging
 
 from shiguan.answer.answerability import probability
-from shiguan.answer.quotations import quotations, write_quotations, write_recalled
-from shiguan.llm.calls import estimate_tokens, reserve_answer
-from shiguan.llm.model_settings import read_model_roles
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import HAN, detect_language, fold_han
 from shiguan.text.names import foreign_names, looks_like_name, sounds_of_text
@@ -29,114 +26,74 @@ _HAN_NAME_SIZES = (4, 3)
 @component
 class AnswerabilityGate:
     """
-    Asks no model where nothing was found that answers, and quotes the sources where there is no model.
+    Asks no model where nothing was found, and says how likely the passages hold an answer.
 
-    Stands between the context and the prompt. From what the retrieval found it computes one probability, calibrated on
-    public question sets, that the three passages that come first hold an answer (docs/quality.md shows how good it
-    is). Then one of four things happens:
-
-    - the question is about the conversation itself: the answer repeats what was said there, status `recalled`. What was
-      said is no source, so no model is asked to tell it anew and nothing is cited;
-    - nothing was found, or the risk is above `max_risk`: the answer is the mode's not-found sentence, status
-      `not_found`;
-    - no language model can be called, or the question's budget leaves no call for an answer: up to three quotations,
-      status `quoted`. Each is a window of whole sentences around what is closest to the question, word for word, in the
-      order of the retrieval; a passage that introduces whom the question asks about comes first. They are citations
-      with the verdict `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent;
-    - otherwise the context goes on to the prompt.
+    Stands before the context. Where no passage was found the answer is the mode's not-found sentence, status
+    `not_found`, and nothing behind the gate runs. Otherwise the passages go on: whether they answer is decided by the
+    model that reads them. The probability, from what the retrieval found and calibrated on public question sets
+    (docs/quality.md shows how good it is), is for `CitationExtractor`, which quotes by it where there is no model, and
+    for a caller who wants answers above a threshold alone.
 
     Example:
     ```python
-    gate = AnswerabilityGate(quote=True)
-    answer = gate.run(context, documents=documents, query="Where did An Lushan rise?", nearest=children)["answers"][0]
-    answer.meta["status"], answer.meta["confidence"], answer.meta["citations"][0]["quote"]
-    # ("quoted", 0.83, "天寶十四載十一月，安祿山反於范陽。")
+    gate = AnswerabilityGate()
+    gate.run(documents, query="Where did An Lushan rise?", nearest=children)["confidence"]  # 0.83
+    gate.run([], query="Where did An Lushan rise?")["answers"][0].meta["status"]  # "not_found"
     ```
     """
 
-    def __init__(
-        self,
-        mode: str = "simple",
-        *,
-        max_risk: float | None = 0.85,
-        quote: bool | None = None,
-        models: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, mode: str = "simple", *, needs_documents: bool = True) -> None:
         """
-        Set when to refuse and when to quote.
+        Set what is refused.
 
         :param mode: Whose not-found sentence to say: a mode of `prompts/not_found.yml`.
-        :param max_risk: The risk, 0 to 1, that the passages do not answer, above which nothing is answered: 1 minus
-            the probability. 1 refuses only where nothing was found, None not even there: for a mode that can ask
-            elsewhere.
-        :param quote: Whether to quote instead of asking a model; None for where no model can be called.
-        :param models: The models that the generator has (docs/models.md); None for the endpoint that the environment
-            names (`OPENAI_API_KEY`, `OPENAI_BASE_URL`).
-        :raises ValueError: If `max_risk` is not between 0 and 1.
+        :param needs_documents: Whether nothing found is the end; False for a mode that can ask elsewhere.
+        :raises ConfigurationError: If there is no sentence for the mode.
         """
-        if max_risk is not None and not 0 <= max_risk <= 1:
-            raise ValueError(f"`max_risk` must be 0 to 1, got {max_risk}.")
         not_found_sentence(mode, "en")
         self.mode = mode
-        self.max_risk = max_risk
-        self.quote = quote
-        self.models = models
-        self._roles = read_model_roles(models)
+        self.needs_documents = needs_documents
 
-    @component.output_types(context=str, answers=list[GeneratedAnswer], confidence=float, warnings=list[str])
+    @component.output_types(
+        documents=list[Document], answers=list[GeneratedAnswer], confidence=float, warnings=list[str]
+    )
     def run(
         self,
-        context: str,
         documents: list[Document],
         query: str,
         *,
         nearest: list[Document] | None = None,
         language: str | None = None,
-        attempt: int = 1,
-        recalled: list[Document] | None = None,
-        answered: int = 0,
         confidence_threshold: float | None = None,
     ) -> dict[str, Any]:
         """
         Decide.
 
-        :param context: The rendered passages, for the prompt.
-        :param documents: The same passages, best first, with `meta.matches` where children matched.
+        :param documents: The passages, best first.
         :param query: The question, standing alone.
-        :param nearest: The children nearest by their vectors, scores being cosines; None where there are no vectors.
+        :param nearest: The children nearest by their vectors, with cosines as score or, where that is scaled, as
+            `meta.raw_score`; None where there are no vectors.
         :param language: The question's language; None to tell from the question.
-        :param attempt: Which round of a loop this is, from 1: later rounds add to passages that came through once.
-        :param recalled: What was said in the conversation, where that is the answer.
-        :param answered: How many parts of the question have answers from the passages; with one, no risk is too high.
-        :param confidence_threshold: The probability below which this question is refused, over `max_risk`.
-        :returns: `confidence`, the probability, 0 to 1, and either `context` or `answers`, one answer with `status`,
-            `confidence` and `citations` in its meta; `warnings` that offer a name of the passages for one of the
-            question that none of them has.
+        :param confidence_threshold: A caller's wish: the probability below which this question is not answered. It does
+            not count for passages that came through once, which have a number.
+        :returns: `confidence`, the probability, 0 to 1, and either `documents`, as they came, or `answers`, the
+            not-found sentence; `warnings` that offer a name of the passages for one of the question that none of them
+            has.
         """
         confidence = round(probability(query, documents, nearest or []), 4)
         warnings = near_names(query, [passage_text(document) for document in documents])
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
+        read = any("number" in document.meta for document in documents)
+        unlikely = confidence_threshold is not None and confidence < confidence_threshold and not read
+        if (documents or not self.needs_documents) and not unlikely:
+            return {"documents": documents, "confidence": confidence, "warnings": warnings}
         language = language or detect_language(query)
-        quote = not self._roles.usable if self.quote is None else self.quote
-        max_risk = self.max_risk if confidence_threshold is None else 1 - confidence_threshold
-        goes_on = max_risk is None and not quote
-        risk = 1.0 if max_risk is None else max_risk
-        refused = not goes_on and (not documents or (attempt == 1 and not answered and 1 - confidence > risk))
-        if not refused and not quote and not recalled and reserve_answer(estimate_tokens(context)):
-            return {"context": context, "confidence": confidence, "warnings": warnings}
-        quoted = [] if refused or recalled else quotations(documents, query)
-        meta: dict[str, Any] = {"language": language, "format": "markdown", "claims": [], "model": "", "usage": {}}
-        if recalled:
-            text = write_recalled(recalled, language)
-            meta |= {"status": "recalled", "citations": []}
-        elif quoted:
-            text, citations = write_quotations(quoted, language, confidence)
-            meta |= {"status": "quoted", "citations": citations}
-        else:
-            text = not_found_sentence(self.mode, language)
-            meta |= {"status": "not_found", "citations": []}
-        meta["confidence"] = confidence
-        answer = GeneratedAnswer(data=text, query=query, documents=[] if recalled else list(documents), meta=meta)
+        meta = {
+            "status": "not_found", "citations": [], "language": language, "format": "markdown", "claims": [],
+            "model": "", "usage": {}, "confidence": confidence,
+        }  # fmt: skip
+        text = not_found_sentence(self.mode, language)
+        answer = GeneratedAnswer(data=text, query=query, documents=documents, meta=meta)
         return {"answers": [answer], "confidence": confidence, "warnings": warnings}
 
 

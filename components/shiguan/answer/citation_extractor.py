@@ -1,16 +1,18 @@
 """Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial, wraps
 from typing import Any, get_args
 
 from haystack import Document, GeneratedAnswer, component
 from haystack.dataclasses import ChatMessage
 
+from shiguan.answer.quotations import quotations, write_quotations
 from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
 from shiguan.claims.citations import Format, citations_of, cite_claim, escaped, verdicts_by_sentence, write_cited
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
+from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
@@ -32,6 +34,12 @@ class CitationExtractor:
     `HallucinationGrader`, whose own verdicts count where it stands before. What states nothing (a heading, a courtesy,
     an admitted gap) has no verdict and no mark, and a not-found answer has no citations.
 
+    Without a reply, because there is no model or none could be reached, the answer is up to three quotations, status
+    `quoted`: windows of whole sentences around what is closest to the question, word for word, in the order of the
+    retrieval; a passage that introduces whom the question asks about comes first. They are citations with the verdict
+    `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent. Where the passages
+    are unlikely to hold an answer, the answer is the mode's not-found sentence instead.
+
     The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
 
     Example:
@@ -45,59 +53,75 @@ class CitationExtractor:
     ```
     """
 
-    def __init__(self, format: Format = "markdown", *, mode: str = "simple") -> None:  # noqa: A002
+    tenant_readers = ("claim_matcher",)
+
+    def __init__(
+        self,
+        format: Format = "markdown",  # noqa: A002
+        *,
+        mode: str = "simple",
+        claim_matcher: ClaimMatcher | None = None,
+        max_risk: float = 0.85,
+    ) -> None:
         """
         Choose the format of the answers.
 
         :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
             marks; the citations still have the numbers).
         :param mode: Whose not-found sentence stands where nobody replied: a mode of `prompts/not_found.yml`.
-        :raises ValueError: If the format is unknown.
+        :param claim_matcher: Compares claims with passages in another language; None for numbers and names alone.
+        :param max_risk: The risk, 0 to 1, that the passages do not answer, above which nothing is quoted; 1 to quote
+            whatever was found.
+        :raises ValueError: If the format is unknown or `max_risk` is not between 0 and 1.
         """
         if format not in get_args(Format):
             raise ValueError(f"`format` must be one of {', '.join(get_args(Format))}, got `{format}`.")
+        if not 0 <= max_risk <= 1:
+            raise ValueError(f"`max_risk` must be 0 to 1, got {max_risk}.")
         not_found_sentence(mode, "en")
         self.format = format
         self.mode = mode
+        self.claim_matcher = claim_matcher
+        self.max_risk = max_risk
 
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
     def run(
         self,
-        replies: list[ChatMessage],
+        replies: list[ChatMessage] | list[str],
         documents: list[Document] | None = None,
         query: str = "",
         *,
+        filters: dict[str, Any] | None = None,
         language: str | None = None,
-        verdicts: list[dict[str, Any]] | None = None,
         confidence: float | None = None,
-        missing: list[str] | None = None,
     ) -> dict[str, Any]:
         """
         Check the replies.
 
-        :param replies: What the generator said; each becomes an answer.
+        :param replies: What the generator said, messages or texts; each becomes an answer. The verdicts of
+            `HallucinationGrader`, in a reply's meta, count instead of a check here; where sub-questions without an
+            answer are named there, an answer that does not say of anything that it is missing is made to name them.
         :param documents: The numbered passages that it read, in any order. `meta.number` counts; without it, the place
             in the list. `meta.cut` says which part of the stored parent the content is.
         :param query: The question.
-        :param language: Its language; None to tell from the question.
-        :param verdicts: What `HallucinationGrader` found, which an embedder or a judge may have had a part in; None to
-            check here.
+        :param filters: The filters that the passages were found under, for the `claim_matcher`.
+        :param language: The question's language; None to tell from the question.
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
-        :param missing: Parts of the question without an answer, from `SubQuestionAnswerer`. An answer that does not
-            say of anything that it is missing is made to name them, in a last sentence.
-        :returns: `answers`, at least one. Their meta has `status` (`answered` or `not_found`), `language`,
+        :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted` or `not_found`), `language`,
             `citations`, `claims`, `changes` (what was done to sentences and marks), `confidence`, `model` and `usage`.
             `warnings` says what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
         """
         language = language or detect_language(query)
-        numbered = numbered_passages(documents or [])
-        graded = verdicts_by_sentence(verdicts or [])
+        documents = list(documents or [])
         if not replies:
-            nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language))
-            return {"answers": [self._not_found(nobody, numbered, query, language)], "warnings": []}
-        named = [_naming(reply, missing or [], language) for reply in replies]
-        found = [self._answer(reply, numbered, graded, query, language) for reply in named]
+            answer = self._quoted(documents, query, language, confidence)
+            return {"answers": [answer], "warnings": []}
+        if self.claim_matcher is not None and documents:
+            documents = self.claim_matcher.compared(documents, filters)
+        numbered = numbered_passages(documents)
+        messages = [ChatMessage.from_assistant(one) if isinstance(one, str) else one for one in replies]
+        found = [self._answer(_naming_gaps(reply, language), numbered, query, language) for reply in messages]
         warnings = [warning for _, more in found for warning in more]
         for answer, _ in found:
             answer.meta["confidence"] = confidence
@@ -112,11 +136,11 @@ class CitationExtractor:
         self,
         reply: ChatMessage,
         numbered: dict[int, Document],
-        graded: Mapping[str, Mapping[str, Any]],
         query: str,
         language: str,
     ) -> tuple[GeneratedAnswer, list[str]]:
         warnings = []
+        graded = verdicts_by_sentence(reply.meta.get("verdicts") or [])
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
         parts = split_claims((reply.text or "").strip(), query)
@@ -155,6 +179,24 @@ class CitationExtractor:
         }
         return self._generated(shown, reply, numbered, query, language, cited=cited_so), warnings
 
+    def _quoted(
+        self, documents: Sequence[Document], query: str, language: str, confidence: float | None
+    ) -> GeneratedAnswer:
+        """Quote what was found this time; passages that only earlier messages of a conversation show have no score."""
+        found = [one for one in documents if one.score is not None] or list(documents)
+        found.sort(key=lambda document: -(document.score or 0.0))
+        likely = confidence is None or 1 - confidence <= self.max_risk
+        quoted = quotations(found, query) if likely else []
+        if quoted:
+            text, citations = write_quotations(quoted, language, confidence or 0.0)
+        else:
+            text, citations = not_found_sentence(self.mode, language), []
+        meta: dict[str, Any] = {
+            "status": "quoted" if quoted else "not_found", "language": language, "format": "markdown",
+            "citations": citations, "claims": [], "changes": [], "confidence": confidence, "model": "", "usage": {},
+        }  # fmt: skip
+        return GeneratedAnswer(data=text, query=query, documents=found, meta=meta)
+
     def _not_found(
         self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str
     ) -> GeneratedAnswer:
@@ -186,8 +228,9 @@ class CitationExtractor:
         return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
 
 
-def _naming(reply: ChatMessage, missing: Sequence[str], language: str) -> ChatMessage:
+def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:
     """Let an answer say what it has no answer to, unless it admits a gap by itself."""
+    missing = (reply.meta.get("asked") or {}).get("missing") or []
     claims = split_claims(reply.text or "").claims
     if not missing or not claims or any(claim_kind(claim.text) == "silence" for claim in claims):
         return reply

@@ -1,6 +1,7 @@
 """Renders a prompt from a file in `prompts/`, or from a template of one's own, into chat messages."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -10,7 +11,14 @@ from haystack.dataclasses import ChatMessage, ChatRole
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompt_rendering import chat_prompt_builder, made_of, messages_sha256, prefix_hashes, prompt_hash
+from shiguan.llm.prompt_rendering import (
+    chat_prompt_builder,
+    made_of,
+    messages_sha256,
+    prefix_hashes,
+    prompt_hash,
+    written_pairs,
+)
 from shiguan.llm.prompts import (
     check_layer,
     in_language,
@@ -45,7 +53,7 @@ class PromptFileBuilder:
     Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
     with `{% message role="…" %}` blocks; what variables bring along is inserted as text and never rendered again.
     Every variable of the template is an input socket; `character`, `feedback`, `goal`, `instructions`, `memory`,
-    `opening`, `pairs` and `language` may be left out. `not_found` is filled here, with the mode's not-found sentence in
+    `pairs` and `language` may be left out. `not_found` is filled here, with the mode's not-found sentence in
     the language given as `language`.
 
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
@@ -58,14 +66,16 @@ class PromptFileBuilder:
     `memory`, what was said before, are made harmless like passages.
 
     Earlier turns of a conversation, in `earlier`, come behind the system message, and what is asked now behind them, so
-    that a prompt begins like the one before. An `earlier` with a system message is the prompt of an attempt before this
-    one, with its reply: feedback and new sources are added to it, and nothing is said twice.
+    that a prompt begins like the one before. In a loop everything that changes from round to round comes as `attempt`:
+    the messages of the attempt before it with its reply, to which feedback and new sources are added, so that nothing
+    is written twice. `sub_answers` are the parts of a question that was taken apart, rendered as `pairs`.
 
     Each message's meta carries `prompt` (its name, or `template`), `prompt_hash`, `prompt_layers` (the hash of every
     layer, profile and set of examples in it), `prompt_rendered` (the messages' `sha256`, the `variables` beside the
     context, the numbers of the `sources` in it and of those `shown` above, what `earlier` was made of, and hashes of
     its beginnings as `prefix`) and, where the template has a `language`, that language, so that an answer's receipt can
-    say which prompt made it.
+    say which prompt made it; and `asked`: the `complexity` and `type` of the question, the number of the `attempt`, and
+    which sub-questions have no answer, as `missing`.
 
     Example:
     ```python
@@ -74,6 +84,9 @@ class PromptFileBuilder:
     # {"prompt": [ChatMessage(system, "You are a careful historian…"), ChatMessage(user, "<sources>…")]}
     ```
     """
+
+    counts_once = ("goal", "memory")
+    """Inputs that count in the first round of a loop alone: the prompts of later rounds go on behind that one."""
 
     def __init__(
         self,
@@ -161,8 +174,9 @@ class PromptFileBuilder:
         variables = (own | self._use.variables) - self._filled
         if self._filled:
             variables.add("language")
-        texts = sorted({"character", "feedback", "goal", "instructions", "memory", "opening", "pairs"} & variables)
-        self._variables = sorted(variables - {*texts, "language"})
+        texts = sorted({"character", "goal", "instructions", "memory"} & variables)
+        self._variables = sorted(variables - {*texts, "language", "feedback", "pairs"})
+        self._feeds = {"feedback", "pairs"} & variables
         for name in self._variables:
             component.set_input_type(self, name, _SOCKET_TYPES.get(name, Any))
         optional: dict[str, tuple[Any, str | None]] = {}
@@ -172,9 +186,14 @@ class PromptFileBuilder:
         if "profile" in layered:
             optional["profile"] = (str | None, None)
         for kind in (kind for kind in _CHOSEN_BY_RUN if kind in self._use.kinds):
-            optional |= {kind: (str | None, None), "analysis": (dict[str, Any] | None, None)}
+            optional[kind] = (str | None, None)
         self._optional = tuple(optional)
         optional["earlier"] = (list[ChatMessage] | None, None)
+        optional["analysis"] = (dict[str, Any] | None, None)
+        if "pairs" in self._feeds:
+            optional["sub_answers"] = (list[dict[str, Any]] | None, None)
+        if "feedback" in self._feeds:
+            optional["attempt"] = (Any, None)
         for name, (type_, default) in optional.items():
             component.set_input_type(self, name, type_, default)
 
@@ -183,41 +202,53 @@ class PromptFileBuilder:
         """
         Render the prompt.
 
-        :param kwargs: One value for each variable of the template. `feedback` (text for another attempt), `memory`
-            (what was said in the conversation), `opening` (the same, where the prompt begins anew), `earlier` (the
-            messages that come before), `character` and `instructions` (who answers, and how it sounds), `pairs` (parts
-            of the question with answers, harmless), `language` (in which to answer; else the one of `query`), `task`,
-            `scope`, `working` (`brief` or `none`), `analysis` (a dict that may have `task`, `scope` and `type`) and
-            `profile` (a file's stem in `prompts/profiles/`, instead of the builder's own) may be left out; what `task`
-            and `scope` say goes before the analysis.
+        :param kwargs: One value for each variable of the template. May be left out: `memory` (what was said in the
+            conversation), `earlier` (the messages that come before), `attempt` (the round of a loop, from
+            `AttemptLoop`, whose question, analysis and messages then count), `sub_answers` (from
+            `SubQuestionAnswerer`), `character` and `instructions` (who answers, and how it sounds), `language` (in which
+            to answer; else the one of `query`), `task`, `scope`, `working` (`brief` or `none`), `analysis` (a dict that
+            may have `task`, `scope`, `type` and `complexity`) and `profile` (a file's stem in `prompts/profiles/`,
+            instead of the builder's own); what `task` and `scope` say goes before the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
         :raises ConfigurationError: If there is no such task, scope or profile, or the template asks for something that
             its variables do not have.
         """
+        attempt = kwargs.get("attempt")
+        if attempt is not None:
+            kwargs = {**kwargs, "query": attempt.question, "analysis": attempt.analysis, "earlier": attempt.messages}
         missing = [name for name in self._variables if name not in kwargs]
         if missing:
             raise ValueError(
-                f"Prompt `{self._name}` needs {', '.join(f'`{name}`' for name in missing)}, which nobody gave. "
+                f"Prompt `{self._name}` needs {', '.join(f'`{name}`' for name in missing)}, which nothing gave. "
                 f"Its variables are: {', '.join(self._variables)}. Connect or pass the missing ones."
             )
         variables = {name: kwargs[name] for name in self._variables}
         earlier: list[ChatMessage] = list(kwargs.get("earlier") or [])
         again = bool(earlier) and earlier[0].is_from(ChatRole.SYSTEM)
         if again:
-            kwargs = {**kwargs, "memory": "", "opening": ""}
-        for name in ("character", "feedback", "instructions", "memory", "opening"):
+            kwargs = {**kwargs, "memory": ""}
+        for name in ("character", "instructions", "memory"):
             if name in self._optional:
                 variables[name] = neutral_text(kwargs.get(name) or "").strip()
-        if "pairs" in self._optional:
-            variables["pairs"] = kwargs.get("pairs") or ""  # comes made harmless, with marks that count
+        parts: list[dict[str, Any]] = kwargs.get("sub_answers") or []
+        feedback = attempt.feedback if attempt else kwargs.get("feedback") or ""
+        feeds = {"feedback": neutral_text(feedback).strip(), "pairs": _pairs(parts) or kwargs.get("pairs") or ""}
+        variables |= {name: feeds[name] for name in self._feeds}
         if "goal" in self._optional:
             variables["goal"] = _goal(kwargs.get("goal"), variables.get("query"))
         named = kwargs.get("profile") if "profile" in self._optional else None
         profile = self._profile if named is None else read_profile(named)
         layers = self._chosen_layers(kwargs, profile)
         variables.update({kind: layer_path(kind, name) for kind, name in layers.items()})
-        marks: dict[str, Any] = {"prompt": self._name, "prompt_hash": self._hash}
+        analysis = kwargs.get("analysis") or {}
+        asked_about = {
+            "complexity": analysis.get("complexity"),
+            "type": analysis.get("type"),
+            "attempt": attempt.number if attempt else 1,
+            "missing": [part["question"] for part in parts if part["status"] != "answered"],
+        }
+        marks: dict[str, Any] = {"prompt": self._name, "prompt_hash": self._hash, "asked": asked_about}
         hashes = self._layer_hashes(layers, self.profile if named is None else named)
         if hashes:
             marks["prompt_layers"] = hashes
@@ -236,9 +267,10 @@ class PromptFileBuilder:
                 f"Prompt `{self._name}` renders no message. "
                 'Wrap its text in {% message role="user" %} and {% endmessage %}.'
             )
-        given = {**kwargs, **{kind: layers[kind] for kind in _CHOSEN_BY_RUN if kind in layers}}
+        given = {**kwargs, **feeds, **{kind: layers[kind] for kind in _CHOSEN_BY_RUN if kind in layers}}
         given["language"] = marks.get("language")
-        named = [*(name for name in self._variables if name != "context"), *(n for n in self._optional if given.get(n))]
+        optional = [*self._optional, *sorted(self._feeds)]
+        named = [*(name for name in self._variables if name != "context"), *(n for n in optional if given.get(n))]
         texts = {name: given[name] for name in named if isinstance(given[name], str)}
         system = [] if again else [message for message in messages if message.is_from(ChatRole.SYSTEM)]
         asked = [message for message in messages if not message.is_from(ChatRole.SYSTEM)]
@@ -301,6 +333,12 @@ _check_once = cache(check_layer)
 @cache
 def _layer_hash(name: str) -> str:
     return prompt_hash(load_layer(name))
+
+
+def _pairs(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Write sub-questions with their answers, whose marks count and stay; numbered where none builds on another."""
+    alone = not any(part["needs"] for part in parts)
+    return written_pairs([(neutral_text(part["question"]), part["answer"]) for part in parts], numbered=alone)
 
 
 def _goal(goal: Any, query: Any) -> str:

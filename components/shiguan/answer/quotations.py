@@ -9,7 +9,7 @@ from typing import Any
 from haystack import Document
 
 from shiguan.claims.citations import cited_place
-from shiguan.llm.source_blocks import neutral_attribute, neutral_text
+from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import read_table, resource_folder
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language, fold_han
@@ -29,7 +29,6 @@ _SAME = 0.5
 # (dialogue, verse, rows of a table) go on to `_SHORT` characters of Latin text, and none is taken that would make more
 # than `_LONGEST`.
 _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
-_LONGEST_RECALLED = 600
 # A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
 _POINTS_BACK = re.compile(
     r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
@@ -202,7 +201,7 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
 
 def write_quotations(quoted: Sequence[Quotation], language: str, confidence: float) -> tuple[str, list[dict[str, Any]]]:
     """Write the answer that consists of quotations, in Markdown, and its citations."""
-    sentences = _sentences("quotations")
+    sentences = _sentences()
     text, citations = sentences.get(language, sentences["en"]), []
     for one in quoted:
         citation = one.citation(confidence)
@@ -217,17 +216,6 @@ def write_quotations(quoted: Sequence[Quotation], language: str, confidence: flo
     return text, citations
 
 
-def write_recalled(fragments: Sequence[Document], language: str) -> str:
-    """Write the answer that repeats what was said in a conversation, in the order in which it was."""
-    sentences = _sentences("recalled")
-    text = sentences.get(language, sentences["en"])
-    for one in sorted(fragments, key=lambda fragment: fragment.meta["turns"]):
-        said = neutral_text(one.content or "")
-        said = said if len(said) <= _LONGEST_RECALLED else f"{said[:_LONGEST_RECALLED]}…"
-        text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in said.splitlines())
-    return text
-
-
 @cache
-def _sentences(name: str) -> dict[str, str]:
-    return read_table(resource_folder("prompts") / f"{name}.yml")
+def _sentences() -> dict[str, str]:
+    return read_table(resource_folder("prompts") / "quotations.yml")

@@ -34,6 +34,7 @@ HAYSTACK_ROLES = {
 HAYSTACK_READERS_INSIDE = {
     "haystack.components.retrievers.text_embedding_retriever.TextEmbeddingRetriever": ("retriever",),
     "haystack.components.retrievers.multi_retriever.MultiRetriever": ("retrievers",),
+    "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever": ("retriever",),
 }
 """Those that hand their `filters` on, and the parameters of those to whom; ours say it in `tenant_readers`."""
 
@@ -82,6 +83,12 @@ class BuiltPipeline:
         """Tell what a component does about the tenant: nothing, if its class says nothing."""
         return getattr(self.classes[part.type], "tenant_role", "") or HAYSTACK_ROLES.get(part.type, "")
 
+    def takes_from_outside(self, name: str, socket: str) -> bool:
+        """Tell whether an input of a component in a loop may come from outside it, which delivers once."""
+        part = self.definition.components[name]
+        once = getattr(self.classes[part.type], "counts_once", ())
+        return socket in self.greedy(name) or socket in once or self.role(part) == "loops"
+
     def readers_inside(self, part: Component) -> tuple[str, ...]:
         """Name the parameters of a component whose components get its filters."""
         known = HAYSTACK_READERS_INSIDE.get(part.type, ())
@@ -92,8 +99,12 @@ class BuiltPipeline:
         return ".retrievers." in part.type or any(map(names_store, self._arguments(part, "__init__")))
 
     def takes_filters(self, part: Component) -> bool:
-        """Tell whether a component's `run` takes `filters`; what is not installed is believed to."""
-        return self.classes[part.type] is None or "filters" in self._arguments(part, "run")
+        """Tell whether a component's `run` takes `filters`, or its class hands them on; what is not here is believed to."""
+        return (
+            self.classes[part.type] is None
+            or "filters" in self._arguments(part, "run")
+            or bool(self.readers_inside(part))
+        )
 
     @cached_property
     def loops(self) -> list[set[str]]:
@@ -289,16 +300,16 @@ def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
             yield flaw(
                 ("connections",),
                 f"The components {listed(loop)} wait for one another.",
-                "Expected a loop that is entered through a `BranchJoiner`.",
-                "Remove a connection, or add the joiner.",
+                "Expected a loop that is entered through `AttemptLoop` or a `BranchJoiner`.",
+                "Remove a connection, or add one of these.",
             )
         for edge in built.definition.connections:
             into, key = edge.receiver
-            if edge.sender[0] not in loop and into in loop and key not in built.greedy(into):
+            if edge.sender[0] not in loop and into in loop and not built.takes_from_outside(into, key):
                 yield Finding(
                     edge.place,
                     f"`{written(edge.sender)}` stands outside the loop and feeds `{written(edge.receiver)}` inside it: "
                     "it delivers once, and from the second round on the receiver does not run, or runs without it.",
                     "Expected everything inside a loop to come from inside.",
-                    "Carry the value through the loop: name it in `carry` of `AttemptStarter` and `AttemptReader`.",
+                    "Let the value come through `AttemptLoop`.",
                 )

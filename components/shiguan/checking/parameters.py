@@ -213,7 +213,7 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
         target = components.get(receiver[0])
         if target is None:
             continue
-        if _PARAMETERS.fullmatch(receiver[1]):
+        if _PARAMETERS.fullmatch(receiver[1]) and not _are_filters(built, origin):
             yield Finding(
                 place,
                 f"`{written(origin)}` sets `{written(receiver)}` while the pipeline runs.",
@@ -244,3 +244,9 @@ def _is_source(built: "BuiltPipeline", origin: tuple[str, ...]) -> bool:
     sender = built.definition.components.get(origin[0])
     role = built.role(sender) if sender else ""
     return role == "sorts" or (role == "inspects" and origin[1] == "sources")
+
+
+def _are_filters(built: "BuiltPipeline", origin: tuple[str, ...]) -> bool:
+    """Whether it is what a `TenantFilter`, or a loop that carries its filters, sends to a nested retriever."""
+    sender = built.definition.components.get(origin[0]) if len(origin) > 1 else None
+    return sender is not None and built.role(sender) in ("filters", "loops") and origin[1] == "retriever_kwargs"

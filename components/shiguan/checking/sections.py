@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from shiguan.checking.definition import Definition
 from shiguan.checking.reading import Finding, PipelineFile, flaw, shortened
-from shiguan.llm.model_settings import BudgetPlan, CachePlan, model_faults
+from shiguan.llm.model_settings import Budget, CachePlan, model_faults
 from shiguan.resources import read_table
 
 _MAY_HIDE = {"additionalProperties", "propertyNames", "pattern"}
@@ -91,27 +91,9 @@ def _faults(definition: Definition, name: str, plan: type[BaseModel], expected: 
 
 def check_cache(definition: Definition) -> Iterator[Finding]:
     """Find times for which nothing can be kept."""
-    yield from _faults(definition, "cache", CachePlan, "seconds for `calls` and `answers`")
+    yield from _faults(definition, "cache", CachePlan, "seconds for `calls`")
 
 
 def check_budget(definition: Definition) -> Iterator[Finding]:
-    """Find limits that are none, and rungs of a ladder that no stage stands on, or two."""
-    faults = list(_faults(definition, "budget", BudgetPlan, "limits and a `ladder`"))
-    if faults:
-        yield from faults
-        return
-    plan = BudgetPlan.model_validate(definition.file.content.get("budget") or {})
-    met: dict[str, str] = {}
-    for number, step in enumerate(plan.ladder):
-        for stage in step.stages:
-            place = ("budget", "ladder", number, "stages")
-            if stage not in definition.components:
-                known = ", ".join(definition.components)
-                yield flaw(
-                    place, f"There is no component `{shortened(stage)}`.", f"Expected one of {shortened(known, 300)}.",
-                    "Correct the name.",
-                )  # fmt: skip
-            elif stage in met:
-                problem = f"`{stage}` stands on two rungs, `{met[stage]}` and `{step.rung}`."
-                yield flaw(place, problem, "Expected each stage once.", "Remove it from one of them.")
-            met[stage] = step.rung
+    """Find limits that are none."""
+    yield from _faults(definition, "budget", Budget, "limits of `calls` and `seconds`")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 _CARRIERS = ("Document", "ProducedIds")
 _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_stores.")
 _FROM_FILTER = "Expected the filters of a `TenantFilter`."
-_CARRY = (
-    "Connect `filters` of a `TenantFilter` to it; in a loop carry them through `AttemptStarter` and `AttemptReader`."
-)
+_CARRY = "Connect `filters` of a `TenantFilter` to it; in a loop let them come through `AttemptLoop`."
+_FILTERS = ("filters", "retriever_kwargs")
+"""What a component with the tenant's filters sends: the filters, and the same as arguments of a nested retriever."""
 
 
 def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
@@ -87,8 +87,9 @@ def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterat
 
 
 def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
-    socket = (reader.name, "filters")
-    if "filters" not in built.inputs(reader.name) and built.classes[reader.type] is not None:
+    nested = "filters" not in built.inputs(reader.name) and "retriever_kwargs" in built.inputs(reader.name)
+    socket = (reader.name, "retriever_kwargs" if nested else "filters")
+    if socket[1] not in built.inputs(reader.name) and built.classes[reader.type] is not None:
         yield Finding(
             reader.place,
             f"`{reader.name}` reads a store and has no input `filters`: it would find every tenant's documents.",
@@ -99,17 +100,17 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
     for name, place in built.definition.input_names(socket).items():
         yield Finding(
             place,
-            f"The input `{name}` goes to `{reader.name}.filters` past the `TenantFilter`.",
+            f"The input `{name}` goes to `{written(socket)}` past the `TenantFilter`.",
             "Expected `filters` that hold the tenant.",
             f"Send `{name}` to the `TenantFilter`'s `filters`. {_CARRY}",
         )
     edges = built.definition.senders(socket)
     if not edges:
-        problem = f"Nothing is connected to `{reader.name}.filters`: it would find every tenant's documents."
+        problem = f"Nothing is connected to `{written(socket)}`: it would find every tenant's documents."
         yield Finding(reader.place, problem, _FROM_FILTER, _CARRY)
     loop = next((loop for loop in built.loops if reader.name in loop), set[str]())
     for edge in edges:
-        reason = _unfiltered(built, edge.sender)
+        reason = _unfiltered(built, edge.sender, socket[1])
         if reason is not None:
             yield Finding(edge.place, f"`{reader.name}` is filtered by {reason}.", _FROM_FILTER, _CARRY)
         elif loop and edge.sender[0] not in loop:
@@ -126,8 +127,7 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
                 f"`{reader.name}` may run more often than `{edge.sender[0]}` sends it filters: {again}. A run without "
                 "them would find every tenant's documents.",
                 "Expected whatever makes a reader run to come the same way as its filters, once each time.",
-                "Take the `BranchJoiner` or the loop out of its way, or carry the filters along in the loop, from "
-                "`AttemptStarter` to `AttemptReader`.",
+                "Take the `BranchJoiner` or the loop out of its way, or let the filters come through `AttemptLoop`.",
             )
 
 
@@ -155,7 +155,7 @@ def _asked_unevenly(built: "BuiltPipeline", reader: Component) -> str | None:
     for name in needed:
         if count((reader.name, name)) > 1:
             return f"several components feed `{reader.name}.{name}`"
-    others = [name for name in sockets if name != "filters" and count((reader.name, name))]
+    others = [name for name in sockets if name not in _FILTERS and count((reader.name, name))]
     return f"`{reader.name}.{others[0]}` alone is enough to make it run" if others and not needed else None
 
 
@@ -165,6 +165,8 @@ def _overtaken(built: "BuiltPipeline", reader: Component, source: str) -> str | 
     if not always and reader.name not in _waiting_for(built, source, set(built.graph)):
         return f"`{reader.name}` does not wait for `{source}`"
     loop = next((loop for loop in built.loops if source in loop), None)
+    if built.role(reader) == "retries":
+        return None  # it runs at most once a round, and looks nothing up without filters
     if loop and source not in _waiting_for(built, reader.name, loop):
         return f"`{source}` may begin the next round before `{reader.name}` has run"
     return None
@@ -185,57 +187,34 @@ def _waiting_for(built: "BuiltPipeline", first: str, within: set[str]) -> set[st
 def _waits(built: "BuiltPipeline", name: str, within: set[str], done: set[str]) -> bool:
     for key, socket in built.inputs(name).items():
         senders = set(socket.senders) & within
-        if socket.is_mandatory and senders and senders <= done and not built.definition.input_names((name, key)):
+        # What joins lists runs when all that are on their way have come.
+        there = senders & done if socket.is_lazy_variadic else senders <= done
+        if socket.is_mandatory and senders and there and not built.definition.input_names((name, key)):
             return True
     return False
 
 
-def _unfiltered(built: "BuiltPipeline", sender: Socket) -> str | None:
-    """
-    Tell why an output does not hold the tenant's filters, to stand after "filtered by"; None if on every way it does.
-
-    Values are asked for as they are, or as what a loop's state carries under a name.
-    """
-    frontier: list[tuple[Socket, str]] = [(sender, "")]
-    seen = set(frontier)
-    while frontier:
-        before = _before(built, *frontier.pop())
-        if isinstance(before, str):
-            return before
-        if before is None:
-            continue
-        receiver, name = before
-        what = f"`{name}` of a state that" if name else "what"
-        if built.definition.input_names(receiver):
-            return f"{what} a caller may pass to `{written(receiver)}`"
-        edges = built.definition.senders(receiver)
-        if not edges:
-            return f"{what} nothing sends to `{written(receiver)}`"
-        new = {(edge.sender, name) for edge in edges} - seen
-        seen |= new
-        frontier += sorted(new)
-    return None
-
-
-def _before(built: "BuiltPipeline", sender: Socket, carried: str) -> tuple[Socket, str] | str | None:
-    """Give the input that an output comes from, and as what; None where it is the tenant's; else what is wrong."""
+def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str) -> str | None:
+    """Tell why an output does not hold the tenant's filters, to stand after "filtered by"; None if it does."""
     name, output = sender
     component = built.definition.components.get(name)
     if component is None:
         return f"`{written(sender)}`, which does not exist"
     role = built.role(component)
-    if not carried:
-        if (role, output) == ("filters", "filters"):
-            return None
-        return ((name, "state"), output) if role == "carries" else f"`{written(sender)}`, which is no `TenantFilter`"
-    if role == "starts":
-        known = carried in (component.parameters.get("carry") or {})
-        return ((name, carried), "") if known else f"`{carried}`, which `{name}` does not carry"
-    if role == "joins":
-        return (name, "value"), carried
-    if (role, output) in (("carries", "state"), ("retries", "retry")):
-        return (name, "state"), carried
-    return f"`{carried}` of a state from `{written(sender)}`, which may change it"
+    if role not in ("filters", "loops") or output not in _FILTERS:
+        return f"`{written(sender)}`, which is not a `TenantFilter`"
+    if output != wanted:
+        return f"`{written(sender)}`, where `{wanted}` is expected"
+    if role == "filters":
+        return None
+    # A loop keeps for all rounds the filters that came with the first one, and refuses to begin without.
+    receiver = (name, "filters")
+    if built.definition.input_names(receiver):
+        return f"what a caller may pass to `{written(receiver)}`"
+    edges = built.definition.senders(receiver)
+    if not edges:
+        return f"what nothing sends to `{written(receiver)}`"
+    return next(filter(None, (_unfiltered(built, edge.sender, "filters") for edge in edges)), None)
 
 
 def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) -> Iterator[Finding]:

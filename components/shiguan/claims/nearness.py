@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Self
 
 from haystack import Document
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.retrievers.types import EmbeddingRetriever
 
-from shiguan.tenants import all_of
+from shiguan.serialization import Serializable
+from shiguan.tenants import all_of, require_filters, where
 from shiguan.text.passages import SharedDocument
 
 # A dozen parents of at most 800 tokens have fewer children than this.
@@ -27,61 +28,91 @@ class Nearest:
     near: float | None
 
 
+class ClaimMatcher(Serializable):
+    """
+    Lets the check of an answer compare a claim with passages in another language.
+
+    An argument of `CitationExtractor` and of `HallucinationGrader`, so that an English answer on Chinese passages is
+    checked by more than its numbers. A claim is embedded and searched for among the children of the passages, under the
+    caller's filters: their vectors are those that are stored, no passage is embedded again. Nothing is searched until
+    the check meets a claim in a language that none of the passages has. Without a vector for the claim or the children
+    the check goes on by numbers and names.
+    """
+
+    tenant_readers = ("embedding_retriever",)
+
+    def __init__(
+        self, embedding_retriever: EmbeddingRetriever, *, text_embedder: TextEmbedder, near: float | None = None
+    ) -> None:
+        """
+        Name what searches the children.
+
+        :param embedding_retriever: Finds children by vectors; cosines are their score or, where that is scaled, their
+            `meta.raw_score`.
+        :param text_embedder: Embeds a claim as it embeds a question.
+        :param near: The cosine from which on a claim is near enough in meaning to be supported in part; below it is
+            not supported. It depends on the embedder (`python -m bench.quality.groundedness --fit` measures it);
+            None leaves the verdict to numbers and names.
+        :raises ValueError: If `near` is not between -1 and 1.
+        """
+        if near is not None and not -1 <= near <= 1:
+            raise ValueError(f"`near` must be a cosine, -1 to 1, or None, got {near}.")
+        self.embedding_retriever = embedding_retriever
+        self.text_embedder = text_embedder
+        self.near = near
+
+    def compared(self, documents: Sequence[Document], filters: dict[str, Any] | None) -> list[Document]:
+        """
+        Prepare the comparison of claims with passages; nothing is searched yet.
+
+        :param documents: The passages that an answer is written from.
+        :param filters: The filters that they were found under, from `TenantFilter`.
+        :returns: Copies that can say what in them is nearest to a claim.
+        :raises RefusedError: If there are no filters.
+        """
+        search = _ChildSearch(self, require_filters(filters, type(self).__name__), [one.id for one in documents])
+        return [_compared(document, search) for document in documents]
+
+
 class ComparedDocument(SharedDocument):
     """A passage whose stored vectors a claim in another language can be compared with."""
 
-    search: "ChildSearch | None" = None
-    family: tuple[str, ...] = ()
+    search: "_ChildSearch | None" = None
 
     def nearest(self, claim: str) -> Nearest | None:
         """Find the child nearest to a claim that stands, at least in part, in what was read of the passage."""
         if self.search is None:
             return None
         cut, length = (self.meta.get("cut") or [0])[0], len(self.content or "")
-        for child in self.search.children(claim, self.family):
+        for child in self.search.children(claim):
             start, end = max(0, child.meta["start"] - cut), min(length, child.meta["end"] - cut)
             if child.meta.get("parent_id") == self.id and start < end:
-                return Nearest(start, end, child.score or 0.0, self.search.near)
+                cosine = child.meta.get("raw_score", child.score) or 0.0
+                return Nearest(start, end, cosine, self.search.matcher.near)
         return None
 
 
-class ChildSearch:
-    """Searches for a claim among the children of some passages, under one tenant's filters; once for each claim."""
+class _ChildSearch:
+    """Searches for a claim among the children of some passages, once for each claim."""
 
-    def __init__(
-        self,
-        retriever: EmbeddingRetriever,
-        embedder: TextEmbedder,
-        filters: dict[str, Any],
-        near: float | None,
-    ) -> None:
-        """Take what embeds and what searches."""
-        self.near = near
-        self.children = lru_cache(_MOST_CLAIMS)(partial(_children, retriever, embedder, filters))
+    def __init__(self, matcher: ClaimMatcher, filters: dict[str, Any], parents: Sequence[str]) -> None:
+        self.matcher = matcher
+        self._filters = all_of(where("meta.parent_id", "in", list(parents)), filters)
+        self.children = lru_cache(_MOST_CLAIMS)(self._children)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Go from component to component as one: it holds a store and a model."""
         return self
 
-    def compared(self, documents: Sequence[Document]) -> list[Document]:
-        """Give the passages that an answer is written from, each able to say what is nearest to a claim."""
-        family = tuple(document.id for document in documents)
-        return [_compared(document, self, family) for document in documents]
+    def _children(self, claim: str) -> list[Document]:
+        embedding = self.matcher.text_embedder.run(text=claim)["embedding"]
+        if not embedding:
+            return []
+        searched = {"query_embedding": embedding, "filters": self._filters, "top_k": _MOST_CHILDREN}
+        return list(self.matcher.embedding_retriever.run(**searched)["documents"])
 
 
-def _compared(document: Document, search: ChildSearch, family: tuple[str, ...]) -> ComparedDocument:
+def _compared(document: Document, search: _ChildSearch) -> ComparedDocument:
     compared = object.__new__(ComparedDocument)
-    compared.__dict__.update(document.__dict__, search=search, family=family)
+    compared.__dict__.update(document.__dict__, search=search)
     return compared
-
-
-def _children(
-    retriever: EmbeddingRetriever, embedder: TextEmbedder, filters: dict[str, Any], claim: str, family: tuple[str, ...]
-) -> list[Document]:
-    embedding = embedder.run(text=claim)["embedding"]
-    if not embedding:
-        return []
-    of_family = {"field": "meta.parent_id", "operator": "in", "value": list(family)}
-    both = all_of(of_family, filters)
-    found = retriever.run(query_embedding=embedding, filters=both, top_k=_MOST_CHILDREN)
-    return list(found["documents"])

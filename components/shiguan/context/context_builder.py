@@ -9,10 +9,8 @@ from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.nearness import ChildSearch
 from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.model_settings import answering_model
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
@@ -58,8 +56,8 @@ class ContextBuilder:
     - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
       model, or where it fails, as `truncate` and with a warning.
 
-    In a conversation a passage keeps its number, and one that an earlier message of the prompt shows is named by it and
-    not repeated; new ones go on behind the highest number, best first.
+    A passage that has a number keeps it, and one that an earlier message of the prompt shows is named by it and not
+    repeated; new ones go on behind the highest number, best first.
 
     For `window` the budget is shared out evenly, what a passage leaves goes to the next, and a line `…` marks every
     gap.
@@ -87,16 +85,13 @@ class ContextBuilder:
         *,
         strategy: Strategy = "truncate",
         chat_generator: ChatGenerator | None = None,
-        models: dict[str, Any] | None = None,
     ) -> None:
         """
         Set the limits.
 
-        :param token_budget: Most tokens that the context may have, headers included; those of the answering model where
-            its tokenizer is here, else the embedder's (docs/models.md).
+        :param token_budget: Most tokens that the context may have, headers included, by the embedder's tokenizer.
         :param strategy: What is read of each passage: `truncate`, `summarize` or `window`.
         :param chat_generator: Writes the summaries of `summarize`; None for none.
-        :param models: Who answers: the section of the generator; None for the environment's endpoint.
         :raises ValueError: If the budget is not positive, or the strategy unknown.
         """
         if token_budget < 1:
@@ -106,63 +101,53 @@ class ContextBuilder:
         self.token_budget = token_budget
         self.strategy = strategy
         self.chat_generator = chat_generator
-        self.models = models
         self._counter = TokenCounter()
 
     def warm_up(self) -> None:
         """Load the tokenizer and the nested generator; a second call does nothing."""
-        self._counter.model = answering_model(self.models)
         self._counter.warm_up()
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(
-        documents=list[Document], found=list[Document], context=str, warnings=list[str], llm_calls=int
-    )
+    @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
     async def run_async(
         self,
         documents: list[Document],
         query: str = "",
-        numbers: dict[str, Any] | None = None,
         *,
-        earlier: list[Document] | None = None,
-        children: ChildSearch | None = None,
+        shown: list[Document] | None = None,
     ) -> dict[str, Any]:
         """
         Build the context.
 
-        :param documents: Parents, best first or with scores; those without text are left out.
+        :param documents: Parents, best first or with scores; those without text are left out. They are chosen by rank
+            and stand by number: that in their meta or in `shown`, or one behind the highest of these.
         :param query: The question; `summarize` reads it.
-        :param numbers: What passages are called already, by id; others go on behind the highest of these. Passages
-            are chosen by rank and stand by number.
-        :param earlier: The numbered passages that earlier messages of the prompt show.
-        :param children: What compares a claim with the passages, from `ClaimMatcher`; they take it along to the check.
+        :param shown: The passages that have a number already, as `meta.number`; those with content are shown by earlier
+            messages of the prompt.
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
             not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent,
             `meta.kept`, the spans within it where gaps are marked, and `meta.summary` where a summary was read;
-            `found`, those among them that were given, best first; `context`, the rendered text; `warnings` about what
+            `context`, the rendered text; `warnings` about what
             was cut or did not fit; and `llm_calls`, 0 or 1.
         """
         self.warm_up()
         kept = _without_duplicates(documents)
         summaries, warnings, llm_calls = await self._summaries(kept, query)
         chosen, more = self._chosen(kept, summaries)
-        shown = {document.id: document for document in earlier or []}
-        called = {**(numbers or {}), **{name: document.meta["number"] for name, document in shown.items()}}
+        numbered = [one for one in (*(shown or []), *documents) if isinstance(one.meta.get("number"), int)]
+        called: dict[str, int] = {one.id: one.meta["number"] for one in reversed(numbered)}
+        there = {document.id: document for document in shown or [] if document.content is not None}
         free = count_from(max(called.values(), default=0) + 1)
         new = [one.document.id for one in chosen if one.document.id not in called]
         called.update(zip(new, free, strict=False))
         found = [_Entry(_numbered(one.document, called[one.document.id]), one.text) for one in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
-        passages = {**shown, **{entry.document.id: _as_shown(entry.document, shown) for entry in found}}
-        read = sorted(passages.values(), key=lambda document: document.meta["number"])
-        read = children.compared(read) if children else read
-        there = {document.id: document for document in read}
-        blocks = [source_block(one.document, one.text) for one in found if one.document.id not in shown]
+        passages = {**there, **{entry.document.id: _as_shown(entry.document, there) for entry in found}}
+        blocks = [source_block(one.document, one.text) for one in found if one.document.id not in there]
         blocks.sort(key=lambda block: block.number)
-        again = [called[entry.document.id] for entry in found if entry.document.id in shown]
+        again = [called[entry.document.id] for entry in found if entry.document.id in there]
         return {
-            "documents": read,
-            "found": [there[entry.document.id] for entry in found],
+            "documents": sorted(passages.values(), key=lambda document: document.meta["number"]),
             "context": render_sources(blocks, again),
             "warnings": [*self._counter.warnings, *warnings, *more],
             "llm_calls": llm_calls,
@@ -184,6 +169,8 @@ class ContextBuilder:
         read = [block for at, block in enumerate(blocks) if not at or sum(costs[: at + 1]) <= most]
         reply = await ask_llm_async(self.chat_generator, summary_messages(read, query, self._room() // len(read)))
         summaries, warnings = read_summaries(reply.text, len(read)), []
+        if len(summaries) == len(read):
+            reply.keep()
         if not summaries:
             why = reply.failure or "the reply was not the JSON asked for"
             warnings = [f"The passages could not be summed up ({why}); they were cut instead."]

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from haystack import Document
 from haystack.dataclasses import StreamingChunk
 
 from shiguan.claims.claim_stream import ClaimStream, end_with_marks
@@ -56,10 +57,13 @@ class AnswerStream:
     it was: with its true marks, without the markup of a model. The finished answer object has the last word.
     """
 
-    def __init__(self, query: str, plan: PipelineMap, explained: Mapping[str, str]) -> None:
+    def __init__(
+        self, query: str, plan: PipelineMap, queries: str, compare: Callable[[list[Document]], list[Document]]
+    ) -> None:
         self._query = query
         self._plan = plan
-        self._rewriter = explained.get("queries", "").split(".")[0]
+        self._rewriter, _, self._queries = queries.partition(".")
+        self._compare = compare
         self._queue: asyncio.Queue[AnswerEvent] = asyncio.Queue()
         self._count = 0
         self._attempt = 0
@@ -95,21 +99,22 @@ class AnswerStream:
 
     def on_begin(self, stage: str) -> None:
         if not self._count and not self._rewriter:
-            # Every listener gets the same story: in this mode the question is searched for as it stands.
+            # Every listener gets the same events: in this mode the question is searched for as it stands.
             self._emit("query_rewritten", {"query": self._query, "queries": [self._query], "method": "none"})
         if stage == self._plan.generator:
             self._attempt += 1
             self._emit("generation_start", {"attempt": self._attempt})
 
     def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
-        if stage == self._rewriter and outputs.get("queries"):
-            queries = list(outputs["queries"])
-            said = {"query": outputs.get("query", queries[0]), "queries": queries}
-            self._emit("query_rewritten", {**said, "method": outputs.get("method", "")})
+        if stage == self._rewriter:
+            found = outputs.get(self._queries) or self._query  # nothing is searched for what the conversation answers
+            queries = [found] if isinstance(found, str) else list(found)
+            method = outputs.get("method") or ("none" if queries == [self._query] else "contextualize")
+            self._emit("query_rewritten", {"query": queries[0], "queries": queries, "method": method})
         source, _, socket = self._plan.sources.partition(".")
         if stage == source:
             documents = outputs.get(socket) or []
-            self._claims = ClaimStream(documents, self._query)
+            self._claims = ClaimStream(self._compare(documents), self._query)
             # An agent has found its passages when it has written.
             attempt = self._attempt + (source != self._plan.generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
@@ -130,8 +135,9 @@ class AnswerStream:
     def _tell_rejection(self, outputs: dict[str, Any]) -> None:
         retry = outputs.get("retry")
         if retry:
-            record = retry["history"][-1]
-            why, queries = retry["feedback"], list(retry["queries"])
+            record, why, queries = retry.history[-1] if retry.history else None, retry.feedback, list(retry.queries)
+            if record is None or retry.number == record["attempt"]:
+                return  # another search for the same attempt
         else:
             reply = next(iter(outputs.get("replies") or ()), None)
             grounding = reply.meta.get("grounding", {}) if reply is not None else {}

@@ -7,10 +7,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.checking.reading import opening_comment
 from shiguan.errors import ConfigurationError
-from shiguan.resources import resource_folder
+from shiguan.llm.model_settings import read_model_roles
+from shiguan.resources import read_table, resource_folder
 
 if TYPE_CHECKING:
     from haystack import AsyncPipeline
@@ -20,10 +23,13 @@ logger = logging.getLogger(__name__)
 
 _SENTENCE_TRANSFORMERS = "haystack_integrations.components.embedders.sentence_transformers."
 _STORE_PREFIX = "shiguan.stores.embedded."
-_SECTIONS = ("inputs", "outputs", "explain", "budget", "cache")
+_SECTIONS = ("inputs", "outputs", "budget", "cache")
 """What a file says beside its components and connections."""
-OTHER_FILES = ("index", "memory")
-"""Files of a deployment that answer no question: what ingests, and what sums up conversations."""
+OTHER_FILES = ("index", "models")
+"""Files of a deployment that answer no question: what ingests, and which model has which role."""
+CONVERSATION = "conversation"
+"""The component of a mode that reads conversations, and knows where they are kept."""
+_GENERATOR = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"
 
 
 def load_pipeline(
@@ -33,10 +39,11 @@ def load_pipeline(
     Load one mode of one deployment, ready to run.
 
         pipeline = load_pipeline("embedded", "simple")
-        pipeline.run({"query": "...", ...})     # or await pipeline.run_async(...)
+        pipeline.run({"query": "...", "tenant_id": "default"})     # or await pipeline.run_async(...)
 
-    The file's own `inputs`, `outputs` and `explain` come back in `pipeline.metadata`, so that a caller need not know
-    which component listens to the question: see `shiguan.Runner`, which uses them.
+    It takes the names of the file's own `inputs` and `options`, or, as any pipeline of Haystack, a mapping of components
+    to theirs. They come back in `pipeline.metadata` with `outputs`. Which models its generators call
+    stands in the deployment's `models.yml`, unless the file says so itself.
 
     :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
     :param mode: A file of that folder, such as `simple`, `agent` or `index`. A `Path` is a pipeline file of your
@@ -103,11 +110,12 @@ def _with_metadata(definition: dict[str, Any], deployment: str, mode: str | Path
 
 def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "AsyncPipeline":
     # Looking for a file, or at one that is refused, shall not wait for Haystack.
-    from haystack import AsyncPipeline  # noqa: PLC0415
+    from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
 
     definition = _with_metadata(definition, deployment, mode)
+    _set_models(definition, deployment)
     try:
-        return AsyncPipeline.from_dict(definition)
+        return ModePipeline.from_dict(definition)
     except Exception as error:  # Haystack raises whatever a component's __init__ raised; all of it is configuration.
         if "shiguan[" not in str(error):  # the stores' extras name themselves
             _require_extra(definition, f"{deployment}/{_name(mode)}")
@@ -128,11 +136,6 @@ def describe_mode(deployment: str, mode: str | Path) -> str:
     return opening_comment(pipeline_path(deployment, mode).read_text(encoding="utf-8"))
 
 
-def has_file(deployment: str, name: str) -> bool:
-    """Say whether a deployment has a file that it may do without."""
-    return _file(deployment, name) is not None
-
-
 def pipeline_path(deployment: str, mode: str | Path) -> Path:
     known = list_modes()
     if deployment not in known:
@@ -143,7 +146,7 @@ def pipeline_path(deployment: str, mode: str | Path) -> Path:
         if not mode.is_file():
             raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
         return mode
-    if mode in {*known[deployment], *OTHER_FILES} and (path := _file(deployment, mode)) is not None:
+    if mode in {*known[deployment], "index"} and (path := _file(deployment, mode)) is not None:
         return path
     raise ConfigurationError(
         f"The deployment `{deployment}` has no mode `{mode}`. Known modes: {', '.join(known[deployment])}. "
@@ -164,8 +167,8 @@ def _folders() -> list[Path]:
         return [shipped]
     if not Path(own).is_dir():
         raise ConfigurationError(
-            f"$SHIGUAN_PIPELINES_DIR names {own}, which is no folder. Make it, with a folder for each deployment, or "
-            "unset the variable."
+            f"$SHIGUAN_PIPELINES_DIR names {own}, which is not a folder. Make it, with a folder for each deployment, "
+            "or unset the variable."
         )
     return [Path(own), shipped]
 
@@ -227,11 +230,30 @@ def _set_data_dir(definition: dict[str, Any], data_dir: str | Path | None) -> No
                 parameters["path"] = parameters.get("path") or str(data_dir)
 
 
+def _set_models(definition: dict[str, Any], deployment: str) -> None:
+    """Give every generator that names no models itself those of the deployment's `models.yml`."""
+    path = _file(deployment, "models")
+    if path is None:
+        return
+    try:
+        section = read_table(path)
+        read_model_roles(section)
+    except (yaml.YAMLError, ValueError, TypeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"{path} cannot be used: {' '.join(str(error).split())[:300]} Correct it; docs/models.md shows the file."
+        ) from error
+    for node in mappings(definition):
+        if node.get("type") == _GENERATOR:
+            parameters = node.setdefault("init_parameters", {})
+            if parameters.get("models") is None and parameters.get("model") is None:
+                parameters["models"] = section
+
+
 # Where the files of a deployment say what keeps what: file, component, parameter.
 _STORES = {
     "parents": ("index", "parent_writer", "document_store"),
     "children": ("index", "child_writer", "document_store"),
-    "conversations": ("memory", "summary_tree", "conversation_store"),
+    "conversations": ("simple", CONVERSATION, "conversation_store"),
 }
 
 
@@ -256,6 +278,22 @@ def load_stores(
             ) from error
         stores[kind] = default_from_dict(import_class_by_name(spec["type"]), spec)
     return stores
+
+
+def load_part(
+    deployment: str, mode: str | Path, name: str, *, data_dir: str | Path | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Build one component of a mode without the others, None where the mode has none of this name, and its `cache`."""
+    from haystack.core.serialization import component_from_dict, import_class_by_name  # noqa: PLC0415
+
+    definition = read_definition(deployment, mode, build=False)
+    spec = definition["components"].get(name)
+    if spec is None:
+        return None, {}
+    _set_data_dir(definition, data_dir)
+    _set_models(definition, deployment)
+    spec = {"type": spec["type"], "init_parameters": spec.get("init_parameters") or {}}
+    return component_from_dict(import_class_by_name(spec["type"]), spec, name), definition.get("cache") or {}
 
 
 def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[str, Any]:
@@ -296,8 +334,5 @@ def _limited(definition: dict[str, Any], kept: Collection[str], connections: lis
         "components": {key: spec for key, spec in definition["components"].items() if key in kept},
         "connections": [edge for edge in connections if own(edge["sender"]) and own(edge["receiver"])],
         "inputs": {key: targets for key, targets in inputs.items() if targets},
-        **{
-            part: {key: target for key, target in (definition.get(part) or {}).items() if own(target)}
-            for part in ("outputs", "explain")
-        },
+        "outputs": {key: target for key, target in (definition.get("outputs") or {}).items() if own(target)},
     }

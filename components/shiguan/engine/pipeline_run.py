@@ -14,7 +14,7 @@ from haystack.errors import FilterError
 
 from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError, error_behind
 from shiguan.llm.calls import BudgetMeter, metered
-from shiguan.llm.model_settings import Budget, BudgetPlan
+from shiguan.llm.model_settings import Budget
 from shiguan.llm.run_watch import LlmTally, RunWatch, tallied_llm_calls, watched_stages
 
 MAX_QUESTION = 2000
@@ -81,13 +81,16 @@ def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
         graders.append(stage)
     return PipelineMap(
         warning=frozenset(name for name, sockets in outputs.items() if "warnings" in sockets),
-        reading=frozenset(
-            name for name, sockets in outputs.items() if "documents" in sockets and "filters" in inputs.get(name, {})
-        ),
+        reading=frozenset(name for name, sockets in outputs.items() if "documents" in sockets and _reads(inputs[name])),
         generator=generator,
         sources=sources,
         graders=tuple(graders) if generator else (),
     )
+
+
+def _reads(inputs: dict[str, Any]) -> bool:
+    """Tell by its inputs whether a component searches the library; what grades an answer reads it too."""
+    return bool({"filters", "retriever_kwargs"} & inputs.keys()) and "replies" not in inputs
 
 
 def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
@@ -110,7 +113,7 @@ class PipelineRun:
     wanted: Collection[str]
     watch: RunWatch = field(default_factory=RunWatch)
     on_outputs: Callable[[str, dict[str, Any]], None] | None = None
-    plan: BudgetPlan = field(default_factory=BudgetPlan)
+    plan: Budget = field(default_factory=Budget)
     budget: Budget = field(default_factory=Budget)
     tally: LlmTally = field(default_factory=LlmTally, init=False)
     meter: BudgetMeter | None = field(default=None, init=False)

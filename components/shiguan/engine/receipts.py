@@ -1,15 +1,13 @@
 """
 What an answer leaves behind: all that is needed to say later how it came about, under a hash of its content.
 
-A mode whose file says for how long gives whoever asks the same of the same library the answer of a kept receipt. A
-replay holds a receipt against the library of today: what became of its passages, and the prompt that they made.
+A replay holds a receipt against the library of today: what became of its passages, and the prompt that they made.
 """
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -17,18 +15,15 @@ from typing import Annotated, Any, Literal
 
 from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import ChatMessage, ChatRole, TextContent
-from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
+from pydantic import BaseModel, Field, NonNegativeInt
 
 from shiguan import __version__
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
-from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
-from shiguan.engine.options import AskOptions
 from shiguan.errors import ConfigurationError, RefusedError, StoreFullError
 from shiguan.llm.prompt_rendering import messages_sha256
-from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.source_blocks import SourceBlock, render_sources
-from shiguan.memory.earlier_turns_fetcher import earlier_turn, read_block
+from shiguan.memory.earlier_turns import earlier_turn, read_block
 from shiguan.resources import utc_time
 from shiguan.tenants import of_tenant, where
 
@@ -148,65 +143,6 @@ def read_receipt(path: Path) -> Receipt:
     if receipt.id != written:
         raise RefusedError(f"{path} is not as it was written: its content does not have the id that it names. {what}")
     return receipt
-
-
-_WORTH_KEEPING = ("answered", "partial")
-_NOT_AGAIN = {
-    "llm_calls": 0, "calls": [], "switches": [], "usage": {}, "budget": None, "generation_ms": None,
-    "tokens_per_second": None,
-}  # fmt: skip
-
-
-class KeptAnswer:
-    """
-    The place of one answer in the cache of its tenant.
-
-    What is kept is the receipt, which has the answer and a hash of both; `found` is the one that was kept, if it is
-    whole. Without options there is no place, nor is there for the answer of a conversation, one with a budget, and one
-    that came with a warning or a failed call. It reads the library and files: it belongs in a thread.
-    """
-
-    def __init__(
-        self,
-        cache: TenantCache,
-        library: Callable[[], Library],
-        query: str,
-        options: AskOptions | None,
-        stamp: dict[str, Any],
-    ) -> None:
-        self._cache, self._key = cache, ""
-        self.found: Receipt | None = None
-        if options is None or not cache.plan.answers:
-            return
-        given = options.given()
-        if not {"conversation_id", "history", "budget"} & given.keys():
-            models = [os.environ.get(name) for name in ("OPENAI_BASE_URL", "OPENAI_MODEL")]
-            owned, stores = of_tenant(cache.tenant_id), library().stores
-            # All of a library that answers depend on: its passages, whose ids are of their texts, and its vectors.
-            version = [sorted(stores["parents"].list_ids(owned)), stores["children"].count_by_file(owned)]
-            self._key = cache.key("answer", __version__, stamp, models, version, query, given)
-            with suppress(ValidationError):
-                kept = Receipt.model_validate(cache.get(self._key))
-                if kept.id == kept.own_id() and kept.tenant_id == cache.tenant_id:
-                    self.found = kept
-                    cache.hits["answers"] += 1
-
-    def told_again(self, receipt: Receipt) -> dict[str, Any]:
-        """Give the answer of a receipt; nothing was asked of a model for it this time."""
-        answer = receipt.answer.model_dump(mode="json")
-        again = {**_NOT_AGAIN, "receipt": receipt.id, "cache": dict(self._cache.hits), "timings_ms": {"total": 0.0}}
-        answer["metadata"] |= again
-        answer["metadata"]["warnings"] += self._cache.warnings
-        return answer
-
-    def keep(self, receipt: Receipt) -> None:
-        """Keep an answer that nothing is wrong with."""
-        if not self._key:
-            return
-        told = receipt.answer.model_dump()
-        sound = not told["metadata"]["warnings"] and not any(call.get("failed") for call in receipt.calls)
-        if sound and told["status"] in _WORTH_KEEPING:
-            self._cache.keep("answers", self._key, receipt.model_dump(mode="json"))
 
 
 _LOST = "not in the library as it was read"

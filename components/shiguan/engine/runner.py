@@ -11,9 +11,10 @@ from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer
 
+from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.conversations import Turn
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
-from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations, turn_of
+from shiguan.engine.conversations import ConversationKeeper, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.options import AskOptions, read_options
@@ -27,14 +28,18 @@ from shiguan.engine.pipeline_run import (
     value_at,
     warnings_of,
 )
-from shiguan.engine.receipts import KeptAnswer, Receipt, receipt_of, receipt_warning, text_sha256
+from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
-from shiguan.llm.model_settings import Budget, BudgetPlan, CachePlan
+from shiguan.llm.model_settings import Budget, CachePlan
 from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.llm.run_watch import RunWatch, TimeLimits
-from shiguan.memory.memory_retriever import MemoryRetriever
+from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.resources import data_folder
+from shiguan.tenants import of_tenant
+
+_NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
+"""Outputs that the answer has anyhow, or that only the engine reads."""
 
 __all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
@@ -64,7 +69,7 @@ class Runner:
         retrieval_only: bool = False,
         outputs: list[str] | None = None,
         keep_receipt: Callable[[Receipt], None] | None = None,
-        conversations: ConversationMemory | None = None,
+        conversations: ConversationKeeper | None = None,
     ) -> None:
         """
         Load the mode.
@@ -89,15 +94,18 @@ class Runner:
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
         self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
-        self._conversations = conversations
-        self._own_conversations = conversations is None
         self._data_dir = data_dir
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
-        self._explained: dict[str, str] = self.pipeline.metadata["explain"]
-        self._plan = BudgetPlan.model_validate(self.pipeline.metadata["budget"])
+        self._explained = {name: at for name, at in self._outputs.items() if name not in _NOT_EXPLAINED}
+        self._plan = Budget.model_validate(self.pipeline.metadata["budget"])
         self._kept_for = CachePlan.model_validate(self.pipeline.metadata["cache"])
         self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
+        readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
+        self._own_conversations = conversations is None
+        self._conversations = conversations
+        if conversations is None and readers:
+            self._conversations = ConversationKeeper(readers[0], self._cache_of)
         self._loop = asyncio.Runner()
         self._turn = threading.Lock()
 
@@ -117,7 +125,7 @@ class Runner:
         if self._own_conversations and self._conversations is not None:
             self._conversations.close()
         for _, part in self.pipeline.walk():
-            if isinstance(part, MemoryRetriever):
+            if isinstance(part, ConversationReader):
                 part.conversation_store.close()
 
     def warm_up(self) -> None:
@@ -167,7 +175,7 @@ class Runner:
         :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
             raised.
         """
-        telling = AnswerStream(query, self._map, self._explained)
+        telling = AnswerStream(query, self._map, self._outputs.get("queries", ""), self._comparing(tenant_id))
 
         async def answer() -> dict[str, Any]:
             asked = read_options(options)
@@ -235,9 +243,8 @@ class Runner:
         """Run a question of which no answer is made and no turn kept; the last part is what to warn of besides."""
         with self._turn:
             asked = read_options(options)
-            remembered = self._loop.run(self._remembered(tenant_id, asked))
-            run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), remembered=remembered, **how)
-            return run, self._loop.run(run.results()), [*remembered.warnings, *self._unheard(asked).values()]
+            run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), **how)
+            return run, self._loop.run(run.results()), [*self._unheard(asked).values()]
 
     async def _answer(
         self,
@@ -252,19 +259,14 @@ class Runner:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
         query = checked_question(query)
-        searched = self._explained.get("queries") or self._explained.get("searched", "")
-        wanted = [self._outputs["answers"], *(self._explained.values() if explain else filter(None, [searched]))]
+        searched = self._outputs.get("queries", "")
+        wanted = [self._outputs["answers"], *(self._explained.values() if explain else ()), *filter(None, [searched])]
         options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
-        cache = TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
-        same = None if explain else options
-        kept = await asyncio.to_thread(KeptAnswer, cache, lambda: self._library, query, same, self._stamp)
-        if kept.found is not None:
-            return await self._hand_over(kept.found, kept.told_again(kept.found))
-        remembered = await self._remembered(tenant_id, options)
+        cache = self._cache_of(tenant_id)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
-        how: dict[str, Any] = {"wanted": wanted, "limits": limits, "telling": telling, "remembered": remembered}
         with caching(cache):
-            results = await (run := self._new_run(query, tenant_id, narrowed, **how)).results()
+            run = self._new_run(query, tenant_id, narrowed, wanted=wanted, limits=limits, telling=telling)
+            results = await run.results()
         answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
         if not answers:
             raise AnswerError(
@@ -277,31 +279,36 @@ class Runner:
         answer = answer_object(made, run, mode=self.mode, results=results, generator=self._map.generator)
         metadata = answer["metadata"]
         metadata |= {"queries": [asked] if isinstance(asked, str) else asked, "cache": dict(cache.hits)}
-        metadata["warnings"] += [*remembered.warnings, *self._unheard(options).values(), *cache.warnings]
+        metadata["warnings"] += [*self._unheard(options).values(), *cache.warnings]
         metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
+        source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
+        thread = dict(begun or {})
         if prefix:
-            metadata["prefix"] = prefix_reuse(remembered.prefix, prefix)
-        await self._write_receipt(made, answer, kept, tenant_id=tenant_id, options=options)
+            metadata["prefix"] = prefix_reuse(thread.get("prefix") or [], prefix)
+        await self._write_receipt(made, answer, tenant_id=tenant_id, options=options)
         if explain:
             metadata["explain"] = {name: value_at(results, target) for name, target in self._explained.items()}
-        source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
-        turn = turn_of(made, answer, source, {**(begun or {}), "prefix": prefix})
+        turn = turn_of(made, answer, source, {**thread, "prefix": prefix})
         await self._keep_turn(turn, answer, tenant_id, options)
         return answer
 
-    async def _remembered(self, tenant_id: str, options: AskOptions) -> Remembered:
-        if options.conversation_id is None or options.history:
-            return Remembered()
-        if self._conversations is None:
-            self._conversations = await asyncio.to_thread(open_conversations, self.deployment, data_dir=self._data_dir)
-        if self._conversations is None:
-            return Remembered(warnings=[f"The deployment `{self.deployment}` keeps no conversations."])
-        return await asyncio.to_thread(self._conversations.load, tenant_id, options.conversation_id)
+    def _cache_of(self, tenant_id: str) -> TenantCache:
+        return TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
+
+    def _comparing(self, tenant_id: str) -> Callable[[list[Document]], list[Document]]:
+        """Give what lets the stream check sentences as the answer's last stage does, across languages too."""
+        last = [part for _, part in self.pipeline.walk() if isinstance(part, CitationExtractor)]
+        matcher = next((part.claim_matcher for part in last if part.claim_matcher is not None), None)
+        if matcher is None:
+            return list
+        return lambda documents: matcher.compared(documents, of_tenant(tenant_id)) if documents else []
 
     async def _keep_turn(self, turn: Turn, answer: dict[str, Any], tenant_id: str, options: AskOptions) -> None:
         if options.conversation_id is None:
             return
         answer["conversation_id"] = options.conversation_id
+        if self._conversations is None:
+            answer["metadata"]["warnings"].append(f"The mode `{self.mode}` keeps no conversations.")
         if options.history or self._conversations is None:
             return
         kept = await asyncio.to_thread(self._conversations.keep, tenant_id, options.conversation_id, turn)
@@ -311,22 +318,16 @@ class Runner:
         if conversation_id is not None and not history and self._conversations is not None:
             self._conversations.sum_up(tenant_id, conversation_id)
 
-    async def _write_receipt(self, answer: GeneratedAnswer, told: dict[str, Any], kept: KeptAnswer, **run: Any) -> None:
+    async def _write_receipt(self, answer: GeneratedAnswer, shown: dict[str, Any], **run: Any) -> None:
         """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
         writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
         parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **run.pop("options").in_receipt()}
-        with receipt_warning(told["metadata"]):
-            receipt = receipt_of(answer, told, **self._stamp, **run, parameters=parameters)
-            await asyncio.to_thread(kept.keep, receipt)
-            await self._hand_over(receipt, told)
-        told["metadata"].setdefault("receipt", None)
-
-    async def _hand_over(self, receipt: Receipt, told: dict[str, Any]) -> dict[str, Any]:
-        told["metadata"]["receipt"] = receipt.id
-        with receipt_warning(told["metadata"]):
+        shown["metadata"]["receipt"] = None
+        with receipt_warning(shown["metadata"]):
+            receipt = receipt_of(answer, shown, **self._stamp, **run, parameters=parameters)
+            shown["metadata"]["receipt"] = receipt.id
             if self._keep_receipt is not None:
                 await asyncio.to_thread(self._keep_receipt, receipt)
-        return told
 
     def _new_run(
         self,
@@ -338,15 +339,12 @@ class Runner:
         limits: TimeLimits | None = None,
         telling: AnswerStream | None = None,
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
-        remembered: Remembered | None = None,
     ) -> PipelineRun:
         unheard = self._unheard(options)
         values: dict[str, Any] = {name: value for name, value in options.given().items() if name not in unheard}
         values |= {"query": checked_question(query), "tenant_id": tenant_id}
         if options.history:
             values["conversation_id"] = None  # the caller's own history goes before what is kept
-        elif remembered is not None:
-            values |= {name: getattr(remembered, name) or None for name in ("history", "summary", "thread")}
         data: dict[str, dict[str, Any]] = {}
         for name, targets in self._inputs.items():
             # A value of None means "as the YAML says": it must not reach a component as an explicit None.

@@ -147,7 +147,7 @@ class AnswerGrader:
         empty = not answer.parts.claims or answer.is_not_found
         if empty or not (answer.unsure or local.marks["relevance"] < _SURE_RELEVANCE):
             return self._record(local), answer, [], 0
-        reply = await ask_llm_async(self.chat_generator, grade_messages(answer))
+        reply = await ask_llm_async(self.chat_generator, grade_messages(answer), behind_answer=True)
         found = read_grade(reply.text, answer, local)
         if found is None:
             why = reply.failure or "its reply was not the JSON that was asked for"

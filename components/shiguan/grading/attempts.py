@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, TypedDict
+from dataclasses import dataclass, field
+from typing import Any, Self, TypedDict
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
@@ -21,27 +22,12 @@ _FEEDBACK = {
     "en": ("The sources do not support these sentences of it:", "What it lacked: ", "“{claim}” ({reason})"),
     "zh": ("下列句子没有资料支持：", "所缺：", "“{claim}”（{reason}）"),
 }
-_CARRIED: Final[dict[str, Any]] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "dict": dict[str, Any],
-    "list[str]": list[str],
-    "list[float]": list[float],
-    "list[Document]": list[Document],
-    "list[ChatMessage]": list[ChatMessage],
-}
-# What the state of the loop has under its own names.
-_TAKEN = frozenset({"query", "queries", "question", "attempt", "documents", "feedback", "messages", "read", "state",
-    "history", "best",
-})  # fmt: skip
 
 
 class BestAttempt(TypedDict):
     """The best answer of the rounds so far."""
 
-    worth: float
+    value: float
     attempt: int
     reply: ChatMessage
     answer: CheckedAnswer
@@ -50,62 +36,41 @@ class BestAttempt(TypedDict):
     grade: dict[str, Any]
 
 
-class LoopState(TypedDict):
-    """What travels around the loop, as a plain dictionary between the sockets."""
+@dataclass(frozen=True)
+class Attempt:
+    """
+    One round of the loop of `precise`: what its stages take from outside the loop, and what earlier rounds left.
 
-    attempt: int
+    It travels on the wire, so that one set of components serves many questions at once. `queries` are searched in this
+    round, `question` is the person's own; `documents` are passages of earlier rounds that are worth reading again,
+    `messages` what the prompt begins with and `shown` the passages that these show; `feedback` is for the generator,
+    `best` the best answer so far.
+    """
+
     question: str
-    query: str
-    queries: list[str]
-    documents: list[Document]
-    feedback: str
-    messages: list[ChatMessage]
-    read: list[Document]
-    history: list[dict[str, Any]]
-    best: BestAttempt | None
-    reformulated: bool
-    llm_calls: int
-    warnings: list[str]
-    carried: dict[str, Any]
+    queries: tuple[str, ...]
+    filters: dict[str, Any]
+    number: int = 1
+    analysis: dict[str, Any] = field(default_factory=dict)
+    retrieval: str = "hybrid"
+    documents: tuple[Document, ...] = ()
+    messages: tuple[ChatMessage, ...] = ()
+    shown: tuple[Document, ...] = ()
+    feedback: str = ""
+    history: tuple[dict[str, Any], ...] = ()
+    best: BestAttempt | None = None
+    searched_again: bool = False
+    llm_calls: int = 0
+    warnings: tuple[str, ...] = ()
 
+    @property
+    def query(self) -> str:
+        """What this round looks for, in one line."""
+        return " ".join(dict.fromkeys(self.queries))[:_LONGEST_QUERY] if self.number > 1 else self.queries[0]
 
-def carried_types(carry: dict[str, str] | None) -> dict[str, Any]:
-    """Give the types of carried values, after a check of their names."""
-    for name, type_ in (carry or {}).items():
-        if name in _TAKEN or not name.isidentifier():
-            raise ValueError(
-                f"`carry` cannot hold `{name}`: the loop has that name itself, or it is no identifier. "
-                f"Taken are {', '.join(sorted(_TAKEN))}; choose another name."
-            )
-        if type_ not in _CARRIED:
-            raise ValueError(f"`carry` gives `{name}` the type `{type_}`; it must be one of {', '.join(_CARRIED)}.")
-    return {name: _CARRIED[type_] for name, type_ in (carry or {}).items()}
-
-
-def first_state(
-    question: str,
-    queries: Sequence[str] | None,
-    carried: dict[str, Any],
-    messages: Sequence[ChatMessage] | None = None,
-    read: Sequence[Document] | None = None,
-) -> LoopState:
-    """Open the loop, with the messages that its prompts begin with and the passages that these show."""
-    return {
-        "attempt": 1,
-        "question": question,
-        "query": question,
-        "queries": list(dict.fromkeys(query for query in (queries or [question]) if query.strip())) or [question],
-        "documents": [],
-        "feedback": "",
-        "messages": list(messages or []),
-        "read": list(read or []),
-        "history": [],
-        "best": None,
-        "reformulated": False,
-        "llm_calls": 0,
-        "warnings": [],
-        "carried": dict(carried),
-    }
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Go from stage to stage as one: nothing in it is ever changed."""
+        return self
 
 
 def attempt_record(attempt: int, query: str, reply: ChatMessage, claims: Sequence[CheckedClaim]) -> dict[str, Any]:
@@ -127,7 +92,7 @@ def attempt_record(attempt: int, query: str, reply: ChatMessage, claims: Sequenc
     }
 
 
-def worth(claims: Sequence[CheckedClaim], *, accepted: bool, answered: bool) -> float:
+def value_of(claims: Sequence[CheckedClaim], *, accepted: bool, answered: bool) -> float:
     """Tell how good an attempt is, for choosing the best of several."""
     if not answered:
         return 1.0 if accepted else 0.0
@@ -171,7 +136,7 @@ def passages_for_retry(passages: Sequence[Document], verdicts: Sequence[dict[str
 
 def retry_queries(
     question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str = ""
-) -> tuple[str, list[str]]:
+) -> tuple[str, ...]:
     """
     Make the search for the next attempt from the question and from what of it no passage has, or a grader misses.
 
@@ -180,12 +145,11 @@ def retry_queries(
     """
     read = set[str]().union(*(terms(passage.content or "") for passage in passages))
     uncovered = [word for word in _TOKEN.findall(question_subject(question)) if not read.issuperset(terms(word))]
-    said = set(terms(question))
-    invented = set[str]().union(*(terms(one.stated) for one in refused)) - said
+    asked = set(terms(question))
+    invented = set[str]().union(*(terms(one.stated) for one in refused)) - asked
     wanted = " ".join(_without(missing[:_LONGEST_CLAIM], invented).split())
-    queries = [question, " ".join(uncovered), wanted if set(terms(wanted)) - said else ""]
-    queries = list(dict.fromkeys(query for query in queries if terms(query))) or [question]
-    return " ".join(dict.fromkeys([question, *queries[1:]]))[:_LONGEST_QUERY], queries
+    queries = [question, " ".join(uncovered), wanted if set(terms(wanted)) - asked else ""]
+    return tuple(dict.fromkeys(query for query in queries if terms(query))) or (question,)
 
 
 def _without(text: str, invented: set[str]) -> str:

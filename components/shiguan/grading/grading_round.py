@@ -1,12 +1,11 @@
 """One round of grading: what was said, what the check found, and what follows from it."""
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import CheckedClaim, stated_claim
@@ -14,22 +13,24 @@ from shiguan.claims.citations import UNSUPPORTED_MARK, change_record
 from shiguan.claims.claims import ClaimedText
 from shiguan.grading.answer_grader import CheckedAnswer
 from shiguan.grading.attempts import (
+    Attempt,
     BestAttempt,
-    LoopState,
     as_verdicts,
     attempt_record,
     feedback_text,
-    first_state,
     passages_for_retry,
     retry_queries,
-    worth,
+    value_of,
 )
 from shiguan.llm.calls import budget_allows, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
+from shiguan.text.terms import question_subject
 
 OnUnsupported = Literal["mark", "remove", "refuse"]
 MOST_CALLS = 4
 """Calls of a model in a row within the loop; with a reworded question and a hypothetical passage before it, six."""
+_CONFIDENT = 0.5
+"""From this probability that the passages answer, "the sources do not say" is not believed at once."""
 
 
 _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
@@ -40,16 +41,26 @@ _HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{
 
 @dataclass(frozen=True)
 class GradingRound:
-    """One answer under examination; `grade` is empty where no `AnswerGrader` stands."""
+    """One answer under examination; `grade` is empty where no `AnswerGrader` stands, `attempt` None outside a loop."""
 
-    state: LoopState
+    attempt: Attempt | None
     reply: ChatMessage
-    passages: list[Document]
     answer: CheckedAnswer
     grade: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     llm_calls: int = 0
     sent: list[ChatMessage] = field(default_factory=list)
+    confidence: float | None = None
+
+    @property
+    def number(self) -> int:
+        """Which attempt it is, from 1."""
+        return self.attempt.number if self.attempt else 1
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it says that the sources do not answer, though the passages found at first look as if they did."""
+        return self.answer.is_not_found and self.number == 1 and (self.confidence or 0.0) >= _CONFIDENT
 
     @property
     def is_empty(self) -> bool:
@@ -74,32 +85,35 @@ class GradingRound:
         return not self.ungrounded and bool(self.grade.get("passed", True))
 
 
-def settle(this: GradingRound, *, max_attempts: int, on_unsupported: OnUnsupported, mode: str) -> dict[str, Any]:
-    """Decide: out with it, or another round."""
-    state = this.state
-    attempt = state["attempt"]
-    history = [*state["history"], attempt_record(attempt, state["query"], this.reply, this.answer.claims)]
-    best = _better(state["best"], this)
-    beside: dict[str, Any] = {
-        "llm_calls": state["llm_calls"] + this.llm_calls,
-        "warnings": list(dict.fromkeys([*state["warnings"], *this.warnings])),
-    }
+def decide(this: GradingRound, *, max_attempts: int, on_unsupported: OnUnsupported, mode: str) -> dict[str, Any]:
+    """Let the answer out, or send the question round again."""
+    attempt = this.attempt
+    query = attempt.query if attempt else this.answer.question
+    record = attempt_record(this.number, query, this.reply, this.answer.claims)
+    history = [*(attempt.history if attempt else ()), record]
+    best = _better(attempt.best if attempt else None, this)
+    llm_calls = (attempt.llm_calls if attempt else 0) + this.llm_calls
+    warnings = list(dict.fromkeys([*(attempt.warnings if attempt else ()), *this.warnings]))
     # Another attempt is one more call, and one more to grade it.
-    needed = attempt + beside["llm_calls"] + (2 if this.grade else 1)
-    if not this.is_accepted and attempt < max_attempts and needed <= MOST_CALLS and budget_allows():
-        return {"retry": {**state, **beside, **_next(this, history, best)}, **beside}
-    return _finished(best, history, beside, on_unsupported=on_unsupported, mode=mode)
+    needed = this.number + llm_calls + (2 if this.grade else 1)
+    good = this.is_accepted and not this.is_doubtful
+    if attempt and not good and this.number < max_attempts and needed <= MOST_CALLS and budget_allows():
+        following = _next(attempt, this, tuple(history), best)
+        retry = replace(following, llm_calls=llm_calls, warnings=tuple(warnings))
+        return {"retry": retry, "llm_calls": llm_calls, "warnings": warnings}
+    beside: dict[str, Any] = {"llm_calls": llm_calls, "warnings": warnings}
+    return finished(best, history, beside, on_unsupported=on_unsupported, mode=mode)
 
 
 def _better(best: BestAttempt | None, this: GradingRound) -> BestAttempt:
     answers = not this.is_empty and bool(this.grade.get("answers", True))
-    value = worth(this.answer.claims, accepted=this.is_accepted, answered=this.is_answered) if answers else -1.0
+    value = value_of(this.answer.claims, accepted=this.is_accepted, answered=this.is_answered) if answers else -1.0
     # Of two equally good attempts the later one wins: it knew what the first one lacked.
-    if best is not None and best["worth"] > value:
+    if best is not None and best["value"] > value:
         return best
     return {
-        "worth": value,
-        "attempt": this.state["attempt"],
+        "value": value,
+        "attempt": this.number,
         "reply": this.reply,
         "answer": this.answer,
         "ungrounded": [claim.index for claim in this.ungrounded],
@@ -108,31 +122,37 @@ def _better(best: BestAttempt | None, this: GradingRound) -> BestAttempt:
     }
 
 
-def _next(this: GradingRound, history: list[dict[str, Any]], best: BestAttempt) -> dict[str, Any]:
+def _next(attempt: Attempt, this: GradingRound, history: tuple[dict[str, Any], ...], best: BestAttempt) -> Attempt:
     lacks = [str(this.grade.get("feedback") or ""), *this.grade.get("suggestions", ())]
-    question, missing = this.state["question"], str(this.grade.get("missing") or "")
-    query, queries = retry_queries(question, this.answer.documents, this.ungrounded, missing)
-    return {
-        "attempt": this.state["attempt"] + 1,
-        "query": query,
-        "queries": queries,
-        "documents": passages_for_retry(this.passages, as_verdicts(this.answer.claims, this.answer.documents)),
-        "feedback": feedback_text(this.ungrounded, this.answer.language, lacks),
-        "messages": [*this.sent, ChatMessage.from_assistant(this.reply.text or "…")] if this.sent else [],
-        "read": this.answer.documents if this.sent else [],
-        "history": history,
-        "best": best,
-    }
+    queries = retry_queries(
+        attempt.question, this.answer.documents, this.ungrounded, str(this.grade.get("missing") or "")
+    )
+    if this.is_doubtful and len(queries) == 1:
+        # Another wording: the words that tell, without those that make a question of them.
+        queries = tuple(dict.fromkeys([attempt.question, question_subject(attempt.question).strip() or queries[0]]))
+    useful = passages_for_retry(this.answer.documents, as_verdicts(this.answer.claims, this.answer.documents))
+    return replace(
+        attempt,
+        number=this.number + 1,
+        queries=queries,
+        documents=tuple(useful),
+        feedback=feedback_text(this.ungrounded, this.answer.language, lacks),
+        messages=(*this.sent, ChatMessage.from_assistant(this.reply.text or "…")) if this.sent else (),
+        shown=tuple(this.answer.documents) if this.sent else attempt.shown,
+        history=history,
+        best=best,
+    )
 
 
-def _finished(
+def finished(
     best: BestAttempt,
-    history: list[dict[str, Any]],
+    history: Sequence[dict[str, Any]],
     beside: dict[str, Any],
     *,
     on_unsupported: OnUnsupported,
     mode: str,
 ) -> dict[str, Any]:
+    """Let out the best attempt, without or with a mark on what nothing supports."""
     reply, answer, grade = best["reply"], best["answer"], best["grade"]
     if not any(map(str.isalpha, reply.text or "")):
         raise no_answer_error(reply)
@@ -169,24 +189,12 @@ def _finished(
         "llm_calls": beside["llm_calls"],
         "grade": {name: value for name, value in grade.items() if name not in ("feedback", "suggestions", "missing")},
     }
+    verdicts = as_verdicts(answer.claims, answer.documents)
     final = ChatMessage.from_assistant(
-        text or not_found_sentence(mode, answer.language), meta={**reply.meta, "grounding": grounding}
+        text or not_found_sentence(mode, answer.language),
+        meta={**reply.meta, "grounding": grounding, "verdicts": verdicts},
     )
-    return {
-        "replies": [final],
-        "documents": answer.documents,
-        "verdicts": as_verdicts(answer.claims, answer.documents),
-        **beside,
-        "warnings": warnings,
-    }
-
-
-def state_of(state: dict[str, Any] | None, query: str) -> LoopState:
-    """Give the state of a round."""
-    own = cast("LoopState", dict(state)) if state is not None else first_state(query, None, {})
-    if query:
-        own["question"] = query
-    return own
+    return {"replies": [final], "documents": answer.documents, "verdicts": verdicts, **beside, "warnings": warnings}
 
 
 def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:

@@ -8,9 +8,11 @@ from haystack.components.embedders.types import DocumentEmbedder
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import check_in_thread
+from shiguan.claims.nearness import ClaimMatcher
 from shiguan.errors import ModelMissingError
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
-from shiguan.grading.grading_round import GradingRound, OnUnsupported, settle, state_of
+from shiguan.grading.attempts import Attempt
+from shiguan.grading.grading_round import GradingRound, OnUnsupported, decide, finished
 from shiguan.llm.calls import blocking, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.serialization import Serializable
@@ -29,22 +31,21 @@ class HallucinationGrader(Serializable):
     exactly. With an `answer_grader` a language model decides the claims that the local check is unsure of, and says
     whether the answer answers the question, in one more call.
 
-    If a claim is unsupported or contradicted, or the answer does not pass, and attempts are left, only the output
-    `retry` fires: the state for the next round, with a query made of what the question lacks (never of the refused
-    claim), feedback and suggestions for the prompt, and the passages read so far. Else `replies`, `documents` and
-    `verdicts` fire, with the best attempt. What it still claims without support is left for `CitationExtractor` to
+    In a loop, if a claim is unsupported or contradicted, or the answer does not pass, and attempts are left, only the
+    output `retry` fires: the next `Attempt`, with queries made of what the question lacks (never of the refused claim),
+    feedback and suggestions for the prompt, and the passages read so far. So it does once where the first answer is
+    that the sources do not say, though the passages look as if they did. Else, and always outside a loop, `replies`,
+    `documents` and `verdicts` fire, with the best attempt. What it still claims without support is left for `CitationExtractor` to
     mark, removed, or the whole answer refused; an answer that does not answer is refused. The reply's
     `meta["grounding"]` tells what happened: `status` (`accepted`, `marked`, `removed`, `refused`, `not_found`),
-    `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`. `verdicts` go to `CitationExtractor`, which shows
-    them.
+    `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`; its `meta["verdicts"]` are shown by
+    `CitationExtractor`.
 
     All attempts and grades together are at most four calls of a model, one after the other.
 
-    The attempt travels in the state and not in the component, so that one grader serves many questions at once.
-
     Example:
     ```python
-    grader = HallucinationGrader(max_attempts=1)
+    grader = HallucinationGrader()
     reply = ChatMessage.from_assistant("He rose in 755 [1]. He had three eyes [1].")
     grader.run(replies=[reply], documents=documents)
     # {"replies": [ChatMessage("He rose in 755[1].")], "documents": […], "verdicts": [{"verdict": "supported", …}, …]}
@@ -52,12 +53,14 @@ class HallucinationGrader(Serializable):
     """
 
     tenant_role = "retries"
+    tenant_readers = ("claim_matcher",)
 
     def __init__(
         self,
         document_embedder: DocumentEmbedder | None = None,
         *,
         answer_grader: AnswerGrader | None = None,
+        claim_matcher: ClaimMatcher | None = None,
         max_attempts: int = 3,
         on_unsupported: OnUnsupported = "remove",
         mode: str = "precise",
@@ -67,6 +70,7 @@ class HallucinationGrader(Serializable):
 
         :param document_embedder: A document embedder for the similarity of claims and windows; None for words alone.
         :param answer_grader: Grades each attempt; None to check its claims alone.
+        :param claim_matcher: Compares claims with passages in another language; None for numbers and names alone.
         :param max_attempts: How many answers may be generated for one question, 1 to 3.
         :param on_unsupported: What happens after the last attempt to claims without support: `mark` leaves them
             to be marked, `remove` leaves them out, `refuse` gives up the whole answer. Where nothing is left the answer
@@ -83,6 +87,7 @@ class HallucinationGrader(Serializable):
         not_found_sentence(mode, "en")
         self.document_embedder = document_embedder
         self.answer_grader = answer_grader
+        self.claim_matcher = claim_matcher
         self.max_attempts = max_attempts
         self.on_unsupported = on_unsupported
         self.mode = mode
@@ -99,7 +104,7 @@ class HallucinationGrader(Serializable):
         replies=list[ChatMessage],
         documents=list[Document],
         verdicts=list[dict[str, Any]],
-        retry=dict[str, Any],
+        retry=Attempt,
         warnings=list[str],
         llm_calls=int,
     )
@@ -109,39 +114,55 @@ class HallucinationGrader(Serializable):
         documents: list[Document],
         query: str = "",
         *,
-        state: dict[str, Any] | None = None,
-        passages: list[Document] | None = None,
+        attempt: Attempt | None = None,
+        filters: dict[str, Any] | None = None,
         language: str | None = None,
         sent: list[ChatMessage] | None = None,
+        confidence: float | None = None,
     ) -> dict[str, Any]:
         """
         Grade an answer.
 
-        :param replies: What the generator said; the first one counts.
+        :param replies: What the generator said; the first one counts. None of it: the best attempt so far, or nothing.
         :param documents: The numbered passages that it read.
-        :param query: The person's question; the state's own if empty.
-        :param state: The state of this round, from `AttemptReader`; None outside a loop.
-        :param passages: The passages of this round as they were before the context cut and numbered them, to be read
-            again in the next round; None for `documents`.
+        :param query: The person's question; that of the attempt if empty.
+        :param attempt: The round of the loop, from `AttemptLoop`; None outside a loop.
+        :param filters: The filters that the passages were found under, for the `claim_matcher`.
         :param language: The question's language; None to tell from the question.
         :param sent: What the generator was sent; the next round's prompt goes on behind it and the reply.
-        :returns: Either `retry`, the state of the next round; or `replies` (exactly one), its `documents` and its
-            `verdicts`, one for each claim of the chosen attempt. Beside them `warnings` and `llm_calls`, the calls of
-            the judge in all rounds so far.
+        :param confidence: The probability that the passages hold an answer, from `AnswerabilityGate`.
+        :returns: Either `retry`, the attempt of the next round; or `replies` (one, or none where nobody replied), its
+            `documents` and its `verdicts`, one for each claim of the chosen attempt. Beside them `warnings` and
+            `llm_calls`, the calls of the judge in all rounds so far.
         """
         self.warm_up()
-        round_state = state_of(state, query)
-        reply = replies[0] if replies else ChatMessage.from_assistant("")
-        question, embedder = round_state["question"], self.document_embedder
+        if not replies:
+            return self._without_reply(documents, attempt)
+        question, embedder = query or (attempt.question if attempt else ""), self.document_embedder
+        compared = self.claim_matcher.compared(documents, filters) if self.claim_matcher and documents else documents
         answer, warnings = await check_in_thread(
-            lambda: check_answer(reply, documents, question, language, embedder=embedder)
+            lambda: check_answer(replies[0], compared, question, language, embedder=embedder)
         )
-        read = list(documents if passages is None else passages)
-        this = GradingRound(round_state, reply, read, answer, warnings=warnings, sent=list(sent or []))
+        this = GradingRound(
+            attempt, replies[0], answer, warnings=warnings, sent=list(sent or []), confidence=confidence
+        )
         if self.answer_grader is not None:
             grade, answer, more, calls = await self.answer_grader.graded(answer)
             grade = {**grade, "claims": len(answer.claims)}
             this = replace(this, answer=answer, grade=grade, warnings=[*warnings, *more], llm_calls=calls)
-        return settle(this, max_attempts=self.max_attempts, on_unsupported=self.on_unsupported, mode=self.mode)
+        return decide(this, max_attempts=self.max_attempts, on_unsupported=self.on_unsupported, mode=self.mode)
+
+    def _without_reply(self, documents: list[Document], attempt: Attempt | None) -> dict[str, Any]:
+        """Let out the best of the attempts before, where the model of this one could not be reached."""
+        best = attempt.best if attempt else None
+        if attempt is None or best is None:
+            return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
+        return finished(
+            best,
+            attempt.history,
+            {"llm_calls": attempt.llm_calls, "warnings": list(attempt.warnings)},
+            on_unsupported=self.on_unsupported,
+            mode=self.mode,
+        )
 
     run = blocking(run_async)

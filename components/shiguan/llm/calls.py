@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
-from functools import wraps
+from dataclasses import dataclass, field
+from functools import partial, wraps
 from threading import RLock
 from typing import Any, ParamSpec, TypeGuard, TypeVar
 
@@ -17,7 +17,8 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError, BudgetError
 from shiguan.llm.json_replies import without_thoughts
-from shiguan.llm.model_settings import Budget, BudgetPlan, Rung
+from shiguan.llm.model_settings import Budget
+from shiguan.llm.reply_cache import KeptReply
 from shiguan.llm.run_watch import LlmTally, counting_replies, current_stage, current_watch, holding, waiting_for_llm
 
 logger = logging.getLogger(__name__)
@@ -25,107 +26,63 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
-FULL = "full"
-"""The rung of an answer for which nothing was given up."""
-BELOW = "below"
-"""The rung where a stage was refused a call that the file's ladder does not name."""
-
 clock = time.monotonic
+
+# What the helpers of a question may spend of its seconds; the rest is for the answer.
+_HELPERS_SHARE = 0.6
 
 
 class BudgetMeter:
     """
-    Counts what a question spends and says who may still call a model.
+    Holds a question to its limits of calls and seconds.
 
-    A request of the answer begins only if what was spent, the most that the requests under way can still take, and its
-    own prompt are within the limits; that of a stage on a rung only if its longest reply is as well, and its rung's
-    share stays for what comes after. So what goes beyond the limits is one reply at most.
+    What helps on the way to an answer (a rewording, a hypothetical passage) may not take the last call, nor begin when
+    more than .6 of the time has passed: the answer comes first.
     """
 
-    def __init__(self, limits: Budget, ladder: Sequence[Rung], tally: LlmTally) -> None:
+    def __init__(self, limits: Budget, tally: LlmTally) -> None:
         self.limits = limits
-        self.ladder = list(ladder)
         self.tally = tally
-        self.place = -1
+        self.refused: list[str] = []
         self._started = clock()
-        self._under_way: dict[object, dict[str, float]] = {}
         self._lock = RLock()
 
-    def spent(self) -> dict[str, float]:
-        tally = self.tally
-        used = {"calls": tally.requests, "tokens": tally.tokens, "cost": tally.cost}
-        return {**used, "seconds": clock() - self._started}
+    def allows_helper(self, calls: int = 1, *, behind_answer: bool = False) -> bool:
+        """Tell whether the stage at work may call a model so often; a no is remembered."""
+        share, kept = (1.0, 0) if behind_answer else (_HELPERS_SHARE, 1)
+        left = self.seconds_left(share)
+        enough = self.limits.calls is None or self.tally.requests + calls + kept <= self.limits.calls
+        allowed = enough and (left is None or left > 0)
+        if not allowed:
+            self.refused.append(current_stage())
+        return allowed
 
-    def allows(
-        self, tokens: int = 0, reply: int = 0, prices: tuple[float, float] = (0.0, 0.0), *, calls: int = 1
-    ) -> bool:
-        """Tell whether the stage at work may send a request of this size, or so many; a no is remembered."""
-        place = self._rung_of(current_stage())
-        step = self.ladder[place] if place is not None else Rung(rung=FULL, stages=[""])
-        longest = reply if place is not None else 0
-        cost = tokens * prices[0] + longest * prices[1]
-        own = {"calls": max(step.calls, calls), "tokens": tokens + longest, "cost": cost}
+    def begin(self) -> None:
+        """Count a request that is about to be sent, or raise a `BudgetError`."""
         with self._lock:
-            spent = self.spent()
-            for unit, limit in self.limits.limits.items():
-                left = limit - spent[unit] - sum(worst.get(unit, 0) for worst in self._under_way.values())
-                if left <= 0 or left < own.get(unit, 0) + (step.share * limit if unit != "calls" else 0):
-                    self.place = max(self.place, len(self.ladder) if place is None else place)
-                    return False
-        return True
-
-    def reserve(self, tokens: int) -> bool:
-        """Do as `allows`, and keep from now on a call and such a prompt for whatever writes the answer."""
-        with self._lock:
-            if allowed := self.allows(tokens):
-                self._under_way[self] = {"calls": 1, "tokens": tokens}
-            return allowed
-
-    def begin(self, call: object, tokens: int, reply: int, prices: tuple[float, float]) -> None:
-        """Let a request of a call begin and count it, or raise a `BudgetError`."""
-        with self._lock:
-            # What was reserved is for whoever stands on no rung: what writes the answer.
-            own = self._rung_of(current_stage()) is None and self._under_way.pop(self, None) is not None
-            if not own and not self.allows(tokens, reply, prices):
+            left = self.seconds_left()
+            spent = self.limits.calls is not None and self.tally.requests >= self.limits.calls
+            if spent or (left is not None and left <= 0):
+                self.refused.append(current_stage())
                 raise BudgetError("The question's budget leaves no call for this. Allow it more, or ask without one.")
             self.tally.requests += 1
-            self._under_way[call] = {"tokens": tokens + reply, "cost": tokens * prices[0] + reply * prices[1]}
 
-    def seconds_left(self) -> float | None:
-        """Say how long the stage at work may wait before it touches the share of what comes after it."""
-        limit, place = self.limits.seconds, self._rung_of(current_stage())
-        share = 0.0 if place is None else self.ladder[place].share
-        return None if limit is None else max(0.0, limit * (1 - share) - self.spent()["seconds"])
-
-    def end(self, call: object) -> None:
-        """Note that a call is over; what it took is in the tally by now."""
-        with self._lock:
-            self._under_way.pop(call, None)
+    def seconds_left(self, share: float = 1.0) -> float | None:
+        """Say how much of a share of the time is left; None without a limit."""
+        limit = self.limits.seconds
+        return None if limit is None else max(0.0, limit * share - (clock() - self._started))
 
     def record(self) -> dict[str, Any]:
-        """Tell limits, what was spent, and on which rung the answer stands."""
-        spent = {unit: round(value, 6) for unit, value in self.spent().items()}
-        return {"limits": self.limits.limits, "spent": spent, "rung": self._name}
+        """Give the limits, what was spent, and the stages that were refused a call."""
+        spent = {"calls": self.tally.requests, "seconds": round(clock() - self._started, 6)}
+        return {"limits": self.limits.limits, "spent": spent, "refused": list(dict.fromkeys(self.refused))}
 
     def warnings(self) -> list[str]:
-        found = []
-        if self.place >= 0:
-            limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.limits.limits.items())
-            ladder = ", ".join([FULL, *(step.rung for step in self.ladder)])
-            found.append(
-                f"The question's budget ({limits}) was short: the answer stands on the rung `{self._name}` of {ladder}."
-            )
-        unpriced = sorted({str(call["model"]) for call in self.tally.made if call["cost"] is None})
-        if self.limits.cost is not None and unpriced:
-            found.append(f"No price is known for {', '.join(unpriced)}: its calls count as free in the budget.")
-        return found
-
-    @property
-    def _name(self) -> str:
-        return [*(step.rung for step in self.ladder), BELOW, FULL][self.place]
-
-    def _rung_of(self, stage: str) -> int | None:
-        return next((place for place, step in enumerate(self.ladder) if stage in step.stages), None)
+        if not self.refused:
+            return []
+        limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.limits.limits.items())
+        stages = ", ".join(f"`{stage}`" for stage in dict.fromkeys(self.refused))
+        return [f"The question's budget ({limits}) was short: {stages} did without a model."]
 
 
 _meter: ContextVar[BudgetMeter | None] = ContextVar("shiguan_budget", default=None)
@@ -135,22 +92,16 @@ current_meter = _meter.get
 """Gives the meter of the question that this code works for; None where it has no budget."""
 
 
-def metered(plan: BudgetPlan, asked: Budget, tally: LlmTally) -> AbstractContextManager[BudgetMeter | None]:
+def metered(plan: Budget, asked: Budget, tally: LlmTally) -> AbstractContextManager[BudgetMeter | None]:
     """Hold everything inside the block to the stricter of two budgets; to none where neither sets a limit."""
     limits = plan.within(asked)
-    return holding(_meter, BudgetMeter(limits, plan.ladder, tally) if limits.limits else None)
+    return holding(_meter, BudgetMeter(limits, tally) if limits.limits else None)
 
 
 def budget_allows(calls: int = 1) -> bool:
     """Tell whether the stage at work may go on to call a model so often, as far as the question's budget goes."""
     meter = current_meter()
-    return meter is None or meter.allows(calls=calls)
-
-
-def reserve_answer(prompt_tokens: int) -> bool:
-    """Tell whether an answer to such a prompt may be written, and keep from now on what it needs."""
-    meter = current_meter()
-    return meter is None or meter.reserve(prompt_tokens)
+    return meter is None or meter.allows_helper(calls, behind_answer=True)
 
 
 def estimate_tokens(text: list[ChatMessage] | str) -> int:
@@ -167,10 +118,16 @@ def estimate_tokens(text: list[ChatMessage] | str) -> int:
 
 @dataclass(frozen=True)
 class LlmReply:
-    """What came of one call: the texts of the replies that have one, or why there is none, a clause."""
+    """
+    What came of one call: the texts of the replies that have one, or why there is none, a clause.
+
+    A stage that could read the reply calls `keep`, so that the same prompt need not be sent again; what it could not
+    read is never kept.
+    """
 
     texts: tuple[str, ...] = ()
     failure: str = ""
+    keep: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -227,55 +184,43 @@ async def run_generator_async(chat_generator: Any, messages: Any, settings: dict
     return replies
 
 
-def ask_llm(
-    chat_generator: ChatGenerator,
-    messages: list[ChatMessage],
-    *,
-    generation_kwargs: dict[str, Any] | None = None,
-    raise_on_failure: bool = False,
-) -> LlmReply:
-    """Call an available generator once; errors are put into words unless they are to be raised."""
-    if not budget_allows():
-        return _BEYOND_BUDGET
-    warm_up_generator(chat_generator)
-    try:
-        with counting_replies() as came_out:
-            replies = chat_generator.run(messages=messages, **_settings(generation_kwargs))["replies"]
-            came_out.count(replies)
-        return _read(replies)
-    # Any generator may stand here, so any error may come; the caller has declared what it does without a reply.
-    except Exception as error:
-        return _failed(error, raise_on_failure)
-
-
 async def ask_llm_async(
     chat_generator: ChatGenerator,
     messages: list[ChatMessage],
     *,
     generation_kwargs: dict[str, Any] | None = None,
-    raise_on_failure: bool = False,
+    behind_answer: bool = False,
 ) -> LlmReply:
     """
-    Call a generator once without blocking the event loop.
+    Call a generator once without blocking the event loop; errors are put into words.
 
     In a watched run the call has the run's `helper` limit, and no more than the question's budget leaves it: what takes
-    longer is cancelled and counts as no reply.
+    longer is cancelled and counts as no reply. What was kept of the same prompt to the same helper is not asked again.
     """
-    if not budget_allows():
+    place = KeptReply(chat_generator, messages, generation_kwargs)
+    if known := await asyncio.to_thread(place.texts) if place.exists else None:
+        return LlmReply(known)
+    watch, meter = current_watch(), current_meter()
+    if meter is not None and not meter.allows_helper(behind_answer=behind_answer):
         return _BEYOND_BUDGET
     warm_up_generator(chat_generator)
-    watch, meter = current_watch(), current_meter()
-    limits = [watch.limits.helper if watch else None, meter.seconds_left() if meter else None]
+    share = 1.0 if behind_answer else _HELPERS_SHARE
+    limits = [watch.limits.helper if watch else None, meter.seconds_left(share) if meter else None]
     limit = min((seconds for seconds in limits if seconds is not None), default=None)
     try:
         async with asyncio.timeout(limit) as timer:
             with waiting_for_llm(), counting_replies() as came_out:
                 replies = await run_generator_async(chat_generator, messages, _settings(generation_kwargs))
                 came_out.count(replies)
-        return _read(replies)
+        return _read(replies, place)
+    # Any generator may stand here, so any error may come; the caller has declared what it does without a reply.
     except Exception as error:
         late = TimeoutError(f"the LLM did not answer within {limit:g} s") if timer.expired() else None
-        return _failed(late or error, raise_on_failure)
+        return _failed(late or error)
+
+
+ask_llm = blocking(ask_llm_async)
+"""Does as `ask_llm_async`, for a caller who cannot await it."""
 
 
 def no_answer_error(reply: ChatMessage) -> AnswerError:
@@ -295,14 +240,14 @@ def _settings(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
 
 
-def _read(replies: Sequence[ChatMessage]) -> LlmReply:
+def _read(replies: Sequence[ChatMessage], place: KeptReply) -> LlmReply:
     texts = tuple(text for text in (without_thoughts(reply.text or "").strip() for reply in replies) if text)
-    return LlmReply(texts=texts, failure="" if texts else "the LLM's reply is empty")
+    if not texts:
+        return LlmReply(failure="the LLM's reply is empty")
+    return LlmReply(texts, keep=partial(place.keep, replies))
 
 
-def _failed(error: Exception, raise_on_failure: bool) -> LlmReply:
-    if raise_on_failure:
-        raise error
+def _failed(error: Exception) -> LlmReply:
     if isinstance(error, BudgetError):
         return _BEYOND_BUDGET
     logger.debug("A call of the LLM failed: {kind}", kind=type(error).__name__)

@@ -1,6 +1,5 @@
 """The language models that the environment or a file names, if any: the one generator of all stages."""
 
-import asyncio
 from dataclasses import replace
 from threading import Lock
 from typing import Any, get_args
@@ -10,16 +9,14 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 
-from shiguan.errors import AnswerError
+from shiguan.errors import AnswerError, BudgetError
 from shiguan.llm.calls import estimate_tokens, run_to_end
 from shiguan.llm.endpoint import OpenAIEndpoint
 from shiguan.llm.failover import Failover
 from shiguan.llm.model_settings import Role, read_model_roles
-from shiguan.llm.prompt_rendering import messages_sha256
-from shiguan.llm.reply_cache import KeptCall
 from shiguan.serialization import Serializable
 
-_PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered")
+_PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "asked")
 
 
 @component
@@ -28,19 +25,17 @@ class ConfiguredChatGenerator(Serializable):
     Calls the models that have a role, at OpenAI-compatible endpoints.
 
     Without a `models` section every role is that of the endpoint in the environment: at warm-up it reads
-    `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a dummy key. Where no
-    model can be called, a component that can do without asks `available()` first, and `AnswerabilityGate` quotes the
-    sources, so that the same YAML runs with and without a model. Who answered stands in the reply's meta as `model`;
-    `prompt` and `prompt_hash` say with which prompt.
+    `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a dummy key. `prompt`
+    and `prompt_hash` in a reply's meta say with which prompt it was written, `model` by whom.
 
-    A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is no valid JSON) is tried again
+    There are no replies where no model can be called, and where none could be reached before the first token, which is
+    then a warning: `CitationExtractor` quotes the sources instead, so that the same YAML runs with and without a model.
+
+    A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is tried again
     after 1, 2 and 4 seconds, or when the endpoint says, but not when it timed out: a slow server would still be busy
     with the first. Then the next model of the role is asked, and the answer warns of it. Neither happens once parts of
     the answer have been streamed, nor where the endpoint refused the prompt itself. A model that failed three times in
-    a row is left alone for 30 seconds while there is another one. What still fails is an `EndpointError`.
-
-    What a helper was replied is kept for its tenant, and the same prompt is not sent again while it counts
-    (docs/models.md).
+    a row is left alone for 30 seconds while there is another one.
 
     Example in YAML:
     ```yaml
@@ -73,7 +68,8 @@ class ConfiguredChatGenerator(Serializable):
         :param model: A model at the environment's endpoint, where there is no section; None for `$OPENAI_MODEL`, or
             `gpt-4.1-mini` where that is not set.
         :param role: Who calls: `answer`, `answer_strong`, `helper` or `judge`.
-        :param models: The models, their roles, and the rules by which an answer gets another role (docs/models.md).
+        :param models: The models, their roles, and the rules by which an answer gets another role, as in a deployment's
+            `models.yml`, which is taken where a mode is loaded by name (docs/models.md).
         :param timeout: Seconds to wait for the next token, per attempt; `$OPENAI_TIMEOUT` goes before it.
         :param max_retries: Further attempts after the first.
         :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 where neither
@@ -118,7 +114,7 @@ class ConfiguredChatGenerator(Serializable):
         self.warm_up()
         return bool(self._groups(self.role))
 
-    @component.output_types(replies=list[ChatMessage])
+    @component.output_types(replies=list[ChatMessage], warnings=list[str])
     def run(
         self,
         messages: list[ChatMessage] | str,
@@ -126,20 +122,18 @@ class ConfiguredChatGenerator(Serializable):
         generation_kwargs: dict[str, Any] | None = None,
         *,
         tools: ToolsType | None = None,
-        analysis: dict[str, Any] | None = None,
-        attempt: int | None = None,
-    ) -> dict[str, list[ChatMessage]]:
+    ) -> dict[str, Any]:
         """
         Answer a prompt.
 
-        :param messages: The prompt.
+        :param messages: The prompt. What `PromptFileBuilder` wrote into its meta on the question decides, by the
+            rules of the section, whether `answer_strong` answers.
         :param streaming_callback: Called with each part of the answer as it comes.
         :param generation_kwargs: For this call, over those of the component.
         :param tools: The tools that the model may ask for.
-        :param analysis: What `QueryAnalyzer` found, for the rules.
-        :param attempt: Which attempt at an answer this is, from 1, for the rules.
-        :returns: `replies`, as many as were asked for; none for an empty prompt.
-        :raises AnswerError: If the endpoint fails for good, or there is none.
+        :returns: `replies`, as many as were asked for; none for an empty prompt, without a model, and where none could
+            be reached; `warnings`, why.
+        :raises AnswerError: If a model refuses the prompt or its key, or breaks off in the middle of its answer.
         """
         callback = select_streaming_callback(None, streaming_callback, requires_async=False)
 
@@ -147,10 +141,9 @@ class ConfiguredChatGenerator(Serializable):
             if callback is not None:
                 callback(chunk)
 
-        how: dict[str, Any] = {"tools": tools, "analysis": analysis, "attempt": attempt}
-        return run_to_end(self.run_async(messages, forward if callback else None, generation_kwargs, **how))
+        return run_to_end(self.run_async(messages, forward if callback else None, generation_kwargs, tools=tools))
 
-    @component.output_types(replies=list[ChatMessage])
+    @component.output_types(replies=list[ChatMessage], warnings=list[str])
     async def run_async(
         self,
         messages: list[ChatMessage] | str,
@@ -158,37 +151,40 @@ class ConfiguredChatGenerator(Serializable):
         generation_kwargs: dict[str, Any] | None = None,
         *,
         tools: ToolsType | None = None,
-        analysis: dict[str, Any] | None = None,
-        attempt: int | None = None,
-    ) -> dict[str, list[ChatMessage]]:
+    ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop; `streaming_callback` is awaited."""
         self.warm_up()
-        role = self._roles.role_for(self.role, analysis, attempt or 1)
+        asked = messages[-1].meta.get("asked") or {} if messages and not isinstance(messages, str) else {}
+        role = self._roles.role_for(self.role, asked)
         groups, tokens = self._groups(role), estimate_tokens(messages)
         if not groups:
-            raise AnswerError(
-                "No LLM is configured, but one was called. Set OPENAI_API_KEY or OPENAI_BASE_URL, or ask `available()` "
-                "before calling; the modes' `AnswerabilityGate` quotes instead."
-            )
+            return {"replies": [], "warnings": []}
         fitting, passed = self._fitting(groups, tokens, generation_kwargs)
-        kept = self._kept(messages, generation_kwargs, streaming_callback or tools)
-        if kept is not None and (known := await asyncio.to_thread(kept.replies)):
-            return {"replies": _marked(known, messages)}
         turn = Failover(fitting, tokens, passed, role=role)
-        replies = await turn.replies(messages, streaming_callback, generation_kwargs, tools)
-        if kept is not None and not turn.stood_in:
-            await asyncio.to_thread(kept.keep, replies)
-        return {"replies": _marked(replies, messages)}
+        try:
+            replies = await turn.replies(messages, streaming_callback, generation_kwargs, tools)
+        except BudgetError:
+            return {"replies": [], "warnings": []}  # the budget's own warning says so
+        except AnswerError as error:
+            if self.role != "answer" or not error.reason:
+                raise
+            cause = getattr(error, "summary", "") or str(error)
+            return {"replies": [], "warnings": [f"No model answered: {cause}"]}
+        return {"replies": _marked(replies, messages, turn.stood_in), "warnings": []}
 
-    def _kept(self, messages: Any, generation_kwargs: dict[str, Any] | None, heard: Any) -> KeptCall | None:
-        """Find the place of a helper's call in the cache; what is streamed or may call tools has none."""
-        if self.role != "helper" or heard or not messages or isinstance(messages, str):
-            return None
-        asked = [[one.named.address, one.model, one.generation_kwargs] for one in self._groups(self.role)[0]]
-        about = {"role": self.role, "name": self._groups(self.role)[0][0].named.name}
-        marks = messages[-1].meta
-        parts = (asked, generation_kwargs, marks.get("prompt_hash"), messages_sha256(messages))
-        return KeptCall(*parts, about={**about, "prompt": marks.get("prompt")})
+    def identity(self) -> dict[str, Any]:
+        """
+        Say what decides a helper's reply beside the prompt, so that it can be kept.
+
+        :returns: The name of the model that is asked first, and every model with its settings; empty for other roles,
+            whose replies are never kept.
+        """
+        self.warm_up()
+        groups = self._groups(self.role) if self.role == "helper" else []
+        if not groups:
+            return {}
+        asked = [[one.named.address, one.model, one.generation_kwargs] for one in groups[0]]
+        return {"name": groups[0][0].named.name, "models": asked}
 
     def _fitting(
         self, groups: list[list[OpenAIEndpoint]], tokens: int, generation_kwargs: dict[str, Any] | None
@@ -204,7 +200,9 @@ class ConfiguredChatGenerator(Serializable):
         return [[self._endpoints[name] for name in group] for group in self._roles.groups(role, self._endpoints)]
 
 
-def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:
+def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str, stood_in: bool) -> list[ChatMessage]:
     meta = messages[-1].meta if messages and not isinstance(messages, str) else {}
     marks = {name: meta[name] for name in _PROMPT_MARKS if name in meta}
+    if stood_in:
+        marks["stood_in"] = True
     return [replace(reply, _meta={**reply.meta, **marks}) for reply in replies]

@@ -88,7 +88,7 @@ class OpenAIEndpoint:
                 timer.reschedule(asyncio.get_running_loop().time() + limit)
 
         async def attempt() -> list[ChatMessage]:
-            call.begin_attempt(self.longest_reply(generation_kwargs))
+            call.begin_attempt()
             try:
                 result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
                 replies = _mended_replies(result["replies"])

@@ -175,8 +175,6 @@ class Failover:
                 return None
             finally:
                 endpoint.circuit.leave()
-                if (meter := current_meter()) is not None:
-                    meter.end(call)
         return replies
 
 
@@ -195,11 +193,10 @@ class ModelCall:
     def about(self) -> dict[str, Any]:
         return {**self._turn.about, "name": self._endpoint.named.name, "attempts": self.attempts}
 
-    def begin_attempt(self, reply_tokens: int) -> None:
+    def begin_attempt(self) -> None:
         """Hold one request against the budget before it is sent; a `BudgetError` if there is none left."""
-        self._size = (self._turn.prompt_tokens, reply_tokens, self._endpoint.named.prices)
         if (meter := current_meter()) is not None:
-            meter.begin(self, *self._size)
+            meter.begin()
         elif (tally := current_tally()) is not None:
             tally.requests += 1
         self.attempts += 1
@@ -221,10 +218,9 @@ class ModelCall:
     def may_retry(self) -> bool:
         if self.started:
             return False
-        if (meter := current_meter()) is not None:
-            meter.end(self)
-            if not meter.allows(*self._size):
-                return False
+        meter = current_meter()
+        if meter is not None and not meter.allows_helper(behind_answer=True):
+            return False
         return not (self._endpoint.circuit.is_open and self._turn.has_another)
 
 

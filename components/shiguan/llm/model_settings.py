@@ -92,11 +92,11 @@ class RoleRule(BaseModel, extra="forbid", frozen=True):
     types: list[str] | None = None
     attempt: Annotated[int, Field(ge=1)] | None = None
 
-    def fits(self, analysis: dict[str, Any], attempt: int) -> bool:
+    def fits(self, asked: dict[str, Any]) -> bool:
         return (
-            (self.complexity is None or (analysis.get("complexity") or 0) >= self.complexity)
-            and (self.types is None or analysis.get("type") in self.types)
-            and (self.attempt is None or attempt >= self.attempt)
+            (self.complexity is None or (asked.get("complexity") or 0) >= self.complexity)
+            and (self.types is None or asked.get("type") in self.types)
+            and (self.attempt is None or (asked.get("attempt") or 1) >= self.attempt)
         )
 
 
@@ -134,11 +134,11 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
                 raise ValueError(f"the role `{role}` {wrong}")
         return self
 
-    def role_for(self, role: Role, analysis: dict[str, Any] | None, attempt: int) -> Role:
-        """Say which role writes an answer; other roles stay what they are."""
+    def role_for(self, role: Role, asked: dict[str, Any]) -> Role:
+        """Say which role writes an answer, by what is known of the question; other roles stay what they are."""
         if role != "answer":
             return role
-        return next((rule.role for rule in self.rules if rule.fits(analysis or {}, attempt)), role)
+        return next((rule.role for rule in self.rules if rule.fits(asked)), role)
 
     @property
     def usable(self) -> list[str]:
@@ -160,13 +160,6 @@ def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
         raise ValueError(f"`models{where}`: {problem}. docs/models.md shows the section.")
     return ModelRoles.model_validate(section or {})
-
-
-def answering_model(section: dict[str, Any] | None) -> str | None:
-    """Name the model that answers first, as its endpoint calls it; None where none can be called."""
-    roles = read_model_roles(section)
-    first = next(iter(roles.groups("answer", roles.usable)), [None])[0]
-    return next((model.model_name for model in roles.models if model.name == first), None)
 
 
 def model_faults(section: Any) -> list[tuple[tuple[str | int, ...], str]]:
@@ -197,16 +190,13 @@ _Seconds = Annotated[int, Field(ge=0, le=365 * 86_400, strict=True)]
 
 class Budget(BaseModel, extra="forbid", frozen=True):
     """
-    What one question may spend; None for as much as it takes.
+    What one question may spend, in a file's `budget` section or with the question; None for as much as it takes.
 
-    `calls` are requests to language models, repeated ones too; `tokens` those read and written; `seconds` are counted
-    from the question on; `cost` is in the currency of the models' prices.
+    `calls` are requests to language models, repeated ones too; `seconds` are counted from the question on.
     """
 
     calls: _Count = None
-    tokens: _Count = None
     seconds: _Amount = None
-    cost: _Amount = None
 
     @property
     def limits(self) -> dict[str, float]:
@@ -220,25 +210,6 @@ class Budget(BaseModel, extra="forbid", frozen=True):
         return Budget.model_validate(strict)
 
 
-class Rung(BaseModel, extra="forbid", frozen=True):
-    """
-    A step of the ladder: when its stages may still call a model.
-
-    While so many calls are left, and this share of every other limit beside the most that the call itself may take.
-    """
-
-    rung: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
-    stages: Annotated[list[str], Field(min_length=1)]
-    calls: Annotated[int, Field(ge=1)] = 1
-    share: Annotated[float, Field(ge=0, lt=1)] = 0.0
-
-
-class BudgetPlan(Budget, frozen=True):
-    """The `budget` section of a pipeline file: limits for every question, and what is given up, first to last."""
-
-    ladder: list[Rung] = []
-
-
 def read_budget(given: Any) -> Budget:
     """Read what a question came with."""
     if isinstance(given, Budget):
@@ -249,13 +220,12 @@ def read_budget(given: Any) -> Budget:
         fault = error.errors(include_url=False)[0]
         place = ".".join(str(step) for step in fault["loc"])
         raise RefusedError(
-            f"The budget cannot be used: `{place or 'budget'}` is {str(fault['input'])[:80]!r}. Expected `calls` and "
-            "`tokens`, whole numbers, `seconds` and `cost`, numbers, none below 0. Correct it."
+            f"The budget cannot be used: `{place or 'budget'}` is {str(fault['input'])[:80]!r}. Expected `calls`, a "
+            "whole number, and `seconds`, a number, neither below 0. Correct it."
         ) from None
 
 
 class CachePlan(BaseModel, extra="forbid", frozen=True):
-    """The `cache` section of a pipeline file: for how many seconds an entry counts; 0 for none."""
+    """The `cache` section of a pipeline file: for how many seconds the reply of a helper counts; 0 for none."""
 
     calls: _Seconds = 86_400
-    answers: _Seconds = 0

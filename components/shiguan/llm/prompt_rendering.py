@@ -86,44 +86,76 @@ def made_of(message: ChatMessage) -> dict[str, Any]:
     return {"role": message.role.value, "prompt": message.meta["prompt"], **kept}
 
 
+class Prompt:
+    """The prompt of a stage: a file of `prompts/`, or a template of one's own with the same variables."""
+
+    def __init__(self, name: str, template: str | None = None) -> None:
+        """Take the file's stem, and the template; a `ConfigurationError` if that has other variables."""
+        self.name = name
+        self._template = template
+        if template is not None:
+            own, needed = _prepared(name, template)[2], _prepared(name)[2]
+            if not own <= needed:
+                raise ConfigurationError(
+                    f"The template that stands in for the prompt `{name}` has the variables "
+                    f"{', '.join(sorted(own - needed))}, which nothing fills. Known are {', '.join(sorted(needed))}."
+                )
+
+    def render(self, **variables: Any) -> list[ChatMessage]:
+        """Render it; text from outside goes through `neutral_text` before it comes here."""
+        builder, digest, needed = _prepared(self.name, self._template)
+        if self._template is None and needed != set(variables):
+            wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))
+            raise ConfigurationError(
+                f"Prompt `{self.name}` takes the variables {', '.join(sorted(needed))}; missing or unknown: {wrong}."
+            )
+        try:
+            messages = builder.run(template_variables={name: variables[name] for name in needed})["prompt"]
+        except (TemplateError, SecurityError) as error:
+            raise ConfigurationError(
+                f"Prompt `{self.name}` could not be rendered: {error}. Correct the template."
+            ) from error
+        if not messages:
+            raise ConfigurationError(f"Prompt `{self.name}` renders no message. Wrap its text in message blocks.")
+        marks = {"prompt": self.name if self._template is None else "template", "prompt_hash": digest}
+        return [replace(message, _meta={**message.meta, **marks}) for message in messages]
+
+
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
-    """Render a prompt of `prompts/` for a stage; text from outside goes through `neutral_text` before it comes here."""
-    builder, digest, needed = _prepared(name)
-    if needed != set(variables):
-        wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))
-        raise ConfigurationError(
-            f"Prompt `{name}` takes the variables {', '.join(sorted(needed))}; missing or unknown: {wrong}."
-        )
-    try:
-        messages = builder.run(template_variables=variables)["prompt"]
-    except (TemplateError, SecurityError) as error:
-        raise ConfigurationError(f"Prompt `{name}` could not be rendered: {error}. Correct the template.") from error
-    if not messages:
-        raise ConfigurationError(f"Prompt `{name}` renders no message. Wrap its text in message blocks.")
-    marks = {"prompt": name, "prompt_hash": digest}
-    return [replace(message, _meta={**message.meta, **marks}) for message in messages]
+    """Render a prompt of `prompts/`."""
+    return Prompt(name).render(**variables)
 
 
 @cache
-def _prepared(name: str) -> tuple[ChatPromptBuilder, str, frozenset[str]]:
-    source = load_prompt(name)
+def _prepared(name: str, template: str | None = None) -> tuple[ChatPromptBuilder, str, frozenset[str]]:
+    source = load_prompt(name) if template is None else template
     builder = chat_prompt_builder(source, name)
     return builder, prompt_hash(source), layers_used(builder._env, source, name).variables | set(builder.variables)
 
 
+def written_pairs(pairs: Sequence[tuple[str, str]], *, numbered: bool = False) -> str:
+    """Write questions with their answers for a prompt; with numbers where none of them builds on another."""
+    places = [f" {place}" if numbered else "" for place in range(1, len(pairs) + 1)]
+    return "\n---\n".join(
+        f"Question{place}: {question}\nAnswer{place}: {answer}"
+        for place, (question, answer) in zip(places, pairs, strict=True)
+    )
+
+
 LAST_TURNS = 6
-"""A follow-up is read with so many of the last turns."""
+"""A follow-up is read with so many of the last messages."""
+TEN_TURNS = 20
+"""The messages of the last ten turns, which the prompt of an answer begins with."""
 
 _SPEAKERS = ("user", "assistant")
 _LONGEST_TURN = 2_000
-_MOST_TURNS = 20
 _LONGEST_ROLE = 20
 
 
 def clean_history(
     history: Iterable[ChatMessage | Mapping[str, Any]] | None,
     *,
-    max_turns: int = _MOST_TURNS,
+    max_turns: int = TEN_TURNS,
     max_characters: int = _LONGEST_TURN,
 ) -> tuple[list[ChatMessage], list[str]]:
     """

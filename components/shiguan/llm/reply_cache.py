@@ -1,4 +1,4 @@
-"""Keeps what was answered for whoever asks the same again: a folder for each tenant, entries of JSON that age."""
+"""Keeps what helpers replied, so that the same prompt is not sent again: a folder for each tenant, entries that age."""
 
 import hashlib
 import json
@@ -14,13 +14,14 @@ from haystack import logging
 from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.model_settings import CachePlan
+from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.run_watch import counting_replies, holding
 from shiguan.resources import FOR_OPENING, check_free_space, write_whole
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["calls", "vectors", "answers"]
-"""What is kept: replies of helpers, vectors of questions, whole answers."""
+Kind = Literal["calls", "vectors"]
+"""What is kept: replies of helpers on the disk, vectors of questions in memory."""
 
 _MOST_ENTRIES = 1_000
 _LARGEST = 4 * 1024 * 1024
@@ -58,12 +59,12 @@ class TenantCache:
                 return entry["value"] if entry["until"] > time.time() else None
         return None
 
-    def keep(self, kind: Literal["calls", "answers"], key: str, value: Any) -> None:
+    def keep(self, key: str, value: Any) -> None:
         """Write an entry, and let the oldest make room."""
         with self._going_on():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_free_space(self._folder, FOR_OPENING)
-            entry = {"until": time.time() + getattr(self.plan, kind), "value": value}
+            entry = {"until": time.time() + self.plan.calls, "value": value}
             write_whole(self._folder / key, json.dumps(entry).encode(), mode=0o600)
             paths = list(self._folder.iterdir())
             if len(paths) > _MOST_ENTRIES:
@@ -105,17 +106,27 @@ def caching(cache: TenantCache) -> AbstractContextManager[TenantCache]:
     return holding(_cache, cache)
 
 
-class KeptCall:
-    """The place of one call of a model in the cache of the question at work, if it has one."""
+class KeptReply:
+    """The place of one call of a helper in the cache of the question at work, if it has one."""
 
-    def __init__(self, *parts: Any, about: dict[str, Any]) -> None:
-        self._cache = cache if (cache := current_cache()) is not None and cache.plan.calls else None
-        self._key = self._cache.key("call", *parts) if self._cache else ""
-        self._about = about
+    def __init__(self, chat_generator: Any, messages: Sequence[ChatMessage], settings: dict[str, Any] | None) -> None:
+        cache, identity = current_cache(), getattr(chat_generator, "identity", None)
+        self._cache = cache if cache is not None and cache.plan.calls else None
+        self._about: dict[str, Any] = identity() if callable(identity) and self._cache is not None else {}
+        self._key = ""
+        if self._cache is not None and self._about:
+            marks = messages[-1].meta if messages else {}
+            self._key = self._cache.key("call", self._about, settings, messages_sha256(messages))
+            self._about = {"role": "helper", "name": self._about["name"], "prompt": marks.get("prompt")}
 
-    def replies(self) -> list[ChatMessage] | None:
+    @property
+    def exists(self) -> bool:
+        """Whether there is a place: only a generator that says what it is can be recognised the next time."""
+        return bool(self._key)
+
+    def texts(self) -> tuple[str, ...] | None:
         """Give what was replied before, as a call that costs nothing; None if nothing was."""
-        if self._cache is None:
+        if self._cache is None or not self._key:
             return None
         with counting_replies() as counter:
             entry = self._cache.get(self._key)
@@ -123,14 +134,15 @@ class KeptCall:
             if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
                 return None
             self._cache.hits["calls"] += 1
-            model = str(entry.get("model"))
-            counter.note({**self._about, "model": model, "attempts": 0, "cached": True}, {}, 0.0)
-            meta = {"model": model, "finish_reason": "stop", "usage": {"total_tokens": 0}, "cached": True}
-            return [ChatMessage.from_assistant(text, meta=meta) for text in texts]
+            counter.note({**self._about, "model": str(entry.get("model")), "attempts": 0, "cached": True}, {}, 0.0)
+            return tuple(texts)
 
     def keep(self, replies: Sequence[ChatMessage]) -> None:
-        """Keep replies that came to their end."""
-        whole = all(one.text and not one.tool_calls and one.meta.get("finish_reason") == "stop" for one in replies)
-        if self._cache is not None and replies and whole:
+        """Keep replies that came to their end and from the model that was asked first."""
+        whole = all(
+            one.text and not one.tool_calls and one.meta.get("finish_reason") == "stop" and not one.meta.get("stood_in")
+            for one in replies
+        )
+        if self._cache is not None and self._key and replies and whole:
             entry = {"texts": [reply.text for reply in replies], "model": replies[0].meta.get("model")}
-            self._cache.keep("calls", self._key, entry)
+            self._cache.keep(self._key, entry)

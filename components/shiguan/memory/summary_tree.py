@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from haystack import Document, component
+from haystack import Document
 from haystack.components.embedders.types.protocol import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 
@@ -16,7 +16,6 @@ from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.serialization import Serializable
-from shiguan.tenants import require_filters, tenant_of
 from shiguan.text.languages import detect_language
 from shiguan.text.questions import fault_of_goal
 from shiguan.text.sentences import sentence_spans
@@ -29,15 +28,15 @@ _MOST_CALLS = 40
 _MARKS = re.compile(r"\s?\[\d[\d, ]*\]")
 
 
-@component
 class SummaryTree(Serializable):
     """
     Adds to a conversation the summaries that it lacks.
 
-    Runs after an answer was sent, never before. Every turn gets a leaf of at most 80 Chinese characters or 50 words;
-    four leaves in a row get a summary of what they have in common, or fewer, but two at least, where the next turn
-    opens a topic (its route was `database`); four summaries of a level get one on the next, and so on. A node is added
-    once and never rewritten, so that running twice changes nothing and what a crash left out is made up the next time.
+    An argument of `ConversationReader`; it works after an answer was sent, never before. Every turn gets a leaf of at
+    most 80 Chinese characters or 50 words; four leaves in a row get a summary of what they have in common, or fewer,
+    but two at least, where the next turn opens a topic (its route was `database`); four summaries of a level get one on
+    the next, and so on. A node is added once and never rewritten, so that running twice changes nothing and what a
+    crash left out is made up the next time.
 
     Without a model a leaf is the question and the answer's first sentence, cut, and a parent its children, each cut. A
     turn whose summary was lost gets it the next time, and by these rules if that fails, too. A summary that names what
@@ -46,40 +45,26 @@ class SummaryTree(Serializable):
     Reply of the model: an object with `summary`.
     """
 
-    def __init__(
-        self,
-        conversation_store: ConversationStore,
-        *,
-        document_embedder: DocumentEmbedder,
-        chat_generator: ChatGenerator | None = None,
-    ) -> None:
+    def __init__(self, *, document_embedder: DocumentEmbedder, chat_generator: ChatGenerator | None = None) -> None:
         """
-        Name the store and the models.
+        Name the models.
 
-        :param conversation_store: Where conversations are kept.
         :param document_embedder: Gives summaries their vectors.
         :param chat_generator: Who sums up; None for the rules.
         """
-        self.conversation_store = conversation_store
         self.document_embedder = document_embedder
         self.chat_generator = chat_generator
 
-    def warm_up(self) -> None:
-        """Prepare the nested generator; a second call does nothing."""
-        warm_up_generator(self.chat_generator)
-
-    @component.output_types(added=int, warnings=list[str], llm_calls=int)
-    def run(self, conversation_id: str, filters: dict[str, Any] | None = None) -> dict[str, Any]:
+    def add_missing(self, store: ConversationStore, tenant_id: str, conversation_id: str) -> dict[str, Any]:
         """
         Add what is missing.
 
+        :param store: Where the conversation is kept.
+        :param tenant_id: Whose it is.
         :param conversation_id: The conversation.
-        :param filters: Whose it is, from `TenantFilter`.
         :returns: `added`, how many summaries; `warnings`; `llm_calls`.
-        :raises RefusedError: If the filters name no tenant, or the id can be none.
+        :raises RefusedError: If the tenant is none, or the id cannot be one.
         """
-        tenant_id = tenant_of(require_filters(filters, type(self).__name__))
-        store = self.conversation_store
         done: dict[str, Any] = {"added": 0, "warnings": [], "llm_calls": 0}
         conversation = store.find(tenant_id, conversation_id)
         if conversation is None:
@@ -128,6 +113,7 @@ class SummaryTree(Serializable):
         if fault:
             done["warnings"].append(f"A part of the conversation was not summed up ({fault}).")
             return None
+        reply.keep()
         return summary
 
     def _embedded(self, node: SummaryNode, done: dict[str, Any]) -> SummaryNode:

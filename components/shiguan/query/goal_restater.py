@@ -8,7 +8,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
+from shiguan.llm.prompt_rendering import LAST_TURNS, Prompt, clean_history
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.languages import detect_language
 from shiguan.text.questions import cleaned_question, fault_of_goal, needs_context
@@ -25,7 +25,7 @@ class GoalRestater:
     Says what a conversation comes down to, so that the answer does not lose sight of it behind long sources.
 
     Models attend best to the end of a prompt; the restated goal stands there, right before the answer. It is made
-    beside the retrieval, so it costs no time. Without a model to ask (`simple` and `agent` name none) the goal of a
+    beside the retrieval, so it costs no time. Without a model (`simple` and `agent` name none) the goal of a
     follow-up is the question with the one before it. Without a history, where the model cannot be called, and after a
     bad reply it is the question itself; the last two leave a warning. A goal that names what nobody mentioned, is in
     another language or is an answer instead is not used.
@@ -34,19 +34,24 @@ class GoalRestater:
 
     Example:
     ```python
-    restater = GoalRestater(ConfiguredChatGenerator())
+    restater = GoalRestater(OpenAIChatGenerator())
     restater.run(query="And his son?", history=[ChatMessage.from_user("How did An Lushan die?")])
     # {"goal": "The person wants to know how An Lushan's son died.", "warnings": [], "llm_calls": 1}
     ```
     """
 
-    def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None, *, prompt: str | None = None) -> None:
         """
         Set who is asked.
 
         :param chat_generator: The model; None for none.
+        :param prompt: A Jinja template of your own, with the variables `query`, `language`, `summary` and `history`;
+            None for `prompts/goal_restater.jinja`.
+        :raises ConfigurationError: If `prompt` is not a template with these variables.
         """
         self.chat_generator = chat_generator
+        self.prompt = prompt
+        self._prompt = Prompt("goal_restater", prompt)
 
     def warm_up(self) -> None:
         """Prepare the nested generator; a second call does nothing."""
@@ -69,25 +74,23 @@ class GoalRestater:
         if not is_available(self.chat_generator):
             return {**nothing, "warnings": [*warnings, _NO_LLM]}
         summary = neutral_text(summary[-_LONGEST_SUMMARY:])
-        reply = await ask_llm_async(self.chat_generator, _prompt(query, turns, summary))
+        messages = self._prompt.render(
+            query=neutral_text(query),
+            language=detect_language(query),
+            summary=summary,
+            history=[{"role": turn.role.value, "text": turn.text} for turn in turns],
+        )
+        reply = await ask_llm_async(self.chat_generator, messages)
         goal, fault = _goal_in(reply.text), reply.failure
         fault = fault or fault_of_goal(goal, query, "\n".join([summary, *(turn.text or "" for turn in turns)]))
         if fault:
             goal = query
             warnings = [*warnings, f"The goal was not restated ({fault}): it is the question itself."]
+        else:
+            reply.keep()
         return {"goal": goal, "warnings": warnings, "llm_calls": 1}
 
     run = blocking(run_async)
-
-
-def _prompt(query: str, turns: list[ChatMessage], summary: str) -> list[ChatMessage]:
-    return render_prompt(
-        "goal_restater",
-        query=neutral_text(query),
-        language=detect_language(query),
-        summary=summary,
-        history=[{"role": turn.role.value, "text": turn.text} for turn in turns],
-    )
 
 
 def _by_rule(query: str, turns: list[ChatMessage]) -> str:

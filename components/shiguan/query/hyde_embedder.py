@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ from haystack.components.embedders.types import DocumentEmbedder, TextEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, run_nested_async, warm_up_generator
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompt_rendering import Prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
@@ -25,30 +26,27 @@ _MOST_PASSAGES = 8
 @component
 class HyDEEmbedder(Serializable):
     """
-    Embeds hypothetical passages together with the question (HyDE).
+    Embeds a question, its other wordings and the passages that a model imagines as their answer as one vector (HyDE).
 
     A question and the passage that answers it are written differently; a passage that a model imagines is written like
-    the real one, and so lies nearer to it, even where its details are wrong. Stands in the place of a text embedder,
-    alone or nested in a retriever. `use_hyde` comes from `QueryAnalyzer`, since only questions whose answer is prose
-    gain from it. The embedding is the mean of the passages' embeddings and the question's own, each of length one,
-    brought to length one again: Gao et al. 2022, Precise Zero-Shot Dense Retrieval without Relevance Labels,
-    https://arxiv.org/abs/2212.10496, section 3. The paper averages without normalising and samples eight passages;
-    one is the default here, because each is a call. The calls run side by side.
+    the real one, and so lies nearer to it, even where its details are wrong. Stands where a text embedder stands, before
+    the embedding retriever. `use_hyde` comes from the analysis of the question, since only questions whose answer is
+    prose gain from it.
 
-    Passages are embedded as passages, all in one call of the document embedder: many models tell them from questions.
-    `MultiQueryHybridRetriever` searches them by words as well.
+    The embedding is the mean of the embeddings of the question, its wordings and the passages, each of length one,
+    brought to length one again: Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels",
+    https://arxiv.org/abs/2212.10496, section 3. The paper averages without normalising and samples eight passages; one
+    is the default here, because each is a call. The calls run side by side. Passages are embedded as passages: many
+    models tell them from questions.
 
-    Without a model, after an error and without a usable passage the question is embedded as the embedder does it; a
-    warning says so.
+    Without a model, after an error and without a usable passage the wordings alone are embedded; a warning says so.
 
     Reply of the model: the passage alone, as plain text.
 
     Example:
     ```python
-    embedder = HyDEEmbedder(
-        E5TextEmbedder(), document_embedder=E5DocumentEmbedder(), chat_generator=ConfiguredChatGenerator()
-    )
-    embedder.run(text="安史之乱为什么会爆发？", use_hyde=True)
+    embedder = HyDEEmbedder(text_embedder, document_embedder=document_embedder, chat_generator=OpenAIChatGenerator())
+    embedder.run(text="安史之乱为什么会爆发？")
     # {"embedding": [0.03, …], "hypothetical_passages": ["天寶末，帝春秋高…"], "warnings": [], "llm_calls": 1}
     ```
     """
@@ -62,6 +60,7 @@ class HyDEEmbedder(Serializable):
         n_passages: int = 1,
         style: str = "",
         use_hyde: bool = True,
+        prompt: str | None = None,
         generation_kwargs: dict[str, Any] | None = None,
     ) -> None:
         """
@@ -72,9 +71,12 @@ class HyDEEmbedder(Serializable):
         :param chat_generator: The model; None for none.
         :param n_passages: How many passages are imagined; a call each.
         :param style: How the library is written, in words, such as "classical Chinese, as in the dynastic histories".
-        :param use_hyde: What `run` does when it is not told.
+        :param use_hyde: What `run` does where `use_hyde` is not given.
+        :param prompt: A Jinja template of your own, with the variables `query`, `language` and `style`; None for
+            `prompts/hyde_embedder.jinja`.
         :param generation_kwargs: For these calls, such as `{"temperature": 0.7}`.
         :raises ValueError: If `n_passages` is out of its range.
+        :raises ConfigurationError: If `prompt` is not a template with these variables.
         """
         if not 1 <= n_passages <= _MOST_PASSAGES:
             raise ValueError(f"`n_passages` must lie between 1 and {_MOST_PASSAGES}, got {n_passages}.")
@@ -84,7 +86,9 @@ class HyDEEmbedder(Serializable):
         self.n_passages = n_passages
         self.style = style
         self.use_hyde = use_hyde
+        self.prompt = prompt
         self.generation_kwargs = generation_kwargs
+        self._prompt = Prompt("hyde_embedder", prompt)
 
     def warm_up(self) -> None:
         """Prepare the question's embedder and the generator; a second call does nothing."""
@@ -92,51 +96,60 @@ class HyDEEmbedder(Serializable):
         warm_up_generator(self.chat_generator)
 
     @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str], llm_calls=int)
-    async def run_async(self, text: str, use_hyde: bool | None = None) -> dict[str, Any]:
+    async def run_async(self, text: str | list[str], use_hyde: bool | None = None) -> dict[str, Any]:
         """
         Embed a question.
 
-        :param text: The question.
+        :param text: The question, or the question and its other wordings.
         :param use_hyde: Whether to imagine passages for it; None for the component's own `use_hyde`.
-        :returns: `embedding`, of length one where passages went into it, empty where the embedder gives none;
-            `hypothetical_passages`; `warnings`; `llm_calls`.
+        :returns: `embedding`, of length one where there is more than the question in it, empty where the embedder gives
+            none; `hypothetical_passages`; `warnings`; `llm_calls`.
         """
         self.warm_up()
-        wanted = bool(text.strip()) and (self.use_hyde if use_hyde is None else use_hyde)
-        embedding = run_nested_async(self.text_embedder, text=text)
+        texts = [text] if isinstance(text, str) else list(dict.fromkeys(filter(str.strip, text))) or [""]
+        question = texts[0]
+        wanted = bool(question.strip()) and (self.use_hyde if use_hyde is None else use_hyde)
+        embedded = asyncio.gather(*(run_nested_async(self.text_embedder, text=one) for one in texts))
         replies: list[LlmReply] = []
         if wanted and is_available(self.chat_generator):
-            language = detect_language(text)
-            messages = render_prompt("hyde_embedder", query=neutral_text(text), language=language, style=self.style)
+            language = detect_language(question)
+            messages = self._prompt.render(query=neutral_text(question), language=language, style=self.style)
             ask = partial(ask_llm_async, self.chat_generator, messages, generation_kwargs=self.generation_kwargs)
-            own, replies = await asyncio.gather(embedding, asyncio.gather(*(ask() for _ in range(self.n_passages))))
+            own, replies = await asyncio.gather(embedded, asyncio.gather(*(ask() for _ in range(self.n_passages))))
         else:
-            own = await embedding
-        cleaned = (cleaned_passage(reply.text, _LONGEST_PASSAGE) for reply in replies)
-        passages = list(dict.fromkeys(filter(None, cleaned)))
+            own = await embedded
+        passages = _usable(replies)
         warnings = [_NO_LLM] if wanted and not replies else []
         if replies and not passages:
             reason = next((reply.failure for reply in replies if reply.failure), "the LLM wrote no passage")
             warnings = [f"No hypothetical passage ({reason}): the question was embedded as it is."]
-        vector = own["embedding"]
-        if passages and vector:
+        vectors = [one["embedding"] for one in own if one["embedding"]]
+        if passages and vectors:
             warm_up_generator(self.document_embedder)
             documents = [Document(content=passage) for passage in passages]
             found = (await run_nested_async(self.document_embedder, documents=documents))["documents"]
-            vector = _mean([vector, *(document.embedding for document in found if document.embedding)])
+            vectors += [document.embedding for document in found if document.embedding]
         return {
-            "embedding": vector,
+            "embedding": _mean(vectors),
             "hypothetical_passages": passages,
-            "warnings": [*(own.get("warnings") or []), *warnings],
+            "warnings": [*dict.fromkeys(warning for one in own for warning in one.get("warnings") or []), *warnings],
             "llm_calls": len(replies),
         }
 
     run = blocking(run_async)
 
 
+def _usable(replies: Sequence[LlmReply]) -> list[str]:
+    passages = {reply: cleaned_passage(reply.text, _LONGEST_PASSAGE) for reply in replies}
+    for reply, passage in passages.items():
+        if passage:
+            reply.keep()
+    return list(dict.fromkeys(filter(None, passages.values())))
+
+
 def _mean(vectors: list[list[float]]) -> list[float]:
-    if len(vectors) == 1:
-        return vectors[0]
+    if len(vectors) < 2:
+        return vectors[0] if vectors else []
     return _unit([sum(values) / len(vectors) for values in zip(*map(_unit, vectors), strict=True)])
 
 

@@ -11,11 +11,10 @@ from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import clean_history, render_prompt
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language
-from shiguan.text.questions import needs_context
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
 _TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
@@ -53,8 +52,7 @@ class QueryAnalyzer:
     - `use_hyde`: from complexity 6, where the answer is prose; names, dates and lists gain nothing from an imagined
       passage that guesses them
     - `method` for `QueryRewriter`: none up to complexity 3; decompose from 7 and for multi-hop; multi_query for
-      comparison, aggregation and open questions; step_back for reasoning; expand else; contextualize for a question
-      that leans on the history
+      comparison, aggregation and open questions; step_back for reasoning; expand else
 
     Reply of the model: an object with `type`, `complexity`, `task` and `scope`.
 
@@ -78,13 +76,10 @@ class QueryAnalyzer:
         """Prepare the nested generator; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(
-        analysis=dict[str, Any], use_hyde=bool, language=str, task=str, scope=str, warnings=list[str], llm_calls=int
-    )
+    @component.output_types(analysis=dict[str, Any], warnings=list[str], llm_calls=int)
     async def run_async(
         self,
         query: str,
-        history: list[Any] | None = None,
         task: str | None = None,
         language: str | None = None,
         scope: str | None = None,
@@ -93,24 +88,21 @@ class QueryAnalyzer:
         Analyse a question.
 
         :param query: The question.
-        :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
         :param task: What the person asks for, if they said so; it goes before what the question sounds like.
         :param language: The language in which to answer, if they said so.
         :param scope: `local` or `global`, if they said so; None or `auto` for what the question sounds like.
-        :returns: `analysis`, a plain dict; `use_hyde`, `language`, `task` and `scope` once more on their own, for the
-            components that need only these; `warnings`; `llm_calls`, 0 or 1.
+        :returns: `analysis`, a plain dict; `warnings`; `llm_calls`, 0 or 1.
         """
-        turns, warnings = clean_history(history)
         found, calls = analyse_question(query), 0
+        warnings: list[str] = []
         if query.strip() and is_available(self.chat_generator):
             messages = render_prompt("query_analyzer", query=neutral_text(query), language=found.language)
-            found, faults = _with_opinion(found, await ask_llm_async(self.chat_generator, messages))
-            warnings, calls = [*warnings, *faults], 1
+            found, warnings = _with_opinion(found, await ask_llm_async(self.chat_generator, messages))
+            calls = 1
         elif query.strip() and self.chat_generator is not None:
-            warnings = [*warnings, _NO_LLM]
+            warnings = [_NO_LLM]
         scope = found.scope if scope in (None, "", "auto") else scope
         found = replace(found, task=task or found.task, language=language or found.language, scope=str(scope))
-        follow_up = needs_context(query, has_history=bool(turns))
         analysis = {
             "type": found.type,
             "complexity": found.complexity,
@@ -118,11 +110,10 @@ class QueryAnalyzer:
             "task": found.task,
             "scope": found.scope,
             "use_hyde": found.imaginable and found.complexity >= _HYDE_FROM,
-            "method": "contextualize" if follow_up else choose_method(found),
+            "method": choose_method(found),
             "reasons": list(found.reasons),
         }
-        alone = {name: analysis[name] for name in ("use_hyde", "language", "task", "scope")}
-        return {"analysis": analysis, **alone, "warnings": warnings, "llm_calls": calls}
+        return {"analysis": analysis, "warnings": warnings, "llm_calls": calls}
 
     run = blocking(run_async)
 
@@ -237,6 +228,7 @@ def _with_opinion(found: QuestionAnalysis, reply: LlmReply) -> tuple[QuestionAna
         changes["imaginable"] = changes["type"] in _PROSE
     if changes.get("task", found.task) == "code":
         changes["imaginable"] = False
+    reply.keep()
     broken = ", ".join(f"`{field}`" for field in (*_ALLOWED, "complexity") if field not in changes)
     warnings = [f"The LLM's analysis had no usable {broken}: there the rules decide."] if broken else []
     return replace(found, **changes, reasons=(*found.reasons, "the LLM's opinion")), warnings

@@ -1,12 +1,13 @@
 """Turns one question into the queries that find its answer, with one call of a model at most."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
+from haystack.document_stores.types import DocumentStore
 
 from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object, json_strings
@@ -15,6 +16,7 @@ from shiguan.llm.prompts import in_language, read_examples
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.query_analyzer import analyse_question, choose_method
 from shiguan.query.sub_questions import MOST, SubQuestion, read_plan
+from shiguan.tenants import require_filters
 from shiguan.text.languages import DETECTED, detect_language
 from shiguan.text.questions import (
     cleaned_question,
@@ -25,10 +27,11 @@ from shiguan.text.questions import (
     usable_queries,
 )
 
+Retrieval = Literal["hybrid", "words", "vectors"]
+"""Whether passages come from the search by words, from that by vectors, or from both."""
 METHODS = ("none", "multi_query", "step_back", "decompose", "expand", "contextualize")
 
 _HYDE = "hyde"
-_ON_FAILURE = ("original", "join", "terms")
 _LONGEST_RAW_REPLY = 300
 _QUERIES, _MOST_QUERIES = 3, 5
 _MOST_LANGUAGES = 3
@@ -36,8 +39,11 @@ _WITH_EXAMPLES = ("step_back", "decompose")
 _STEP_BACK_QUERIES = 1
 _EXPANSION_TERMS = 8
 _OUTPUTS: dict[str, Any] = {
-    "queries": list[str],
     "query": str,
+    "queries": list[str],
+    "word_queries": list[str],
+    "vector_queries": list[str],
+    "analysis": dict[str, Any],
     "method": str,
     "plan": list[dict[str, Any]],
     "use_hyde": bool,
@@ -55,8 +61,11 @@ class _Plan:
     turns: list[ChatMessage] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     use_hyde: bool = False
+    translates: bool = False
     languages: tuple[str, ...] = ()
     wordings: int = _QUERIES
+    analysis: dict[str, Any] = field(default_factory=dict)
+    retrieval: str = "hybrid"
 
 
 @component
@@ -64,9 +73,9 @@ class QueryRewriter:
     """
     Rewords a question for the search, by the method that its analysis suggests.
 
-    Stands after `QueryAnalyzer`; several queries go to `MultiQueryHybridRetriever`. With `method: auto` it takes the
-    analysis's method, or finds one by rules where no analysis comes. Whatever happens, the question itself stays first
-    among the queries; a follow-up that leans on the conversation is first made to stand alone, in the same call.
+    Stands after `QueryAnalyzer` and before the retrievers. With `method: auto` it takes the analysis's method, or finds
+    one by rules where no analysis comes. Whatever happens, the question itself stays first among the queries; a
+    follow-up that leans on the conversation is first made to stand alone, in the same call.
 
     - `none`: the question as it is
     - `multi_query`: the question and three others, up to five on request, from different angles (RAG-Fusion)
@@ -78,14 +87,15 @@ class QueryRewriter:
     Where the library has books in languages that the question is not in, one wording in each of them, three at most,
     is searched as well; it is asked for in the same call, with every method but a `none` or `hyde` that was asked for.
 
-    A reworded follow-up is checked before it replaces the question: it must be a question, in the question's language,
-    not too long, about the same thing, and without names or numbers that nobody mentioned. Without a model, after an
-    error and after a bad reply the question is searched alone (`on_failure: original`). If it is a follow-up, `join`
-    searches it together with the person's question before it, and `terms` with the words that tell most of the turns
-    before it; a warning says so. On the last turns of MT-RAG's conversations the question alone finds passages with an
-    nDCG@10 of .82, with such words of .89 (docs/quality.md).
+    With a history the model says as well where the question is to be looked for (`source`): one that stands alone is
+    left as it is. A reworded follow-up is checked before it replaces the question: it must be a question, in the
+    question's language, not too long, about the same thing, and without names or numbers that nobody mentioned.
+    Without a model, after an error and after a bad reply the question is searched alone, a follow-up together with the
+    words that tell most of the turns before it; a warning says so. On the last turns of MT-RAG's conversations the
+    question alone finds passages with an nDCG@10 of .82, with such words of .89 (docs/quality.md).
 
-    Reply of the model: an object with `query` (the stand-alone question, only with a history) and `queries`; for
+    Reply of the model: an object with `source` and `query` (the stand-alone question; only with a history) and
+    `queries`; for
     `decompose` with `questions`, each of them `text` and `needs`, the numbers of those whose answers it builds on; for
     other languages with `translations`, by language.
 
@@ -104,7 +114,7 @@ class QueryRewriter:
         *,
         method: str = "auto",
         persona: str = "",
-        on_failure: str = "original",
+        document_store: DocumentStore | None = None,
     ) -> None:
         """
         Set how questions are reworded.
@@ -113,17 +123,16 @@ class QueryRewriter:
         :param method: One of the methods above for every question, or `auto`.
         :param persona: A sentence on who writes the queries, such as "You are a scholar of Tang law."; empty for a
             librarian.
-        :param on_failure: `original`, `join` or `terms`: what a follow-up that could not be reworded is searched with.
-        :raises ValueError: If a value is not one of those.
+        :param document_store: The library, whose languages the question is worded in; one of Shiguan's stores, of
+            another one nothing is known. None for the question's own language alone.
+        :raises ValueError: If the method is not one of those.
         """
         if method not in (*METHODS, "auto"):
             raise ValueError(f"`method` must be auto or one of {', '.join(METHODS)}, got {method!r}.")
-        if on_failure not in _ON_FAILURE:
-            raise ValueError(f"`on_failure` must be one of {', '.join(_ON_FAILURE)}, got {on_failure!r}.")
         self.chat_generator = chat_generator
         self.method = method
         self.persona = persona
-        self.on_failure = on_failure
+        self.document_store = document_store
 
     def warm_up(self) -> None:
         """Prepare the nested generator; a second call does nothing."""
@@ -137,8 +146,9 @@ class QueryRewriter:
         history: list[Any] | None = None,
         method: str | None = None,
         *,
-        languages: list[str] | None = None,
+        filters: dict[str, Any] | None = None,
         wordings: int | None = None,
+        retrieval: Retrieval = "hybrid",
     ) -> dict[str, Any]:
         """
         Reword a question.
@@ -148,14 +158,19 @@ class QueryRewriter:
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
         :param method: For this call, over the component's own. With `hyde` a hypothetical passage is asked for and the
             question is not reworded; with any other but `auto` none is asked for.
-        :param languages: Those of the library, ISO 639-1, the commonest first, from `LibraryLanguages`.
+        :param filters: What may be found, from `TenantFilter`, for the languages of the library.
         :param wordings: How many others `multi_query` writes, 1 to 5; it is then the method where none is named.
-        :returns: `queries`, the question or its stand-alone form first; `query`, that form; `method`, what was done;
-            `plan`, the sub-questions, each `number`, `text` and `needs`; `use_hyde`, what the analysis says of it,
-            never beside a plan; `warnings`; `llm_calls`, 0 or 1.
+        :param retrieval: `words` or `vectors` to search in one way alone: the other one then gets no queries.
+        :returns: `query`, the question or its stand-alone form; `queries`, that and its other wordings, and for the
+            retrievers the same as `word_queries` and `vector_queries`, which are not there where nothing is to be
+            searched that way; `analysis`, as it came, with this `use_hyde`; `method`, what was done; `plan`, the sub-questions, each
+            `number`, `text` and `needs`; `use_hyde`, what the analysis says of it, never beside a plan; `warnings`;
+            `llm_calls`, 0 or 1.
         :raises ValueError: If the method is unknown, or `wordings` out of its range.
         """
-        plan = self._plan(query, analysis, history, method, languages=languages, wordings=wordings)
+        plan = self._plan(query, analysis, history, method, wordings=wordings)
+        languages = self._languages(query, filters) if plan.translates else ()
+        plan = replace(plan, languages=languages, analysis=analysis or {}, retrieval=retrieval)
         if plan.method == "none" and (not plan.languages or not is_available(self.chat_generator)):
             return _done(plan, [])  # other languages are a help that nobody asked for
         if not is_available(self.chat_generator):
@@ -164,6 +179,14 @@ class QueryRewriter:
 
     run = blocking(run_async)
 
+    def _languages(self, query: str, filters: dict[str, Any] | None) -> tuple[str, ...]:
+        """Give the languages of the library that a question is not in, that of most passages first."""
+        count = getattr(self.document_store, "count_languages", None)
+        passages = count(require_filters(filters, type(self).__name__)) if count else {}
+        most_first = sorted(passages, key=lambda code: (-passages[code], code))
+        known = (detect_language(query), "und", "None", "")
+        return tuple([code for code in most_first if code not in known][:_MOST_LANGUAGES])
+
     def _plan(
         self,
         query: str,
@@ -171,7 +194,6 @@ class QueryRewriter:
         history: list[Any] | None,
         method: str | None,
         *,
-        languages: list[str] | None = None,
         wordings: int | None = None,
     ) -> _Plan:
         if wordings is not None and not 1 <= wordings <= _MOST_QUERIES:
@@ -179,8 +201,7 @@ class QueryRewriter:
         if wordings is not None and method in (None, "auto"):
             method = "multi_query"
         wanted = self.method if method is None else method
-        known = (detect_language(query), "und")
-        others = [code for code in languages or () if code not in known] if wanted not in ("none", _HYDE) else []
+        translates = wanted not in ("none", _HYDE)
         hyde = bool((analysis or {}).get("use_hyde")) if method in (None, "auto") else method == _HYDE
         if method == _HYDE:
             wanted = "contextualize"
@@ -197,9 +218,10 @@ class QueryRewriter:
             wanted = suggested
         if wanted in ("auto", "contextualize"):
             by_rules = "none" if wanted == "contextualize" else choose_method(analyse_question(query))
-            wanted = "contextualize" if turns else by_rules
-        into = tuple(others[:_MOST_LANGUAGES])
-        return _Plan(query, wanted, turns, warnings, hyde, into, wordings or _QUERIES)
+            wanted = by_rules
+        if turns and wanted == "none":
+            wanted = "contextualize"
+        return _Plan(query, wanted, turns, warnings, hyde, translates, wordings=wordings or _QUERIES)
 
     def _read(self, plan: _Plan, reply: LlmReply) -> dict[str, Any]:
         if reply.failure:
@@ -209,15 +231,21 @@ class QueryRewriter:
             question, fault = _stand_alone(reply.text, plan)
             if fault:
                 return self._fallback(plan, f"The LLM's rewording was not used, because {fault}")
+            if plan.method == "contextualize" and question == plan.query:
+                plan = replace(plan, method="none")
         translated, missing = _translations(reply.text, plan)
         if missing:
             warnings.append(f"The LLM sent no usable wording in {', '.join(missing)}: there the question is as it was.")
         if plan.method in ("contextualize", "none"):
+            if not missing:
+                reply.keep()
             return _done(plan, translated, question=question, warnings=warnings, calls=1)
         if plan.method == "decompose":
             subs = read_plan(reply.text, question)
             if not subs:
                 warnings.append("The LLM did not take the question apart: it was answered as a whole.")
+            else:
+                reply.keep()
             return _done(plan, translated, question=question, subs=subs, warnings=warnings, calls=1)
         found = json_strings(reply.text, "queries")
         if plan.method == "expand":
@@ -227,17 +255,16 @@ class QueryRewriter:
             queries = usable_queries(found, question, most=most)
         if not queries:
             warnings.append("The LLM sent no usable queries: the question was searched as it is.")
+        else:
+            reply.keep()
         return _done(plan, [*queries, *translated], question=question, warnings=warnings, calls=1)
 
     def _fallback(self, plan: _Plan, reason: str, calls: int = 1) -> dict[str, Any]:
-        question, said = plan.query, "it was searched as it is"
-        asked = next((turn.text or "" for turn in reversed(plan.turns) if turn.role.value == "user"), "")
-        if self.on_failure == "join" and asked:
-            question, said = f"{asked} {plan.query}", "it was searched together with the one before it"
-        elif self.on_failure == "terms" and (words := salient_terms(plan.query, plan.turns)):
+        question, done = plan.query, "it was searched as it is"
+        if words := salient_terms(plan.query, plan.turns):
             question = f"{plan.query} {' '.join(words)}"
-            said = f"it was searched together with words of the conversation ({', '.join(words)})"
-        warning = f"{reason}: the question was not rewritten, {said}."
+            done = f"it was searched together with words of the conversation ({', '.join(words)})"
+        warning = f"{reason}: the question was not rewritten, {done}."
         method = plan.method if question != plan.query else "none"
         return _done(plan, [], question=question, warnings=[*plan.warnings, warning], calls=calls, method=method)
 
@@ -262,6 +289,8 @@ def _prompt(plan: _Plan, persona: str) -> list[ChatMessage]:
 
 def _stand_alone(reply: str, plan: _Plan) -> tuple[str, str]:
     found = json_object(reply, "query")
+    if found and str(found.get("source", "")).strip().casefold() == "database":
+        return plan.query, ""
     text = found.get("query") if found else None
     if found is None and len(reply) <= _LONGEST_RAW_REPLY and "{" not in reply:
         # A model that forgot the JSON but wrote the question.
@@ -302,9 +331,13 @@ def _done(
     method: str | None = None,
 ) -> dict[str, Any]:
     asked = plan.query if question is None else question
+    queries = [asked, *more]
+    ways = {"word_queries": ("hybrid", "words"), "vector_queries": ("hybrid", "vectors")}
     return {
-        "queries": [asked, *more],
         "query": asked,
+        "queries": queries,
+        **{name: queries for name, retrievals in ways.items() if plan.retrieval in retrievals},
+        "analysis": {**plan.analysis, "use_hyde": plan.use_hyde and not subs},
         "method": plan.method if method is None else method,
         "plan": [sub.as_dict() for sub in subs],
         "use_hyde": plan.use_hyde and not subs,

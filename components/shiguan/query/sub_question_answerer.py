@@ -13,27 +13,22 @@ from shiguan.claims.claim_kinds import claim_kind, is_not_found
 from shiguan.claims.claims import clean_reply, find_marks, neutral_answer, split_claims
 from shiguan.llm.calls import ask_llm_async, blocking, is_available, run_nested_async, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompt_rendering import render_prompt, written_pairs
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import report_progress
-from shiguan.llm.source_blocks import neutral_text
-from shiguan.query.sub_questions import SubQuestion, filled, levels, plan_of, written_pairs
+from shiguan.llm.source_blocks import neutral_text, render_sources, source_block
+from shiguan.query.sub_questions import SubQuestion, filled, levels, plan_of
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
 
 logger = logging.getLogger(__name__)
 
-_PARTS = ("retriever", "parent_fetcher", "ranker", "context_builder", "chat_generator")
 _LONGEST_ANSWER, _LONGEST_KEY = 1200, 80
 # How many passages a sub-question is answered from.
 _PASSAGES = 3
 _OUTPUTS: dict[str, Any] = {
     "documents": list[Document],
-    "numbers": dict[str, int],
-    "pairs": str,
     "sub_answers": list[dict[str, Any]],
-    "answered": int,
-    "missing": list[str],
     "warnings": list[str],
     "llm_calls": int,
 }
@@ -51,8 +46,8 @@ class _Part:
     key: str = ""
     numbers: list[int] = field(default_factory=list)
 
-    def told(self) -> dict[str, Any]:
-        """Say it as the answer object and the stream do."""
+    def record(self) -> dict[str, Any]:
+        """Write it as the answer object and the stream have it."""
         own = [document for document in self.passages if document.meta["number"] in self.numbers]
         return {
             "number": self.sub.number,
@@ -75,8 +70,8 @@ class SubQuestionAnswerer(Serializable):
     answer comes down to in the place of `{1}`, and is asked with the pairs of question and answer that it needs.
 
     A passage has one number for the whole question, in sub-answers, in events and in the final answer. Sub-answers are
-    no sources: they go to the prompt as `pairs`, and what the answer says is checked against passages. One without an
-    answer is `missing`; one whose call fails costs a warning, and the others go on. Without a plan or a model the
+    no sources: they go to the prompt, and what the answer says is checked against passages. One without an answer is
+    named as missing by the answer; one whose call fails costs a warning, and the others go on. Without a plan or a model the
     passages go through as they came.
 
     Source: the prompts of LangChain's "RAG from scratch" on decomposition; Press et al., "Measuring and Narrowing the
@@ -95,36 +90,24 @@ class SubQuestionAnswerer(Serializable):
     ```
     """
 
-    tenant_readers = ("retriever", "parent_fetcher")
+    tenant_readers = ("retriever",)
 
-    def __init__(
-        self,
-        chat_generator: ChatGenerator | None = None,
-        *,
-        retriever: Any,
-        parent_fetcher: Any,
-        ranker: Any,
-        context_builder: Any,
-    ) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None, *, retriever: Any, ranker: Any = None) -> None:
         """
         Name the parts, which are those of the whole question.
 
         :param chat_generator: The model that answers sub-questions; None for none.
-        :param retriever: Finds children for queries, as `MultiQueryHybridRetriever`.
-        :param parent_fetcher: Gives their parents, as `ParentDocumentFetcher`.
-        :param ranker: Ranks parents for a query, as `BestWindowRanker`.
-        :param context_builder: Renders the passages that a sub-question is answered from, as `ContextBuilder`.
+        :param retriever: Finds passages for a `query` under `filters`, as `PassageRetriever`.
+        :param ranker: Ranks passages for a query, as Haystack's rankers; None for the order in which they were found.
         """
         self.chat_generator = chat_generator
         self.retriever = retriever
-        self.parent_fetcher = parent_fetcher
         self.ranker = ranker
-        self.context_builder = context_builder
 
     def warm_up(self) -> None:
         """Prepare the parts; a second call does nothing."""
-        for name in _PARTS:
-            warm_up_generator(getattr(self, name))
+        for part in (self.retriever, self.ranker, self.chat_generator):
+            warm_up_generator(part)
 
     @component.output_types(**_OUTPUTS)
     async def run_async(
@@ -133,9 +116,8 @@ class SubQuestionAnswerer(Serializable):
         plan: list[dict[str, Any]] | None = None,
         filters: dict[str, Any] | None = None,
         language: str | None = None,
-        retrieval: str = "hybrid",
         *,
-        numbers: dict[str, int] | None = None,
+        shown: list[Document] | None = None,
     ) -> dict[str, Any]:
         """
         Answer the sub-questions.
@@ -144,15 +126,13 @@ class SubQuestionAnswerer(Serializable):
         :param plan: Its sub-questions, from `QueryRewriter`; empty where it is not taken apart.
         :param filters: What may be found, from `TenantFilter`.
         :param language: The language of the sub-answers; None for each one's own.
-        :param retrieval: Which list passages come from: `hybrid`, `words` or `vectors`.
-        :param numbers: What passages are called already, by id.
+        :param shown: The passages that have a number already, as `meta.number`, from `ConversationReader`.
         :returns: `documents`, those that sub-answers cite first, then the given ones, as many as were given or as are
-            cited; `numbers`, what each passage is called, by id; `pairs`, questions with answers for the prompt;
-            `sub_answers`, for each its `number`, `question`, `needs`, `status`, `answer`, `numbers` and `passages`;
-            `answered`, how many have an answer; `missing`, the questions of those without; `warnings`; `llm_calls`.
+            cited, with the number that each keeps; `sub_answers`, for the prompt: for each its `number`, `question`,
+            `needs`, `status`, `answer`, `numbers` and `passages`; `warnings`; `llm_calls`.
         """
         if not plan or not is_available(self.chat_generator):
-            return _result(list(documents), [], dict(numbers or {}), [], calls=0)
+            return {"documents": list(documents), "sub_answers": [], "warnings": [], "llm_calls": 0}
         self.warm_up()
         subs = plan_of(plan)
         ordered, circle = levels(subs)
@@ -160,14 +140,13 @@ class SubQuestionAnswerer(Serializable):
         if circle:
             names = ", ".join(map(str, circle))
             warnings.append(f"The sub-questions {names} need one another in a circle; each was answered by itself.")
-        numbers = dict(numbers or {})
+        numbers = {document.id: document.meta["number"] for document in shown or []}
         done: dict[int, _Part] = {}
         calls = 0
-        how = {} if retrieval == "hybrid" else {"retrieval": retrieval}
         for level in ordered:
             keys = {number: part.key for number, part in done.items()}
             parts = [_Part(sub, filled(sub, subs, keys)) for sub in level]
-            found = await asyncio.gather(*(self._passages(part.query, filters, how) for part in parts))
+            found = await asyncio.gather(*(self._passages(part.query, filters) for part in parts))
             for part, (passages, problem) in zip(parts, found, strict=True):
                 part.passages = [_numbered(document, numbers) for document in passages]
                 if problem:
@@ -177,23 +156,26 @@ class SubQuestionAnswerer(Serializable):
             warnings += filter(None, await asyncio.gather(*(self._answer(part, done, language) for part in parts)))
             for part in parts:
                 done[part.sub.number] = part
-                report_progress({"sub_answer": part.told()})
+                report_progress({"sub_answer": part.record()})
         ready = [done[sub.number] for sub in subs]
-        return _result(_read_first(ready, documents, numbers), ready, numbers, warnings, calls=calls)
+        return {
+            "documents": _read_first(ready, documents, numbers),
+            "sub_answers": [part.record() for part in ready],
+            "warnings": warnings,
+            "llm_calls": calls,
+        }
 
     run = blocking(run_async)
 
-    async def _passages(
-        self, query: str, filters: dict[str, Any] | None, how: dict[str, str]
-    ) -> tuple[list[Document], str]:
+    async def _passages(self, query: str, filters: dict[str, Any] | None) -> tuple[list[Document], str]:
         try:
-            found = (await run_nested_async(self.retriever, queries=[query], filters=filters, **how))["documents"]
-            parents = (await run_nested_async(self.parent_fetcher, documents=found, filters=filters))["documents"]
-            ranked = await run_nested_async(self.ranker, query=query, documents=parents, top_k=_PASSAGES)
+            found = (await run_nested_async(self.retriever, query=query, filters=filters))["documents"]
+            if self.ranker is not None:
+                found = (await run_nested_async(self.ranker, query=query, documents=found))["documents"]
         except Exception as error:  # the whole question was searched already; a part that cannot be costs itself alone
             logger.warning("A sub-question could not be searched: {error}", error=repr(error))
             return [], f"searching for it failed ({type(error).__name__})"
-        return ranked["documents"], ""
+        return found[:_PASSAGES], ""
 
     async def _answer(self, part: _Part, done: Mapping[int, _Part], language: str | None) -> str:
         """Ask the model; gives a warning where that failed."""
@@ -201,11 +183,9 @@ class SubQuestionAnswerer(Serializable):
         part.answer = not_found
         if not part.passages or self.chat_generator is None:
             return ""
-        numbers = {document.id: document.meta["number"] for document in part.passages}
-        built = await run_nested_async(self.context_builder, documents=part.passages, query=part.query, numbers=numbers)
         messages = render_prompt(
             "sub_question_answerer",
-            context=built["context"],
+            context=render_sources([source_block(document) for document in part.passages]),
             pairs=written_pairs([(done[need].query, done[need].answer) for need in part.sub.needs]),
             query=neutral_text(part.query),
             language=language or detect_language(part.query),
@@ -214,6 +194,8 @@ class SubQuestionAnswerer(Serializable):
         problem = reply.failure or _read(reply.text, part)
         if problem:
             part.status = "failed"
+        else:
+            reply.keep()
         return _failure(part, problem) if problem else ""
 
 
@@ -258,22 +240,6 @@ def _read_first(parts: Sequence[_Part], documents: Sequence[Document], numbers: 
     chosen = [*first, *(_numbered(one, numbers) for one in more[: max(0, len(documents) - len(first))])]
     # The context orders by score where every passage has one; scores of different searches must not decide.
     return [replace(document, score=1.0 - place / len(chosen)) for place, document in enumerate(chosen)]
-
-
-def _result(
-    documents: list[Document], parts: Sequence[_Part], numbers: dict[str, int], warnings: list[str], *, calls: int
-) -> dict[str, Any]:
-    alone = not any(part.sub.needs for part in parts)
-    return {
-        "documents": documents,
-        "numbers": numbers,
-        "pairs": written_pairs([(neutral_text(part.query), part.answer) for part in parts], numbered=alone),
-        "sub_answers": [part.told() for part in parts],
-        "answered": sum(part.status == "answered" for part in parts),
-        "missing": [part.query for part in parts if part.status != "answered"],
-        "warnings": warnings,
-        "llm_calls": calls,
-    }
 
 
 def _failure(part: _Part, reason: str) -> str:

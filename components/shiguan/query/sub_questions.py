@@ -91,15 +91,6 @@ def filled(sub: SubQuestion, plan: Sequence[SubQuestion], keys: Mapping[int, str
     return " ".join(_PLACEHOLDER.sub(known, sub.text).split())
 
 
-def written_pairs(pairs: Sequence[tuple[str, str]], *, numbered: bool = False) -> str:
-    """Write questions with their answers for a prompt; with numbers where none of them builds on another."""
-    places = [f" {place}" if numbered else "" for place in range(1, len(pairs) + 1)]
-    return "\n---\n".join(
-        f"Question{place}: {question}\nAnswer{place}: {answer}"
-        for place, (question, answer) in zip(places, pairs, strict=True)
-    )
-
-
 def _numbers(needs: Any) -> set[int]:
     listed = needs if isinstance(needs, list) else [needs]
     return {number for number in listed if isinstance(number, int) and not isinstance(number, bool)}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from haystack import Document, component, logging
+from haystack import Document, component, default_to_dict, logging
 
 from shiguan.text.sentences import sentence_spans
 
@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 RANKED_BY = "cross_encoder"
 """What passages say in `meta.ranked_by` that this ranker has put in their place."""
 
+_RANKER = "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker"
 _PACKAGES = ("torch", "transformers", "accelerate")
 _WINDOW_TOKENS = 512
 # How long a window is at most, in characters of Latin text, and how many of a passage are scored. A wide character is
@@ -43,42 +44,52 @@ class BestWindowRanker:
     with Contextual Neural Language Modeling", SIGIR 2019). Windows go to the model sorted by length, so that a batch is
     padded little.
 
-    Without the extra `shiguan[transformers]` or the model's weights the order stays as it came, which is the normal
-    case of a small installation: `skipped` says why, there is no warning, and nothing of torch is imported. A model
-    that is there and fails leaves the order as it came too, with a warning. Loading is tried again after five minutes.
+    The model is loaded once for all modes of a process. Without the extra `shiguan[transformers]` or the model's weights
+    the order stays as it came, which is the normal case of a small installation: there is no warning, and nothing of
+    torch is imported. A model that is there and fails leaves the order as it came too, with a warning. Loading is tried
+    again after five minutes.
 
-    Example:
-    ```python
-    BestWindowRanker("cross-encoder/mmarco-mMiniLMv2-L12-H384-v1").run(query="Who was Guo Ziyi?", documents=parents)
-    # {"documents": […], "ranking": [{"id": …, "rank_before": 4, "rank": 1, "score": 0.98,
-    #  "ranked_by": "cross_encoder"}, …], "skipped": "", "warnings": []}
+    Example in YAML:
+    ```yaml
+    ranker:
+      type: shiguan.retrieval.best_window_ranker.BestWindowRanker
+      init_parameters:
+        ranker:
+          type: haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker
+          init_parameters: {model: cross-encoder/mmarco-mMiniLMv2-L12-H384-v1}
     ```
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        local_files_only: bool = True,
-        top_k: int = 5,
-    ) -> None:
+    def __init__(self, ranker: dict[str, Any], *, top_k: int = 5) -> None:
         """
-        Name the model.
+        Describe the ranker that scores windows.
 
-        :param model: The cross-encoder's name in the Hugging Face cache, or its folder.
-        :param local_files_only: Whether weights that are not on this machine are left there rather than downloaded.
+        :param ranker: The `type` and the `init_parameters` of Haystack's `TransformersSimilarityRanker`. It is built
+            where its packages and its weights are on this machine; nothing is downloaded.
         :param top_k: How many passages to return.
-        :raises ValueError: If `top_k` is not positive.
+        :raises ValueError: If `top_k` is not positive, or the ranker is another one or names no model.
         """
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
-        self.model = model
-        self.local_files_only = local_files_only
+        parameters = ranker.get("init_parameters") or {}
+        if ranker.get("type") != _RANKER or not isinstance(parameters.get("model"), str):
+            raise ValueError(f"`ranker` must be a `{_RANKER}` with the name of a `model`, got {ranker!r}.")
+        self.ranker = ranker
         self.top_k = top_k
+        self._model: str = parameters["model"]
         self._ranker: TransformersSimilarityRanker | None = None
         self._failed_at: float | None = None
         self._missing = ""
         self._failure = ""
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make the component and leave its ranker a description, so that nothing of torch is imported."""
+        return cls(**(data.get("init_parameters") or {}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the parameters as they came."""
+        return default_to_dict(self, ranker=self.ranker, top_k=self.top_k)
 
     def warm_up(self) -> None:
         """Load the model, or take the copy that this process has; why it cannot be is kept for `run` to report."""
@@ -89,19 +100,19 @@ class BestWindowRanker:
         self._missing = self._failure = ""
         self._failed_at = time.monotonic()
         with _loading:
-            if self.model not in _loaded:
-                self._missing = _what_is_missing(self.model, self.local_files_only)
+            if self._model not in _loaded:
+                self._missing = _what_is_missing(self._model)
                 if self._missing:
                     return
                 try:
-                    _loaded[self.model] = _load(self.model, self.local_files_only)
+                    _loaded[self._model] = _load(self.ranker.get("init_parameters") or {})
                 except Exception as error:  # a hub out of reach, broken weights: whatever it is, the answer goes on
                     self._failure = _in_words(error)
                     logger.warning("The ranker could not be loaded: {error}", error=self._failure)
                     return
-            self._ranker = _loaded[self.model]
+            self._ranker = _loaded[self._model]
 
-    @component.output_types(documents=list[Document], ranking=list[dict[str, Any]], skipped=str, warnings=list[str])
+    @component.output_types(documents=list[Document], warnings=list[str])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
         """
         Rank passages by their best window.
@@ -109,17 +120,16 @@ class BestWindowRanker:
         :param query: The question.
         :param documents: Parents in fused order, with `meta.matches` where children matched.
         :param top_k: How many to return, for this call.
-        :returns: `documents`, the best first, scores from the model (0 to 1) where it ran and as they came where not;
-            `ranking`, for each its `id`, `rank_before` and `rank` (from 1), `score` and `ranked_by`; `skipped`, why the
-            order was left as it came, empty where it was not; `warnings`, the same as a sentence where a model failed.
+        :returns: `documents`, the best first, scores from the model (0 to 1) where it ran and as they came where not,
+            which `meta.ranked_by` tells; `warnings`, why the order was left as it came although the model is there.
         """
         limit = self.top_k if top_k is None else top_k
         if not documents:
             return _as_found(documents, limit)
         self.warm_up()
-        name = f"the cross-encoder `{self.model}`"
+        name = f"the cross-encoder `{self._model}`"
         if self._missing:
-            return {**_as_found(documents, limit, f"{name} is left out, {self._missing}"), "warnings": []}
+            return _as_found(documents, limit)
         if self._ranker is None:
             return _as_found(documents, limit, f"{name} is left out, {self._failure}")
         try:
@@ -130,7 +140,7 @@ class BestWindowRanker:
         order = sorted(range(len(documents)), key=lambda index: (-scores[index], index))[: max(0, limit)]
         ordered = [(documents[index], scores[index]) for index in order]
         ranked = [replace(one, score=score, meta={**one.meta, "ranked_by": RANKED_BY}) for one, score in ordered]
-        return {"documents": ranked, "ranking": _ranking(documents, ranked), "skipped": "", "warnings": []}
+        return {"documents": ranked, "warnings": []}
 
     def _score(self, ranker: "TransformersSimilarityRanker", query: str, documents: list[Document]) -> list[float]:
         windows = [(text, index) for index, document in enumerate(documents) for text in _windows(document)]
@@ -146,29 +156,28 @@ class BestWindowRanker:
         return best
 
 
-def _what_is_missing(model: str, local_files_only: bool) -> str:
+def _what_is_missing(model: str) -> str:
     """Say what is not there, a clause; looking for it imports neither torch nor transformers."""
     if not all(find_spec(package) for package in _PACKAGES):
         return 'its packages are not installed (pip install "shiguan[transformers]")'
-    if not local_files_only or Path(model).is_dir():
+    if Path(model).is_dir():
         return ""
     from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415
 
     try:
         found = try_to_load_from_cache(model, "config.json")
-    except ValueError:  # a path that is no folder is no name either
+    except ValueError:  # a path that is not a folder is not a name either
         found = None
     return "" if isinstance(found, str) else "its files are not on this machine"
 
 
-def _load(model: str, local_files_only: bool) -> "TransformersSimilarityRanker":
+def _load(parameters: dict[str, Any]) -> "TransformersSimilarityRanker":
     # Importing it imports torch, seconds that an installation without weights shall not pay.
     from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker  # noqa: PLC0415
 
-    where = {"local_files_only": local_files_only}
-    ranker = TransformersSimilarityRanker(
-        model=model, model_kwargs=dict(where), tokenizer_kwargs={**where, "model_max_length": _WINDOW_TOKENS}
-    )
+    here = {"local_files_only": True}
+    given = {"model_kwargs": here, "tokenizer_kwargs": {**here, "model_max_length": _WINDOW_TOKENS}}
+    ranker = TransformersSimilarityRanker(**{**given, **parameters})
     ranker.warm_up()
     return ranker
 
@@ -200,19 +209,10 @@ def _windows(document: Document) -> list[str]:
     return [text[start:end] for start, end in chosen] or [text]
 
 
-def _ranking(before: Sequence[Document], after: Sequence[Document]) -> list[dict[str, Any]]:
-    """List the passages that are returned, with their places before and after."""
-    places = {document.id: place for place, document in enumerate(before, start=1)}
-    entries: list[dict[str, Any]] = []
-    for place, one in enumerate(after, start=1):
-        score = None if one.score is None else round(one.score, 4)
-        entry = {"id": one.id, "rank_before": places[one.id], "rank": place, "score": score}
-        entries.append({**entry, "ranked_by": one.meta["ranked_by"]})
-    return entries
-
-
-def _as_found(documents: Sequence[Document], top_k: int, skipped: str = "") -> dict[str, Any]:
+def _as_found(documents: Sequence[Document], top_k: int, failure: str = "") -> dict[str, Any]:
     """Leave the passages as they came."""
     kept = [replace(one, meta={**one.meta, "ranked_by": "fusion"}) for one in documents[: max(0, top_k)]]
-    warnings = [f"Passages stand in the order of the fusion: {skipped}."] if skipped else []
-    return {"documents": kept, "ranking": _ranking(documents, kept), "skipped": skipped, "warnings": warnings}
+    return {
+        "documents": kept,
+        "warnings": [f"Passages stand in the order of the fusion: {failure}."] if failure else [],
+    }

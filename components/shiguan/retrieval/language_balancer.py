@@ -25,9 +25,9 @@ class LanguageBalancer:
     """
     Lets a language count less in which a library hardly has what a question asks for.
 
-    Stands behind the joiner, whose scores are deviations within each language and know nothing of the others. A
-    language counts less, by the fourth power, the farther its nearest passage is; and the question's own language
-    counts less the more of the question's words are known in another one alone: a question about Ahab is not about the
+    Stands behind the joiner, whose scores are scaled within each language and know nothing of the others. A language
+    counts less, by the fourth power, the farther its nearest passage is; and the question's own language counts
+    less the more of the question's words are known in another one alone: a question about Ahab is not about the
     Chinese chronicle beside the novel. Without that the best of every language would stand side by side.
     The numbers are in docs/decisions/0012.
 
@@ -60,7 +60,8 @@ class LanguageBalancer:
 
         :param query: The question.
         :param documents: Passages with scores from 0, of each language from its own lowest.
-        :param nearest: What was found by vectors, with cosines; without it no language is nearer than another.
+        :param nearest: What was found by vectors, with cosines as score or, where that is scaled, as
+            `meta.raw_score`; without it no language is nearer than another.
         :param filters: What may be found, from `TenantFilter`.
         :returns: `documents`, copies with their new scores, the best first, equal scores by id.
         :raises RefusedError: If `filters` name no tenant.
@@ -68,7 +69,8 @@ class LanguageBalancer:
         best: dict[str, float] = {}
         for document in nearest or []:
             language = _language(document)
-            best[language] = max(best.get(language, 0.0), document.score or 0.0)
+            cosine = document.meta.get("raw_score", document.score) or 0.0
+            best[language] = max(best.get(language, 0.0), cosine)
         most = max(best.values(), default=0.0)
         weights = {
             language: (best.get(language, most) / most) ** _FALL if most > 0 else 1.0
@@ -76,14 +78,16 @@ class LanguageBalancer:
         }
         own = detect_language(query)
         if own in weights:
-            weights[own] *= math.exp(-self._lacking(query, own, require_filters(filters, type(self).__name__)) / _STEP)
+            weights[own] *= math.exp(-self._lacking(query, own, filters) / _STEP)
         weighed = [replace(one, score=(one.score or 0.0) * weights[_language(one)]) for one in documents]
         return {"documents": sorted(weighed, key=lambda document: (-(document.score or 0.0), document.id))}
 
-    def _lacking(self, query: str, language: str, filters: dict[str, Any]) -> float:
+    def _lacking(self, query: str, language: str, filters: dict[str, Any] | None) -> float:
         """Say how much more of a question's words another language of the library knows than its own, from 0."""
-        count = getattr(self.document_store, "count_languages", None)
-        others = count(filters).keys() - {language} if count and hasattr(self.document_store, "known_terms") else ()
+        if not hasattr(self.document_store, "known_terms"):
+            return 0.0
+        filters = require_filters(filters, type(self).__name__)
+        others = self.document_store.count_languages(filters).keys() - {language}  # type: ignore[attr-defined]
         known = self._known(query, language, language, filters) if others else 1.0
         if known >= _ENOUGH:
             return 0.0

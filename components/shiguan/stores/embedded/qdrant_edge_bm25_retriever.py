@@ -1,4 +1,4 @@
-"""Find children by the words of a question; and what all retrievers of the embedded store share."""
+"""Find children by the words of a question; and what both retrievers of the embedded store share."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from haystack import component
 from haystack.dataclasses import Document
 
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.score_scale import scaled
 from shiguan.tenants import all_of, require_filters, where
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language
@@ -20,12 +21,14 @@ _MOST_LANGUAGES = 7
 class EdgeRetriever:
     """A search of the embedded store for the best of every language."""
 
-    def __init__(self, document_store: QdrantEdgeDocumentStore, *, top_k: int = 50) -> None:
+    def __init__(self, document_store: QdrantEdgeDocumentStore, *, top_k: int = 50, scale_score: bool = False) -> None:
         """
         Describe the search.
 
         :param document_store: The store; with BM25 to be searched by words, with vectors to be searched by these.
         :param top_k: How many documents at most, in each language of the library.
+        :param scale_score: Whether scores become deviations above the lowest of their language, from 0, so that those
+            of words and of vectors can be added up. The retriever's own score is then `meta["raw_score"]`.
         :raises ValueError: If `top_k` is not positive or the store is another one.
         """
         if not isinstance(document_store, QdrantEdgeDocumentStore):
@@ -36,6 +39,7 @@ class EdgeRetriever:
             raise ValueError(f"`top_k` must be positive, got {top_k}")
         self.document_store = document_store
         self.top_k = top_k
+        self.scale_score = scale_score
 
     def search_each_language(
         self, search: Callable[..., list[Document]], question: Any, filters: dict[str, Any] | None, top_k: int | None
@@ -69,8 +73,9 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
     """
     Finds the documents that share words with a question.
 
-    It stands behind the TenantFilter, beside the embedding retriever, and before the joiner. What it returns is light:
-    no content and only the meta that the fetcher of parents needs, because these are read later.
+    It stands behind the TenantFilter, beside the embedding retriever, and before the joiner; for several wordings of a
+    question inside Haystack's `MultiQueryTextRetriever`, which keeps the best score of each document. What it returns
+    is light: no content and only the meta that the fetcher of parents needs, because these are read later.
 
     ```python
     retriever = QdrantEdgeBM25Retriever(document_store=store, top_k=5)
@@ -91,21 +96,26 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
         :param query: The question; one without words, or of stop words only, finds nothing.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents of a language at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are BM25: above 0, no upper bound.
+        :returns: `documents`: the best first, equal scores by id. Scores are BM25, above 0 with no upper bound, or
+            scaled.
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """
         allowed = require_filters(filters, type(self).__name__)
+        found = self._found(query, allowed, top_k)
+        return {"documents": best_first(scaled(found)) if self.scale_score else found}
+
+    def _found(self, query: str, allowed: dict[str, Any], top_k: int | None) -> list[Document]:
         store, language = self.document_store, detect_language(query)
         others = store.count_languages(allowed).keys() - {language}
         also = {term: weight for into in others for term, weight in translated_terms(query, language, into).items()}
         if not also:
-            return {"documents": self.search_each_language(store.bm25_retrieval, query, allowed, top_k)}
+            return self.search_each_language(store.bm25_retrieval, query, allowed, top_k)
         own = all_of(allowed, where("meta.language", "==", language))
         rest = all_of(allowed, where("meta.language", "not in", [language]))
         in_own = store.bm25_retrieval(query, own, top_k=self.top_k if top_k is None else top_k)
         in_rest = self.search_each_language(partial(store.bm25_retrieval, also=also), query, rest, top_k)
-        return {"documents": best_first([*in_own, *in_rest])}
+        return best_first([*in_own, *in_rest])
 
 
 def best_first(documents: list[Document]) -> list[Document]:

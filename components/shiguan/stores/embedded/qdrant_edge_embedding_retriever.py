@@ -5,7 +5,8 @@ from typing import Any
 from haystack import component
 from haystack.dataclasses import Document
 
-from shiguan.stores.embedded.qdrant_edge_bm25_retriever import EdgeRetriever
+from shiguan.stores.embedded.qdrant_edge_bm25_retriever import EdgeRetriever, best_first
+from shiguan.stores.embedded.score_scale import LEAST_DEVIATION_OF_COSINES, scaled
 
 
 @component
@@ -32,8 +33,7 @@ class QdrantEdgeEmbeddingRetriever(EdgeRetriever):
         :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents of a language at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are cosines (-1 to 1);
-            `warnings`: a sentence where passages have no vector yet, or one of another embedder.
+        :returns: `documents`: the best first, equal scores by id. Scores are cosines (-1 to 1), or scaled; `warnings`: a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """
@@ -41,4 +41,6 @@ class QdrantEdgeEmbeddingRetriever(EdgeRetriever):
             return {"documents": [], "warnings": []}
         store = self.document_store
         documents = self.search_each_language(store.embedding_retrieval, query_embedding, filters, top_k)
+        if self.scale_score:
+            documents = best_first(scaled(documents, LEAST_DEVIATION_OF_COSINES))
         return {"documents": documents, "warnings": store.vector_warnings(filters)}

@@ -1,16 +1,21 @@
 """Scores the passages that were found, and asks once for a better search where they lack the question's words."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Literal, get_args
 
 from haystack import Document, component
 
+from shiguan.grading.attempts import Attempt
 from shiguan.text.passages import passage_text
 from shiguan.text.terms import covered, question_subject, question_weights, terms
 
 Method = Literal["words", "scores"]
 _WORD = re.compile(r"[^\W_]+")
+# How many passages may be read in one round.
+_MOST = 10
 
 
 @component
@@ -20,10 +25,13 @@ class RelevanceGrader:
 
     Stands behind the ranker. Every passage gets a score from 0 to 10, and all together one: from the question's words
     that they have, weighed by rarity (`words`), or from the scores of a cross-encoder, 0 to 1 (`scores`). Below the
-    threshold, and only once for a question, the output `retry` fires instead of `documents`: the state of the same
-    attempt, with a search for the words of the question that no passage has. It goes into the `BranchJoiner` at the
-    head of the loop. Where no passage has any of the words (they may be in another language) there is nothing to go by,
-    and the passages pass.
+    threshold, and only once for a question, the output `retry` fires instead of `documents`: the same attempt, with a
+    search for the words of the question that no passage has. It goes to `AttemptLoop`. Where no passage has any of the
+    words (they may be in another language) there is nothing to go by, and the passages pass.
+
+    In a later round of the loop new and earlier passages take turns, each once, those that supported something first:
+    neither a search that went astray nor passages that did not help can fill the ten places alone. The scores of two
+    searches for different queries do not compare, so they become the places.
 
     Example:
     ```python
@@ -49,39 +57,53 @@ class RelevanceGrader:
         self.method = method
         self.threshold = threshold
 
-    @component.output_types(documents=list[Document], retry=dict[str, Any], relevance=dict[str, Any])
-    def run(self, documents: list[Document], query: str, *, state: dict[str, Any] | None = None) -> dict[str, Any]:
+    @component.output_types(documents=list[Document], retry=Attempt, relevance=dict[str, Any])
+    def run(self, documents: list[Document], query: str = "", *, attempt: Attempt | None = None) -> dict[str, Any]:
         """
         Grade passages.
 
         :param documents: The passages, best first.
-        :param query: The person's question, not the query of the round.
-        :param state: The state of the loop's round; None outside a loop, where nothing is ever asked again.
-        :returns: `documents`, with `meta.relevance`; or `retry`, the state with another query and these passages.
+        :param query: The person's question; that of the attempt if empty.
+        :param attempt: The round of the loop; None outside a loop, where nothing is ever asked again.
+        :returns: `documents`, with `meta.relevance`; or `retry`, the attempt with other queries and these passages.
             Beside them `relevance` (`method`, `overall`, `passages` with `id` and `score`, `reformulated`).
         """
+        query = query or (attempt.question if attempt else "")
+        documents = _merged(documents, attempt.documents if attempt else ())
         weights = question_weights(query)
-        said = [set(terms(passage_text(document))) for document in documents]
-        known = set[str]().union(*said)
+        words = [set(terms(passage_text(document))) for document in documents]
+        known = set[str]().union(*words)
         if self.method == "words":
-            scores = [round(10 * covered(weights, words), 2) for words in said]
+            scores = [round(10 * covered(weights, own), 2) for own in words]
             overall = round(10 * covered(weights, known), 2)
         else:
             scores = [round(10 * min(max(document.score or 0.0, 0.0), 1.0), 2) for document in documents]
             overall = max(scores, default=0.0)
         lacking = " ".join(word for word in _WORD.findall(question_subject(query)) if not known.issuperset(terms(word)))
-        again = state is not None and not state["reformulated"] and 0 < overall < self.threshold and terms(lacking)
+        may = attempt is not None and not attempt.searched_again
+        again = may and 0 < overall < self.threshold and bool(terms(lacking))
         relevance = {
             "method": self.method,
             "overall": overall,
             "passages": [{"id": one.id, "score": score} for one, score in zip(documents, scores, strict=True)],
             "reformulated": lacking if again else "",
         }
-        if state is not None and again:
-            better = {"query": f"{query} {lacking}", "queries": [*state["queries"], lacking], "documents": documents}
-            return {"retry": {**state, **better, "reformulated": True}, "relevance": relevance}
+        if attempt is not None and again:
+            more = {"queries": (*attempt.queries, lacking), "documents": tuple(documents), "searched_again": True}
+            return {"retry": replace(attempt, **more), "relevance": relevance}
         graded = [
             replace(document, meta={**document.meta, "relevance": score})
             for document, score in zip(documents, scores, strict=True)
         ]
         return {"documents": graded, "relevance": relevance}
+
+
+def _merged(documents: Sequence[Document], earlier: Sequence[Document]) -> list[Document]:
+    """Let new passages and those of earlier rounds take turns, each once; in the first round there are only new ones."""
+    if not earlier:
+        return list(documents)[:_MOST]
+    turns = [one for pair in zip_longest(earlier, documents) for one in pair if one is not None]
+    # The new copy of a passage is whole and says where it matched this time.
+    fresh = {document.id: document for document in documents}
+    merged = [fresh.get(document.id, document) for document in {one.id: one for one in turns}.values()]
+    return [replace(document, score=1.0 - place / len(merged)) for place, document in enumerate(merged[:_MOST])]

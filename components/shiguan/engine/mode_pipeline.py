@@ -1,0 +1,49 @@
+"""The pipeline of a mode, which takes its questions by the names that its file declares."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from haystack import AsyncPipeline
+
+
+class ModePipeline(AsyncPipeline):
+    """
+    Haystack's pipeline, with the inputs of the mode's file.
+
+    A flat call such as `run({"query": "…", "tenant_id": "…", "top_k": 2})` goes where the file's `inputs` say. Haystack
+    itself would hand each value to every component that has an input of that name, so that `top_k` would cut the lists
+    of the retrievers as well, and would drop a name that nothing has.
+    """
+
+    async def run_async_generator(
+        self, data: dict[str, Any], include_outputs_from: set[str] | None = None, concurrency_limit: int = 4
+    ) -> AsyncIterator[dict[str, Any]]:
+        """
+        Run, giving the outputs of each component as they come.
+
+        :param data: Values by the names of the file's `inputs`, or by component and socket.
+        :param include_outputs_from: Components whose outputs are part of the result even if others take them.
+        :param concurrency_limit: How many components may run at once.
+        :yields: The outputs of each component, and at last those of the whole run.
+        :raises ValueError: If a name is none of the file's inputs.
+        """
+        nested = self._by_component(data)
+        async for outputs in super().run_async_generator(nested, include_outputs_from, concurrency_limit):
+            yield outputs
+
+    def _by_component(self, data: dict[str, Any]) -> dict[str, Any]:
+        inputs: dict[str, list[str]] = self.metadata.get("inputs") or {}
+        if not inputs or all(name in self.graph and isinstance(value, dict) for name, value in data.items()):
+            return data
+        unknown = [name for name in data if name not in inputs]
+        if unknown:
+            raise ValueError(
+                f"The pipeline has no input `{unknown[0]}`. Its inputs: {', '.join(inputs)}. Name one of these, or give "
+                "a mapping of components to their own inputs."
+            )
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in data.items():
+            for target in inputs[name]:
+                component, socket = target.split(".")
+                nested.setdefault(component, {})[socket] = value
+        return nested

@@ -1,0 +1,267 @@
+"""Reads a question with what was said before it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+from haystack import Document, GeneratedAnswer, component
+from haystack.components.embedders.types.protocol import TextEmbedder
+from haystack.dataclasses import ChatMessage
+
+from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
+from shiguan.errors import StoreError
+from shiguan.llm.calls import warm_up_generator
+from shiguan.llm.prompt_rendering import TEN_TURNS, clean_history
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.memory.earlier_turns import (
+    EarlierTurns,
+    anew,
+    in_turns,
+    numbers_of,
+    passages_of,
+    start_of,
+    told_turns,
+    whole_summary,
+    written_turns,
+)
+from shiguan.memory.recollection import LAST_TURNS, fragments, recalled_answer, written
+from shiguan.memory.routing import Route, route_question
+from shiguan.memory.summary_tree import SummaryTree
+from shiguan.models.token_counter import TokenCounter
+from shiguan.serialization import Serializable
+from shiguan.tenants import all_of, require_filters, tenant_of, where
+from shiguan.text.languages import detect_language
+
+_TURNS = TEN_TURNS // 2
+_HIGHEST_NUMBER = 900
+"""A mark has three digits."""
+_MOST_NUMBERS = 1_000
+_FULL = "The conversation has outgrown its prompt: what was said until now is given as a summary, and passages are read anew."
+_CHANGED = (
+    "Passages of earlier turns are gone or beyond this question's filters: what was said until now is given as a "
+    "summary, and passages are read anew."
+)
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    """What was said: the last turns, those that the prompts told, the summaries, and what went wrong in reading them."""
+
+    turns: list[Turn] = field(default_factory=list)
+    told: list[Turn] = field(default_factory=list)
+    nodes: list[SummaryNode] = field(default_factory=list)
+    own: list[ChatMessage] | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        return whole_summary(self.nodes)
+
+    @property
+    def prefix(self) -> list[str]:
+        """The hashes of the last prompt's beginnings."""
+        prefixes = (turn.meta.get("thread", {}).get("prefix") or [] for turn in reversed(self.turns))
+        return list(next(filter(None, prefixes), []))
+
+
+@component
+class ConversationReader(Serializable):
+    """
+    Makes a question stand alone, and gives the prompt what was said before it.
+
+    Stands first among what reads a question. What was said is kept in `conversation_store` under the conversation's id,
+    or comes with the question as `history`, which then counts instead and is not kept.
+
+    - A question that is complete by itself is searched as it is. One that leans on the turns before it, by rule
+      (a pronoun without a name, something left out), is searched with the words that tell most of these turns.
+    - One about the conversation itself is answered with what was said, status `recalled`; nothing is searched.
+    - Each earlier turn becomes the message of a person, with the passages that were new then, and one of an assistant,
+      byte for byte as the prompts before had them, so that a provider's prefix cache hits. Passages are read from the
+      store again, under the tenant's filters and those of this question, and keep their numbers. Where the turns exceed
+      `token_budget`, or a passage is not there any more, the messages begin anew with the conversation's summary.
+    - Fragments of older turns that the question is about, by words and by vectors, come as `memory`: no passages, and
+      never cited.
+
+    Example:
+    ```python
+    reader.run(query="And how did he die?", filters=filters, history=history)
+    # {"question": "And how did he die?", "query": "And how did he die? Zhang Xun Suiyang", "source": "both", …}
+    ```
+    """
+
+    tenant_readers = ("document_store",)
+
+    def __init__(
+        self,
+        conversation_store: ConversationStore,
+        *,
+        document_store: Any,
+        text_embedder: TextEmbedder,
+        summary_tree: SummaryTree | None = None,
+        token_budget: int = 6000,
+    ) -> None:
+        """
+        Name the stores and the models.
+
+        :param conversation_store: Where conversations are kept.
+        :param document_store: Where the passages are that earlier answers read.
+        :param text_embedder: Embeds the question, to find summaries that it is about.
+        :param summary_tree: What sums up a conversation once an answer was sent; None for none.
+        :param token_budget: Most tokens that the earlier turns may have in a prompt.
+        :raises ValueError: If the budget is not positive.
+        """
+        if token_budget < 1:
+            raise ValueError(f"`token_budget` must be positive, got {token_budget}.")
+        self.conversation_store = conversation_store
+        self.document_store = document_store
+        self.text_embedder = text_embedder
+        self.summary_tree = summary_tree
+        self.token_budget = token_budget
+        self._counter = TokenCounter()
+
+    def warm_up(self) -> None:
+        """Load the embedder's model and the tokenizer; a second call does nothing."""
+        warm_up_generator(self.text_embedder)
+        self._counter.warm_up()
+
+    @component.output_types(
+        question=str,
+        query=str,
+        word_query=str,
+        vector_query=str,
+        source=str,
+        history=list[ChatMessage],
+        summary=str,
+        memory=str,
+        messages=list[ChatMessage],
+        shown=list[Document],
+        answers=list[GeneratedAnswer],
+        thread=dict[str, Any],
+        warnings=list[str],
+    )
+    def run(
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        *,
+        conversation_id: str | None = None,
+        history: list[Any] | None = None,
+        retrieval: str = "hybrid",
+        language: str | None = None,
+    ) -> dict[str, Any]:
+        """
+        Read a question.
+
+        :param query: The question, as the person asked it.
+        :param filters: Whose conversation and whose passages may be read, from `TenantFilter`.
+        :param conversation_id: The conversation; None for none.
+        :param history: A caller's own turns, `ChatMessage`s or `{"role", "content"}`; of these the last ten count, as
+            many as the budget holds.
+        :param retrieval: `words` or `vectors` to search in one way alone: the other one then gets no query.
+        :param language: The question's language; None to tell from the question.
+        :returns: `question`, as it was asked; `query`, standing alone, and for the retrievers the same as `word_query`
+            and `vector_query`; or, where nothing is to be searched, `answers` instead of these four. Beside them
+            `source` (`database`, `both` or `history`), `history` (the last turns), `summary`, `memory`, `messages` and
+            `shown` (the passages with a number, of which the messages show those with content) for the prompt;
+            `thread`, what is kept with this turn for the next prompt, and the `prefix` of the last; `warnings`.
+        :raises RefusedError: If the filters name no tenant, or the id cannot be one.
+        """
+        filters = require_filters(filters, type(self).__name__)
+        said = self._read(tenant_of(filters), conversation_id, history)
+        turns, left_out = clean_history(said.own if said.own is not None else as_messages(said.turns))
+        warnings = [*said.warnings, *(left_out if history else [])]
+        route = route_question(query, turns)
+        if route.source == "history":
+            found = fragments(query, [], said.turns, said.nodes)
+            answer = _recalled(query, found, language or detect_language(query))
+            thread = {"start": said.told[0].number if said.told else 0, "prefix": said.prefix}
+            return {"answers": [answer], "source": route.source, "thread": thread, "warnings": warnings}
+        earlier, thread, problem = self._earlier(said, filters)
+        thread["prefix"] = said.prefix
+        ways = {"word_query": ("hybrid", "words"), "vector_query": ("hybrid", "vectors")}
+        return {
+            "question": query,
+            "query": route.query,
+            **{name: route.query for name, retrievals in ways.items() if retrieval in retrievals},
+            "source": route.source,
+            "history": turns,
+            "summary": said.summary,
+            "memory": self._memory(route, said, earlier),
+            "messages": earlier.messages,
+            "shown": earlier.shown,
+            "thread": thread,
+            "warnings": [*warnings, *problem],
+        }
+
+    @wraps(run)
+    async def run_async(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Do as `run`, in a thread: stores must not hold up other questions."""
+        return await asyncio.to_thread(self.run, *args, **kwargs)
+
+    def _read(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> _Conversation:
+        if history:
+            messages, _ = clean_history(history, max_turns=TEN_TURNS)
+            paired = in_turns(messages)
+            while paired and self._tokens(paired) > self.token_budget:
+                paired = paired[2:]
+            pairs = enumerate(zip(paired[::2], paired[1::2], strict=True), start=1)
+            turns = [Turn(asked.text or "", said.text or "", number=number) for number, (asked, said) in pairs]
+            return _Conversation(turns, own=paired)
+        if conversation_id is None:
+            return _Conversation()
+        store = self.conversation_store
+        try:
+            turns = store.turns(tenant_id, conversation_id, last=_TURNS)
+            nodes = store.nodes(tenant_id, conversation_id) if turns else []
+            told = turns
+            if turns and start_of(turns[-1]) < turns[0].number:
+                told = store.turns(tenant_id, conversation_id, after=start_of(turns[-1]) - 1)
+        except StoreError as error:
+            return _Conversation(warnings=[f"The conversation could not be read. {error}"])
+        return _Conversation(turns, told_turns(told), nodes)
+
+    def _earlier(self, said: _Conversation, filters: dict[str, Any]) -> tuple[EarlierTurns, dict[str, Any], list[str]]:
+        """Write the earlier turns, say what to keep of how the prompt begins, and why it begins anew if it does."""
+        if said.own is not None or not said.told:
+            return EarlierTurns(said.own or []), {"start": 0}, []
+        numbers, clear = numbers_of(said.told)
+        wanted = passages_of(said.told) if clear else []
+        found = {one.id: one for one in self._passages(wanted, filters)} if wanted else {}
+        whole = clear and len(found) == len(wanted)
+        if whole:
+            earlier = written_turns(said.told, found, numbers)
+            if self._tokens(earlier.messages) <= self.token_budget:
+                return earlier, {"start": earlier.first}, []
+        if max(numbers.values(), default=0) > _HIGHEST_NUMBER:
+            numbers = {}
+        numbers = dict(list(numbers.items())[-_MOST_NUMBERS:])
+        summary = neutral_text(said.summary)
+        thread = {"start": 0, "opening": summary, "numbers": numbers}
+        return anew(summary, numbers), thread, [_FULL if whole else _CHANGED]
+
+    def _memory(self, route: Route, said: _Conversation, earlier: EarlierTurns) -> str:
+        if route.source == "database" or said.own is not None or not said.turns:
+            return ""
+        summarised = max((node.last_turn for node in said.nodes), default=0)
+        turns = [turn for turn in said.turns if turn.number > summarised]
+        turns = turns if len(turns) >= LAST_TURNS else said.turns[-LAST_TURNS:]
+        vector = self.text_embedder.run(text=route.query)["embedding"] if said.nodes else []
+        return written(fragments(route.query, vector, turns, said.nodes), before=earlier.first)
+
+    def _passages(self, ids: Sequence[str], filters: dict[str, Any]) -> list[Document]:
+        found: list[Document] = self.document_store.filter_documents(all_of(where("id", "in", list(ids)), filters))
+        return found
+
+    def _tokens(self, messages: Sequence[ChatMessage]) -> int:
+        self._counter.warm_up()
+        return sum(self._counter.count(message.text or "") for message in messages)
+
+
+def _recalled(query: str, found: Sequence[Document], language: str) -> GeneratedAnswer:
+    meta: dict[str, Any] = {
+        "status": "recalled", "citations": [], "language": language, "format": "markdown", "claims": [], "model": "",
+        "usage": {}, "confidence": None,
+    }  # fmt: skip
+    return GeneratedAnswer(data=recalled_answer(found, language), query=query, documents=[], meta=meta)

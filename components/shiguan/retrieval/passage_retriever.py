@@ -1,0 +1,98 @@
+"""A mode's own search as one component, for stages that search by themselves."""
+
+import asyncio
+from typing import Any
+
+from haystack import Document, component
+from haystack.components.embedders.types.protocol import TextEmbedder
+from haystack.components.joiners import DocumentJoiner
+from haystack.components.retrievers.types import EmbeddingRetriever, TextRetriever
+
+from shiguan.llm.calls import blocking, run_nested_async, warm_up_generator
+from shiguan.retrieval.language_balancer import LanguageBalancer
+from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
+from shiguan.serialization import Serializable
+
+
+@component
+class PassageRetriever(Serializable):
+    """
+    Searches by words and by vectors, joins the two lists, and gives whole passages.
+
+    What stands as nodes in a mode, for a stage that searches by itself: `SubQuestionAnswerer`, and the tool with which
+    the agent searches the library. In a file its parts are the nodes of the mode, by their anchors.
+
+    Example in YAML:
+    ```yaml
+    retriever:
+      type: shiguan.retrieval.passage_retriever.PassageRetriever
+      init_parameters: {bm25_retriever: *bm25_retriever, text_embedder: *text_embedder, joiner: *joiner, …}
+    ```
+    """
+
+    tenant_readers = ("bm25_retriever", "embedding_retriever", "language_balancer", "parent_fetcher")
+
+    def __init__(
+        self,
+        bm25_retriever: TextRetriever,
+        *,
+        text_embedder: TextEmbedder,
+        embedding_retriever: EmbeddingRetriever,
+        joiner: DocumentJoiner,
+        parent_fetcher: ParentDocumentFetcher,
+        language_balancer: LanguageBalancer | None = None,
+    ) -> None:
+        """
+        Name the parts.
+
+        :param bm25_retriever: Finds children by words.
+        :param text_embedder: Embeds the question; where it gives an empty embedding, words alone are searched.
+        :param embedding_retriever: Finds children by vectors.
+        :param joiner: Joins the two lists.
+        :param parent_fetcher: Gives the parents of children.
+        :param language_balancer: Weighs the languages of the library; without it all count alike.
+        """
+        self.bm25_retriever = bm25_retriever
+        self.text_embedder = text_embedder
+        self.embedding_retriever = embedding_retriever
+        self.joiner = joiner
+        self.parent_fetcher = parent_fetcher
+        self.language_balancer = language_balancer
+
+    def warm_up(self) -> None:
+        """Load the embedder's model; a second call does nothing."""
+        for part in (self.bm25_retriever, self.text_embedder, self.embedding_retriever):
+            warm_up_generator(part)
+
+    @component.output_types(documents=list[Document], nearest=list[Document], warnings=list[str])
+    async def run_async(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, Any]:
+        """
+        Search.
+
+        :param query: What to search for.
+        :param filters: What may be found, from `TenantFilter`.
+        :param top_k: How many passages at most, for this call; None for the fetcher's own.
+        :returns: `documents`, parents, best first; `nearest`, the children nearest by their vectors; `warnings`.
+        """
+        self.warm_up()
+        words, (nearest, warnings) = await asyncio.gather(
+            run_nested_async(self.bm25_retriever, query=query, filters=filters), self._nearest(query, filters)
+        )
+        found = self.joiner.run(documents=[words["documents"], nearest])["documents"]
+        if self.language_balancer is not None:
+            weighed = {"query": query, "documents": found, "nearest": nearest, "filters": filters}
+            found = (await run_nested_async(self.language_balancer, **weighed))["documents"]
+        fetched = await self.parent_fetcher.run_async(documents=found, filters=filters, top_k=top_k)
+        return {"documents": fetched["documents"], "nearest": nearest, "warnings": [*warnings, *fetched["warnings"]]}
+
+    run = blocking(run_async)
+
+    async def _nearest(self, query: str, filters: dict[str, Any] | None) -> tuple[list[Document], list[str]]:
+        embedded = await run_nested_async(self.text_embedder, text=query)
+        warnings = list(embedded.get("warnings") or [])
+        if not embedded["embedding"]:
+            return [], warnings
+        found = await run_nested_async(self.embedding_retriever, query_embedding=embedded["embedding"], filters=filters)
+        return found["documents"], [*warnings, *(found.get("warnings") or [])]
