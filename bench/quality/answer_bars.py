@@ -1,7 +1,7 @@
 """
 Print how well passages are quoted and questions refused without a language model, against the bars.
 
-    python -m bench.quality.answer_bars [--data DIR] [--keep DIR] [--only books conversations] [--json FILE]
+    python -m bench.quality.answer_bars [--data DIR] [--keep DIR] [--only books conversations complete] [--json FILE]
 
 The mode is `simple` of the deployment `embedded`. What the refusal was fitted on is one half of the questions, by the
 CRC-32 of their ids; everything printed here is of the other half (`--half all` prints both).
@@ -14,6 +14,8 @@ CRC-32 of their ids; everything printed here is of the other half (`--half all` 
    same history kept as a conversation and loaded by its id. nDCG@10 of the retrieval of `simple`, paired; the latter
    two must find the same passages in the same order. And how many of the terms of a human rewrite (TREC CAsT) the words
    have that `simple` searches with.
+
+3. complete: complete questions after a turn that has nothing to do with them: how often other passages come first.
 
 How good the probability is by which questions are refused, `bench.quality.calibration` prints. The exit code is 1 if a
 bar is missed, 2 if there are no data.
@@ -39,9 +41,9 @@ from bench.quality.book_questions import ACROSS, FOLLOW_UPS, OWN, UNANSWERABLE
 from bench.quality.retrieval_bars import BOOKS, DATA
 
 from shiguan.answer.answerability import FITTED
-from shiguan.answer.answerability_gate import AnswerabilityGate
+from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.conversations import Turn
-from shiguan.engine.conversations import ConversationMemory
+from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.metrics import Difference, Estimate, compare_metric, estimate_mean
@@ -49,12 +51,12 @@ from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import read_retrieval_set
 from shiguan.evaluation.scoring import judged as judged_by
 from shiguan.evaluation.scoring import ndcg
-from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
-from shiguan.memory.summary_tree import SummaryTree
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
+from shiguan.text.languages import detect_language
 from shiguan.text.terms import terms
 
 SHOWN = {f"{OWN}, en": 0.60, f"{OWN}, zh": 0.60, ACROSS: 0.45}
+CHANGED = 0.05
 FALSELY, REFUSED, FOREIGN = 0.10, 0.75, ("en_squad2", "en_multihop", "zh_cmrc2018", "zh_drcd")
 
 
@@ -100,7 +102,7 @@ def _of(seen: Sequence[Observation], group: str) -> list[Observation]:
 
 
 def _refused(one: Observation) -> float:
-    return float(1 - FITTED.probability(one.signals) > AnswerabilityGate().max_risk)
+    return float(1 - FITTED.probability(one.signals) > CitationExtractor().max_risk)
 
 
 def conversations(bench: Bench) -> Iterator[Line]:
@@ -112,10 +114,10 @@ def conversations(bench: Bench) -> Iterator[Line]:
     conversation = {row["id"]: row["conversation_id"] for _, row in read_json_lines(folder / "conversations.jsonl.gz")}
     kept = {key for key, of in conversation.items() if in_half(of, bench.half)}
     library, scores, same = bench.library("conv_rag_mtrag/corpus"), defaultdict(list), []
-    with _remembering("documents", library) as (runner, memory):
+    with _remembering("documents", library) as (runner, keeper):
         for question in (question for question in judged.questions if question.id in kept):
             found = {}
-            for name, more in _ways(memory, question.id, question.history):
+            for name, more in _ways(keeper, question.id, question.history):
                 documents, _ = runner.search(question.text[:2000], tenant_id=TENANT, top_k=10, **more)
                 found[name] = [document.id for document in documents]
                 scores[name].append(ndcg(question, judged_by(question, documents), 10))
@@ -127,13 +129,13 @@ def conversations(bench: Bench) -> Iterator[Line]:
     yield Line("conv_rag_mtrag: the same passages sent and loaded", estimate_mean(same), "all", all(same))
     rows = [row for _, row in read_json_lines(bench.data / "conv_rewrite_cast" / "data.jsonl.gz")]
     recalls, same = defaultdict(list), []
-    with _remembering("source", library) as (runner, memory):
+    with _remembering("queries", library) as (runner, keeper):
         for row in (row for row in rows if in_half(str(row["topic"]), bench.half)):
             *history, last = [{"role": turn["role"], "content": turn["text"]} for turn in row["turns"]]
             searched, wanted = {}, set(terms(row["rewrite"]))
-            for name, more in _ways(memory, row["id"], history):
-                told = runner.trace(last["content"], tenant_id=TENANT, outputs=["router.query"], **more)
-                searched[name] = told["outputs"]["router.query"]
+            for name, more in _ways(keeper, row["id"], history):
+                seen = runner.trace(last["content"], tenant_id=TENANT, outputs=["queries"], **more)
+                searched[name] = seen["outputs"]["queries"] or last["content"]
                 if row["needs_rewrite"] and wanted:
                     recalls[name].append(len(wanted & set(terms(searched[name]))) / len(wanted))
             same.append(float(searched[SENT] == searched[LOADED]))
@@ -142,25 +144,50 @@ def conversations(bench: Bench) -> Iterator[Line]:
     yield Line("conv_rewrite_cast: the same words sent and loaded", estimate_mean(same), "all", all(same))
 
 
+def complete(bench: Bench) -> Iterator[Line]:
+    """Ask complete questions after a turn that has nothing to do with them, and see whether other passages come first."""
+    sets = {
+        "books": (BOOKS, bench.book_cases()),
+        **{name: (f"{name}/corpus", bench.cases(f"{name}/queries", 200)) for name in ("en_squad2", "zh_cmrc2018")},
+    }
+    for name, (corpus, cases) in sets.items():
+        asked = [case for case in cases if FOLLOW_UPS not in case.group]
+        changed: dict[str, list[float]] = defaultdict(list)
+        with bench.mode(corpus) as runner:
+            for at, case in enumerate(asked):
+                other = asked[(at + len(asked) // 2) % len(asked)]
+                said = next(iter([*(quote for side in other.quotes for quote in side), *other.answers]), "…")
+                history = [{"role": "user", "content": other.text}, {"role": "assistant", "content": said}]
+                first = [
+                    [one.id for one in runner.search(case.text[:2000], tenant_id=TENANT, top_k=5, **more)[0]]
+                    for more in ({}, {"history": history})
+                ]
+                changed[detect_language(case.text)].append(float(first[0] != first[1]))
+        for language, values in changed.items():
+            value = estimate_mean(values)
+            # Questions on paragraphs were written beside them, and some of them are not complete by themselves.
+            bar = f"≤ {CHANGED}" if name == "books" else ""
+            passed = not bar or value.value <= CHANGED
+            yield Line(f"{name}, {language}: other passages after an unrelated turn", value, bar, passed)
+
+
 ALONE, SENT, LOADED = "last turn alone", "history sent", "history loaded by id"
 
 
 @contextmanager
-def _remembering(output: str, library: Path) -> Iterator[tuple[Runner, ConversationMemory]]:
-    """Load `simple` as far as one output, with conversations that are thrown away."""
-    with tempfile.TemporaryDirectory(prefix="shiguan-conversations-") as folder:
-        # Nothing here sums up: a question is searched with the words of the turns themselves.
-        memory = ConversationMemory(
-            SummaryTree(SQLiteConversationStore(folder), document_embedder=E5DocumentEmbedder())
-        )
-        with (
-            closing(memory),
-            Runner("embedded", "simple", data_dir=library, outputs=[output], conversations=memory) as runner,
-        ):
-            yield runner, memory
+def _remembering(output: str, library: Path) -> Iterator[tuple[Runner, ConversationKeeper]]:
+    """Load `simple` as far as one output, with conversations that are thrown away and never summed up."""
+    with (
+        tempfile.TemporaryDirectory(prefix="shiguan-conversations-") as folder,
+        Runner("embedded", "simple", data_dir=library, outputs=[output]) as runner,
+    ):
+        reader = runner.pipeline.get_component("conversation")
+        reader.conversation_store, reader.summary_tree = SQLiteConversationStore(folder), None
+        with closing(ConversationKeeper(reader)) as keeper:
+            yield runner, keeper
 
 
-def _ways(memory: ConversationMemory, name: str, history: Sequence[Any]) -> list[tuple[str, dict[str, Any]]]:
+def _ways(keeper: ConversationKeeper, name: str, history: Sequence[Any]) -> list[tuple[str, dict[str, Any]]]:
     """Keep the turns before a question as a conversation, and give the three ways to ask it."""
     turns: list[Turn] = []
     for one in history:
@@ -169,11 +196,11 @@ def _ways(memory: ConversationMemory, name: str, history: Sequence[Any]) -> list
         elif turns:
             turns[-1] = replace(turns[-1], answer=one["content"])
     for turn in turns:
-        memory.keep(TENANT, name, turn)
+        keeper.keep(TENANT, name, turn)
     return [(ALONE, {}), (SENT, {"history": list(history)}), (LOADED, {"conversation_id": name})]
 
 
-PARTS = {"books": books, "conversations": conversations}
+PARTS = {"books": books, "conversations": conversations, "complete": complete}
 
 
 def _as_estimate(gain: Difference) -> Estimate:

@@ -45,7 +45,7 @@ class BookQuestion:
         """What is searched: the question, and for a follow-up the words that tell most of its history."""
         if not self.history:
             return self.text
-        rewriter = QueryRewriter(None, method="contextualize", on_failure="terms")
+        rewriter = QueryRewriter(None, method="contextualize")
         return str(rewriter.run(query=self.text, history=self.history)["query"])
 
     def rank(self, passages: Iterable[Document]) -> int | None:

@@ -68,7 +68,7 @@ class ContextBuilder:
 
     Example:
     ```python
-    builder = ContextBuilder(token_budget=3000)
+    builder = ContextBuilder()
     built = builder.run(documents=[Document(content="An Lushan rose in 755.", meta={"source": "tang.epub"})])
     print(built["context"])
     # <sources>
@@ -81,7 +81,7 @@ class ContextBuilder:
 
     def __init__(
         self,
-        token_budget: int = 3000,
+        token_budget: int = 6000,
         *,
         strategy: Strategy = "truncate",
         chat_generator: ChatGenerator | None = None,

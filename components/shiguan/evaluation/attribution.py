@@ -11,7 +11,6 @@ from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.questions import GoldPassage, Question
-from shiguan.retrieval.parent_document_fetcher import families_of
 from shiguan.tenants import of_tenant, where
 from shiguan.text.languages import fold_han
 
@@ -180,7 +179,7 @@ def _lost(
     if ranks["fused"] is None:
         return _not_retrieved(expected, ranks, sizes)
     if ranks["fetched"] is None:
-        families = families_of(trace.lists["fused"])
+        families = dict.fromkeys(child.meta.get("parent_id") or child.id for child in trace.lists["fused"])
         ranks_of = (rank for rank, family in enumerate(families, start=1) if family in expected.parent_ids)
         place = next(ranks_of, len(families) + 1)
         if place > sizes["fetched"]:
@@ -230,12 +229,13 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
 
 STAGES = ("bm25", "vectors", "fused", "fetched", "ranked", "context")
 _CLASSES = {
-    "bm25": ".*BM25.*",
+    "bm25": ".*BM25.*|MultiQueryTextRetriever",
     "vectors": ".*EmbeddingRetriever",
-    "fused": "DocumentJoiner",
+    "joined": "DocumentJoiner",
+    "fused": "LanguageBalancer",
     "fetched": "ParentDocumentFetcher",
 }
-_OUTPUTS = ("documents", "passages", "context", "answers")
+_OUTPUTS = ("queries", "documents", "passages", "context", "answers")
 
 
 class TracedMode:
@@ -246,13 +246,12 @@ class TracedMode:
         pipeline = runner.pipeline
         self.parts: dict[str, Any] = {name: pipeline.get_component(name) for name in pipeline.graph.nodes}
         kinds = {name: type(part).__name__ for name, part in self.parts.items()}
-        self.composite = next((name for name, part in self.parts.items() if hasattr(part, "bm25_retriever")), None)
-        self.tenant = next((name for name, kind in kinds.items() if kind == "TenantFilter"), None)
         found = {
             stage: next((name for name, kind in kinds.items() if re.fullmatch(pattern, kind)), None)
             for stage, pattern in _CLASSES.items()
         }
-        found["fused"] = self.composite or found["fused"] or found["bm25"] or found["vectors"]
+        joined = found.pop("joined")
+        found["fused"] = found["fused"] or joined or found["bm25"] or found["vectors"]
         self.stages = {stage: name for stage, name in found.items() if name}
         declared = pipeline.metadata["outputs"]
         self.outputs = [
@@ -263,8 +262,6 @@ class TracedMode:
     def ask(self, question: str, *, tenant_id: str, **options: Any) -> "TracedRun":
         """Ask a question, with what else it comes with, such as `history` and `top_k`."""
         targets = [f"{name}.documents" for name in self.stages.values()]
-        if self.composite:
-            targets.append(f"{self.composite}.searches")
         wanted = list(dict.fromkeys([*self.outputs, *targets, *self.senders.values()]))
         told = self.runner.trace(question, tenant_id=tenant_id, outputs=wanted, **options)
         return TracedRun(self, question, tenant_id, options, told)
@@ -320,27 +317,11 @@ class TracedRun:
         return documents[:depth]
 
     def trace(self) -> StageTrace:
-        """Say what every stage had, in the last attempt; retrievers inside a fusion are run again by themselves."""
+        """Say what every stage had, in the last attempt."""
         mode, outputs = self.mode, self.told["outputs"]
-        lists, asked = {name: outputs.get(f"{stage}.documents") for name, stage in mode.stages.items()}, [self.question]
-        if mode.composite:
-            searches = outputs.get(f"{mode.composite}.searches") or []
-            asked = list(dict.fromkeys(search["query"] for search in searches)) or asked
-            lists |= {"bm25": None, "vectors": None, **self._alone(searches)}
+        queries = outputs.get("queries") or self.question
+        asked = [queries] if isinstance(queries, str) else list(queries)
+        lists = {name: outputs.get(f"{stage}.documents") for name, stage in mode.stages.items()}
         lists |= {name: lists.get(name) or [] for name in ("fused", "fetched")}
         lists |= {"ranked": outputs.get("documents") or lists["fetched"], "context": outputs.get("passages")}
         return StageTrace({name: lists[name] for name in STAGES if lists.get(name) is not None}, self.answer, asked)
-
-    def _alone(self, searches: list[dict[str, Any]]) -> dict[str, list[Document]]:
-        """Run each retriever of a fusion by itself, on the queries that it was asked."""
-        part = self.mode.parts[str(self.mode.composite)]
-        filters = self.mode.parts[str(self.mode.tenant)].run(tenant_id=self.tenant_id)["filters"]
-        found: dict[str, list[Document]] = {}
-        for search in searches:
-            if search["kind"] == "bm25":
-                more = part.bm25_retriever.run(query=search["query"], filters=filters)["documents"]
-            else:
-                embedded = part.text_embedder.run(text=search["query"])["embedding"]
-                more = part.embedding_retriever.run(query_embedding=embedded, filters=filters)["documents"]
-            found.setdefault("bm25" if search["kind"] == "bm25" else "vectors", []).extend(more)
-        return found

@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.errors import StoreError
 from shiguan.llm.calls import warm_up_generator
-from shiguan.llm.prompt_rendering import TEN_TURNS, clean_history
+from shiguan.llm.prompt_rendering import clean_history
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.earlier_turns import (
     EarlierTurns,
@@ -34,7 +34,7 @@ from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
 from shiguan.text.languages import detect_language
 
-_TURNS = TEN_TURNS // 2
+_TURNS = 10
 _HIGHEST_NUMBER = 900
 """A mark has three digits."""
 _MOST_NUMBERS = 1_000
@@ -47,11 +47,16 @@ _CHANGED = (
 
 @dataclass(frozen=True)
 class _Conversation:
-    """What was said: the last turns, those that the prompts told, the summaries, and what went wrong in reading them."""
+    """
+    What was said: the last turns, those that the prompts told, the summaries, and what went wrong in reading them.
+
+    `messages` are the last turns for whoever reads the question with them, `own` those of a caller for the prompt.
+    """
 
     turns: list[Turn] = field(default_factory=list)
     told: list[Turn] = field(default_factory=list)
     nodes: list[SummaryNode] = field(default_factory=list)
+    messages: list[ChatMessage] = field(default_factory=list)
     own: list[ChatMessage] | None = None
     warnings: list[str] = field(default_factory=list)
 
@@ -170,9 +175,8 @@ class ConversationReader(Serializable):
         """
         filters = require_filters(filters, type(self).__name__)
         said = self._read(tenant_of(filters), conversation_id, history)
-        turns, left_out = clean_history(said.own if said.own is not None else as_messages(said.turns))
-        warnings = [*said.warnings, *(left_out if history else [])]
-        route = route_question(query, turns)
+        warnings = list(said.warnings)
+        route = route_question(query, said.messages)
         if route.source == "history":
             found = fragments(query, [], said.turns, said.nodes)
             answer = _recalled(query, found, language or detect_language(query))
@@ -186,7 +190,7 @@ class ConversationReader(Serializable):
             "query": route.query,
             **{name: route.query for name, retrievals in ways.items() if retrieval in retrievals},
             "source": route.source,
-            "history": turns,
+            "history": said.messages,
             "summary": said.summary,
             "memory": self._memory(route, said, earlier),
             "messages": earlier.messages,
@@ -202,13 +206,15 @@ class ConversationReader(Serializable):
 
     def _read(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> _Conversation:
         if history:
-            messages, _ = clean_history(history, max_turns=TEN_TURNS)
+            messages, warnings = clean_history(history, max_turns=len(history))
+            asked = [at for at, message in enumerate(messages) if message.role.value == "user"][-_TURNS:]
+            messages = messages[asked[0] :] if asked else []
             paired = in_turns(messages)
             while paired and self._tokens(paired) > self.token_budget:
                 paired = paired[2:]
             pairs = enumerate(zip(paired[::2], paired[1::2], strict=True), start=1)
             turns = [Turn(asked.text or "", said.text or "", number=number) for number, (asked, said) in pairs]
-            return _Conversation(turns, own=paired)
+            return _Conversation(turns, messages=messages, own=paired, warnings=warnings)
         if conversation_id is None:
             return _Conversation()
         store = self.conversation_store
@@ -220,7 +226,7 @@ class ConversationReader(Serializable):
                 told = store.turns(tenant_id, conversation_id, after=start_of(turns[-1]) - 1)
         except StoreError as error:
             return _Conversation(warnings=[f"The conversation could not be read. {error}"])
-        return _Conversation(turns, told_turns(told), nodes)
+        return _Conversation(turns, told_turns(told), nodes, clean_history(as_messages(turns))[0])
 
     def _earlier(self, said: _Conversation, filters: dict[str, Any]) -> tuple[EarlierTurns, dict[str, Any], list[str]]:
         """Write the earlier turns, say what to keep of how the prompt begins, and why it begins anew if it does."""

@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language
-from shiguan.text.questions import needs_context, salient_terms
+from shiguan.text.follow_ups import needs_context, salient_terms
 
 Source = Literal["database", "both", "history"]
 

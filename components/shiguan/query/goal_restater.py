@@ -10,8 +10,9 @@ from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_gen
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import LAST_TURNS, Prompt, clean_history
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.text.follow_ups import needs_context
 from shiguan.text.languages import detect_language
-from shiguan.text.questions import cleaned_question, fault_of_goal, needs_context
+from shiguan.text.questions import cleaned_question, fault_of_goal
 from shiguan.text.sentences import sentence_spans
 
 _NO_LLM = "No LLM is configured: the goal is the question itself."

@@ -17,13 +17,12 @@ from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.query_analyzer import analyse_question, choose_method
 from shiguan.query.sub_questions import MOST, SubQuestion, read_plan
 from shiguan.tenants import require_filters
+from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import DETECTED, detect_language
 from shiguan.text.questions import (
     cleaned_question,
     fault_of_rewrite,
-    needs_context,
     question_part,
-    salient_terms,
     usable_queries,
 )
 

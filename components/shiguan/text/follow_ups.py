@@ -1,0 +1,143 @@
+"""What a question needs of the turns before it, and which of their words it is searched with: rules, no model."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from haystack.dataclasses import ChatMessage
+
+from shiguan.resources import read_patterns
+from shiguan.text.languages import HAN, detect_language, has_han
+from shiguan.text.terms import question_subject, rarity, terms
+
+_QUOTED = re.compile(r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"")
+_HAN = re.compile(f"[{HAN}]")
+_NAMED_ZH = re.compile(rf"[{HAN}]|[A-Za-z0-9]+")
+_LATIN = re.compile(r"[A-Za-z]{3}")
+# A Chinese question of so many characters says too little by itself; with so many before it a pronoun has its noun.
+_SHORT_ZH, _ANTECEDENT_ZH = 4, 3
+# An English question without a name says too little by itself where the rarities of its words, each from 0 to 1, add up
+# to no more than this.
+_LITTLE = 0.8
+_SUBJECTS = frozenset({"he", "she", "it", "they", "this", "that", "these", "those"})
+_POSSESSIVES = frozenset({"his", "its", "their"})
+_DEMONSTRATIVES = frozenset({"this", "these", "those", "that"})
+
+
+@cache
+def _cues() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("follow_ups.yaml"))
+
+
+def needs_context(question: str, *, has_history: bool = True) -> bool:
+    """
+    Tell whether a question has to be read with the turns before it, by what it lacks.
+
+    It does with a pronoun that nothing in the question stands for, a word that opens an addition ("And…", "那…"),
+    something left out ("the other one", "呢？"), a side of an unnamed thing ("What are the symptoms?"), next to no words,
+    or as talk about the person's own matters. A question that is complete by itself does not, whether it has a name or
+    not: of those of four public sets 2 to 5 % are taken for one that leans (docs/quality.md).
+    """
+    text = " ".join(question.split())
+    if not has_history or not text:
+        return False
+    plain = _QUOTED.sub("“”", text)
+    return _leans_zh(plain) if detect_language(text) in ("zh", "ja") else _leans_en(plain)
+
+
+def _leans_zh(text: str) -> bool:
+    cues = _cues()
+    if any(cues[name].search(text) for name in ("openers_zh", "ending_zh", "side_zh")):
+        return True
+    if len(_HAN.findall(text)) <= _SHORT_ZH and not _LATIN.search(text):
+        return True
+    for pronoun in cues["pointers_zh"].finditer(text):
+        before = cues["lead_zh"].sub("", text[: pronoun.start()], count=1)
+        if len(_NAMED_ZH.findall(before)) < _ANTECEDENT_ZH and "“”" not in before:
+            return True
+    return False
+
+
+def _leans_en(text: str) -> bool:
+    cues = _cues()
+    if any(cues[name].search(text) for name in ("openers_en", "missing_en", "bare_side_en")):
+        return True
+    asked = re.sub(r"^tell me (?:more )?(?:about )?", "", text, flags=re.IGNORECASE)
+    if cues["talk_en"].search(asked) or _lacks_antecedent(text):
+        return True
+    named = cues["name_en"].search(text) or re.search(r"\d", text)
+    return not named and not cues["explain_en"].search(text) and sum(map(rarity, set(terms(asked)))) <= _LITTLE
+
+
+def _lacks_antecedent(text: str) -> bool:
+    """Tell whether an English question has a pronoun that no name or noun before it can be meant by."""
+    cues = _cues()
+    if cues["side_of_it_en"].search(text) and not cues["name_en"].search(text):
+        return True
+    return any(_is_lost(text, pronoun) for pronoun in cues["pronoun_en"].finditer(text))
+
+
+def _is_lost(text: str, pronoun: re.Match[str]) -> bool:
+    cues, before, after, word = _cues(), text[: pronoun.start()], text[pronoun.end() :], pronoun[0].lower()
+    noun = cues["noun_en"]
+    if cues["name_en"].search(before) or cues["dummy_en"].match(text, pronoun.start()):
+        return False
+    if word in _SUBJECTS and cues["auxiliary_en"].search(before):
+        # The subject of the question: what is asked for ("which year") is no antecedent, a clause before it may have one.
+        return not noun.search(before.rpartition(",")[0])
+    bound_to_noun = bool(re.match(r"\s+[A-Za-z]", after))
+    if word in _POSSESSIVES or (word in {*_DEMONSTRATIVES, "her"} and bound_to_noun):
+        return not noun.search(before)
+    clauses = [match.start() for match in cues["clause_en"].finditer(before)]
+    if clauses and noun.search(before[: clauses[-1]]):
+        return False
+    # Within one clause an object is not its subject, unless the sentence asks nothing until later.
+    return bool(cues["asking_en"].search(text)) or not noun.search(before)
+
+
+# Words of the assistant count less than the person's; each earlier exchange counts less than the one after it.
+_ASSISTANT, _DECAY = 0.3, 0.8
+_WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}][^\W{HAN}'’.-]*(?:['’.-][^\W_{HAN}]+)*")
+# The marks of an answer's citations, as they are or made harmless.
+_CITATION = re.compile(r"[\[(]\d{1,3}(?:, ?\d{1,3}){0,8}[\])]")
+# A run of Chinese characters longer than this is a clause and no word.
+_LONGEST_RUN = 8
+
+
+def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -> list[str]:
+    """
+    Take from the turns before a question the words that tell most and that it does not have itself.
+
+    A word's weight is its rarity in writing at large, added up over the turns that have it: the person's own turns
+    count in full, the assistant's less, older ones less. What the assistant said in another script than the question's
+    does not count: it quoted a bilingual page. On half of the conversations of MT-RAG the last turn with four to twelve
+    such words found passages better than with the whole question before it; six is in the middle.
+    """
+    known, wide = set(terms(question)), has_han(question)
+    weights: dict[str, float] = {}
+    spelled: dict[str, str] = {}
+    for place, turn in enumerate(turns):
+        age = (len(turns) - 1 - place) // 2
+        share = (1.0 if turn.role.value == "user" else _ASSISTANT) * _DECAY**age
+        for key, (word, weight) in _words(turn.text or "", known).items():
+            if turn.role.value != "user" and has_han(word) != wide:
+                continue
+            weights[key] = weights.get(key, 0.0) + share * weight
+            spelled.setdefault(key, word)
+    best = sorted(weights, key=lambda key: -weights[key])
+    return [spelled[key] for key in best[:limit]]
+
+
+def _words(text: str, known: set[str]) -> dict[str, tuple[str, float]]:
+    """Map each new word of a turn, by its search terms, to its spelling and its rarity."""
+    found: dict[str, tuple[str, float]] = {}
+    for match in _WORD.finditer(question_subject(_CITATION.sub(" ", text))):
+        word = match[0]
+        if has_han(word) and len(word) > _LONGEST_RUN:
+            continue
+        parts = terms(word)
+        if parts and not known.issuperset(parts):
+            found.setdefault(" ".join(parts), (word, max(rarity(part) for part in parts)))
+    return found
