@@ -30,7 +30,7 @@ from bench.speed.synthetic import SyntheticLibrary
 from bench.speed.systems import TENANT, Shiguan
 
 from shiguan.conversations import Turn
-from shiguan.engine.conversations import ConversationMemory, open_conversations
+from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.runner import Runner
 from shiguan.llm.reply_cache import TenantCache, caching
 from shiguan.stores.embedded.shards import close_all_shards
@@ -49,8 +49,8 @@ FOLLOW_UPS = (
 )
 
 
-class _Quiet(ConversationMemory):
-    """Sums up when it is told to, so that one question does not pay for the one before it."""
+class _Quiet(ConversationKeeper):
+    """Sums up on request, so that one question does not pay for the one before it."""
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
         """Leave it for later."""
@@ -65,15 +65,17 @@ def measure(folder: Path, *, turns: int, questions: int, children: int, port: in
     system.prepare()
     system.build(library)
     system.close()
-    tree = open_conversations("embedded", data_dir=folder).tree  # type: ignore[union-attr]
-    tree.chat_generator = None
-    memory = _Quiet(tree)
+    with Runner("embedded", "simple", data_dir=folder, outputs=["queries"]) as reading:
+        reader = reading.pipeline.get_component("conversation")
+    reader.summary_tree.chat_generator = None
+    keeper = _Quiet(reader)
     texts = [parent.text for parent in library.parents() if parent.number % 2 == 0]
     asked = topics(library, turns + WARM_UP + questions)
     for number, question in enumerate(asked[:turns]):
         answer = ". ".join(texts[number % len(texts)].split(". ")[:2])
-        memory.keep(TENANT, NAME, Turn(question, answer, "both" if number % TOPIC else "database"))
-    tree.run(conversation_id=NAME, filters=FILTERS)
+        keeper.keep(TENANT, NAME, Turn(question, answer, "both" if number % TOPIC else "database"))
+    sum_up = partial(reader.summary_tree.add_missing, keeper.store, TENANT, NAME)
+    sum_up()
     seen: dict[str, list[float]] = {}
 
     def clock(name: str, action: Any) -> Any:
@@ -84,24 +86,20 @@ def measure(folder: Path, *, turns: int, questions: int, children: int, port: in
     shares, cached = [], []
     with stand_in_llm(port, first_token=0.0, per_token=0.0) as llm:
         os.environ.update(llm_environment(f"{llm.url}/v1"))
-        with Runner("embedded", "simple", data_dir=folder, conversations=memory) as runner:
+        with Runner("embedded", "simple", data_dir=folder, conversations=keeper) as runner:
             runner.warm_up()
             part = runner.pipeline.get_component
             for question in asked[turns:]:
                 # In a process that remembers vectors the second of the same words would be for nothing.
                 clock("question alone", partial(runner.ask, f"{question} ", tenant_id=TENANT))
                 answer = clock("question in it", partial(runner.ask, question, tenant_id=TENANT, conversation_id=NAME))
-                clock("summary, after the answer", partial(tree.run, conversation_id=NAME, filters=FILTERS))
-                loaded = clock("of it loading", partial(memory.load, TENANT, NAME))
+                clock("summary, after the answer", sum_up)
                 with caching(TenantCache(folder, TENANT)):
-                    remembering = part("memory_retriever")
-                    remembering.text_embedder.run(text=question)
-                    search = partial(remembering.run, memory_query=question, filters=FILTERS, conversation_id=NAME)
-                    clock("of it memory", search)
-                clock("of it earlier turns", partial(part("earlier_turns").run, filters=FILTERS, thread=loaded.thread))
+                    read = partial(part("conversation").run, question, FILTERS, conversation_id=NAME)
+                    clock("of it reading the conversation", read)
                 shares.append(answer["metadata"]["prefix"]["share"])
                 cached.append(answer["metadata"]["usage"].get("cached_tokens"))
-    memory.close()
+    keeper.close()
     close_all_shards()
     cpu = {name: statistics.median(values[WARM_UP:]) for name, values in seen.items()}
     told = [one for one in cached[WARM_UP:] if one is not None]

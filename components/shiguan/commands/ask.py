@@ -158,7 +158,7 @@ def delete_conversation(options: argparse.Namespace) -> int:
 def _store(options: argparse.Namespace) -> Iterator[ConversationStore]:
     conversations = open_conversations(options.deployment, data_dir=options.data_dir)
     if conversations is None:
-        raise RefusedError(f"The deployment `{options.deployment}` keeps no conversations: it has no `memory.yml`.")
+        raise RefusedError(f"The deployment `{options.deployment}` keeps no conversations.")
     try:
         yield conversations.store
     finally:

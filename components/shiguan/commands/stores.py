@@ -8,7 +8,7 @@ from typing import Any
 from shiguan.commands.options import say, tell
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library_copy import KINDS, LibraryCopy
-from shiguan.engine.loading import has_file, load_stores
+from shiguan.engine.loading import keeps_conversations, load_stores
 from shiguan.errors import RefusedError
 
 
@@ -89,7 +89,7 @@ def _say_done(options: argparse.Namespace, lines: list[str]) -> int:
 
 
 def _stores(deployment: str) -> list[Any]:
-    kinds = ["parents", "children", *(["conversations"] if has_file(deployment, "memory") else ())]
+    kinds = ["parents", "children", *(["conversations"] if keeps_conversations(deployment) else ())]
     return list(load_stores(deployment, kinds=kinds).values())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from haystack import GeneratedAnswer, logging
 
 from shiguan.conversations import ConversationStore, Turn
-from shiguan.engine.loading import CONVERSATION, load_part
+from shiguan.engine.loading import CONVERSATION, first_mode, load_part
 from shiguan.errors import StoreError
 from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.reply_cache import TenantCache, caching
@@ -84,11 +84,9 @@ class ConversationKeeper:
                     self._at_work[key] = False
 
 
-def open_conversations(
-    deployment: str, *, mode: str | Path = "simple", data_dir: str | Path | None = None
-) -> ConversationKeeper | None:
-    """Open what keeps a deployment's conversations, by the component of a mode that reads them; None without one."""
-    reader, cache = load_part(deployment, mode, CONVERSATION, data_dir=data_dir)
+def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -> ConversationKeeper | None:
+    """Open what keeps a deployment's conversations, by the component of its modes that reads them; None without one."""
+    reader, cache = load_part(deployment, first_mode(deployment), CONVERSATION, data_dir=data_dir)
     if not isinstance(reader, ConversationReader):
         return None
     plan = CachePlan.model_validate(cache)

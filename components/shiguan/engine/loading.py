@@ -253,7 +253,7 @@ def _set_models(definition: dict[str, Any], deployment: str) -> None:
 _STORES = {
     "parents": ("index", "parent_writer", "document_store"),
     "children": ("index", "child_writer", "document_store"),
-    "conversations": ("simple", CONVERSATION, "conversation_store"),
+    "conversations": ("", CONVERSATION, "conversation_store"),  # in whichever mode
 }
 
 
@@ -267,6 +267,7 @@ def load_stores(
     for kind in kinds:
         file, component, parameter = _STORES[kind]
         # Converters and embedders are not imported to open what they filled.
+        file = file or first_mode(deployment)
         definition = read_definition(deployment, file, build=False)
         _set_data_dir(definition, data_dir)
         try:
@@ -278,6 +279,17 @@ def load_stores(
             ) from error
         stores[kind] = default_from_dict(import_class_by_name(spec["type"]), spec)
     return stores
+
+
+def keeps_conversations(deployment: str) -> bool:
+    """Tell whether the modes of a deployment read conversations, as its first mode says."""
+    return CONVERSATION in read_definition(deployment, first_mode(deployment), build=False)["components"]
+
+
+def first_mode(deployment: str) -> str:
+    """Name the mode of a deployment that stands for all: `simple`, or the first there is."""
+    modes = list_modes().get(deployment) or ["simple"]
+    return "simple" if "simple" in modes else modes[0]
 
 
 def load_part(
