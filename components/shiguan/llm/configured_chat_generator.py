@@ -16,6 +16,8 @@ from shiguan.llm.failover import Failover
 from shiguan.llm.model_settings import Role, read_model_roles
 from shiguan.serialization import Serializable
 
+# Seconds to wait and further attempts of those who can do without a reply.
+_PATIENCE: dict[Role, tuple[float, int]] = {"helper": (20.0, 1), "judge": (20.0, 1)}
 _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "asked")
 
 
@@ -58,8 +60,8 @@ class ConfiguredChatGenerator(Serializable):
         *,
         role: Role = "answer",
         models: dict[str, Any] | None = None,
-        timeout: float = 30.0,
-        max_retries: int = 3,
+        timeout: float | None = None,
+        max_retries: int | None = None,
         generation_kwargs: dict[str, Any] | None = None,
     ) -> None:
         """
@@ -70,8 +72,9 @@ class ConfiguredChatGenerator(Serializable):
         :param role: Who calls: `answer`, `answer_strong`, `helper` or `judge`.
         :param models: The models, their roles, and the rules by which an answer gets another role, as in a deployment's
             `models.yml`, which is taken where a mode is loaded by name (docs/models.md).
-        :param timeout: Seconds to wait for the next token, per attempt; `$OPENAI_TIMEOUT` goes before it.
-        :param max_retries: Further attempts after the first.
+        :param timeout: Seconds to wait for the next token, per attempt; `$OPENAI_TIMEOUT` goes before it. None for 30,
+            and for 20 in the roles `helper` and `judge`, whose stages have something to fall back on.
+        :param max_retries: Further attempts after the first; None for 3, and for 1 in these roles.
         :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 where neither
             it nor `max_completion_tokens` is given; null leaves it out.
         :raises ValueError: If a number is out of its range, the role is unknown, or the section cannot be used.
@@ -80,9 +83,9 @@ class ConfiguredChatGenerator(Serializable):
             raise ValueError(f"`role` must be one of {', '.join(get_args(Role))}, got {role!r}.")
         if model is not None and models is not None:
             raise ValueError("`model` and `models` cannot both be given: name the model in the section.")
-        if timeout <= 0:
+        if timeout is not None and timeout <= 0:
             raise ValueError(f"`timeout` must be positive, got {timeout}.")
-        if max_retries < 0:
+        if max_retries is not None and max_retries < 0:
             raise ValueError(f"`max_retries` must not be negative, got {max_retries}.")
         self.model = model
         self.role = role
@@ -99,7 +102,11 @@ class ConfiguredChatGenerator(Serializable):
         """Look up keys and addresses in the environment; a second call does nothing."""
         with self._lock:
             if not self._warm:
-                settings: dict[str, Any] = {"timeout": self.timeout, "max_retries": self.max_retries}
+                timeout, retries = _PATIENCE.get(self.role, (30.0, 3))
+                settings: dict[str, Any] = {
+                    "timeout": timeout if self.timeout is None else self.timeout,
+                    "max_retries": retries if self.max_retries is None else self.max_retries,
+                }
                 settings |= {"generation_kwargs": self.generation_kwargs, "stage": "generator"}
                 usable = [named for named in self._roles.models if named.is_usable]
                 self._endpoints = {named.name: OpenAIEndpoint(named, **settings) for named in usable}
