@@ -7,7 +7,7 @@ export TOKENIZERS_PARALLELISM := false
 # Where the environment forbids byte code, every start would compile what it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo serve test slow test-browser pictures test-transformers test-llm lint types gate record fmt integration docs bars quality clean
+.PHONY: demo serve test slow test-browser pictures test-transformers test-llm lint types gate record fmt integration docs reference bars quality clean
 
 # Byte code is written when a module is first imported: most of what is installed never is.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
@@ -104,8 +104,11 @@ fmt: $(VENV)/installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/installed-dev  ## docs/modes.md and docs/components.md, from YAML and docstrings
+docs: $(VENV)/installed-dev  ## docs/modes.md and docs/options.md, from the files that they describe
 	PYTHONPATH=components $(BIN)/python docs/generate.py
+
+reference: $(VENV)/installed-dev  ## build/reference.md: every component with its parameters and sockets, from the docstrings
+	PYTHONPATH=components $(BIN)/python docs/generate.py --reference
 
 bars: $(VENV)/installed-dev  ## the retrieval table of the README, on the public sets
 	$(BIN)/python -m bench.quality.retrieval_bars --keep .data/bars

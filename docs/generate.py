@@ -1,8 +1,9 @@
 """
-Write `docs/modes.md` from the pipeline files, `components.md` from docstrings and `options.md` from `AskOptions`.
+Write `docs/modes.md` from the pipeline files, `options.md` from `AskOptions`, and a reference from the docstrings.
 
-    PYTHONPATH=components python docs/generate.py            # write all
-    PYTHONPATH=components python docs/generate.py --check    # exit with 1 if one is out of date
+    PYTHONPATH=components python docs/generate.py                # write the pages
+    PYTHONPATH=components python docs/generate.py --check        # exit with 1 if one is out of date
+    PYTHONPATH=components python docs/generate.py --reference    # write build/reference.md, which is not committed
 
 What is said twice drifts apart; these pages are said once, where they are true.
 """
@@ -43,8 +44,9 @@ def modes_page() -> str:
     parts = [
         NOTE,
         "# Modes\n",
-        "A mode is a pipeline and a promise of cost and care. Every diagram is drawn from the file that it names; "
-        "round nodes are what is asked and what comes back.\n",
+        "A mode is a pipeline and a promise of cost and care. Every diagram is drawn from the file that it names, in the "
+        "order in which the data flows; `tenant_filter` feeds every reader and is left out. A mode of your own: "
+        "[your_own_mode.md](your_own_mode.md).\n",
     ]
     for mode in MODES:
         path = PIPELINES / "embedded" / f"{mode}.yml"
@@ -60,9 +62,9 @@ def modes_page() -> str:
     return "\n".join(parts)
 
 
-def components_page() -> str:
+def reference_page() -> str:
     """Describe every component: what it does for the answer, its parameters, its sockets."""
-    parts = [NOTE, "# Components\n", "In the order in which data flows through them.\n"]
+    parts = [NOTE, "# Reference of the components\n", "In the order in which data flows through them.\n"]
     for stage in STAGES:
         classes = _components(stage)
         if not classes:
@@ -132,7 +134,7 @@ def _values(schema: dict[str, Any]) -> str:
     if "minimum" in schema:
         return f"{schema['minimum']:,} to {schema['maximum']:,}"
     if "$ref" in schema:
-        return "`calls`, `tokens`, `seconds`, `cost`"
+        return "`calls`, `seconds`"
     return {"string": "text", "array": "list", "object": "object"}[schema["type"]]
 
 
@@ -150,20 +152,26 @@ def _taken(definition: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _diagram(definition: dict[str, Any]) -> list[str]:
+    """Draw the components and what passes between them: one arrow for each pair, with the names of all sockets."""
     lines = [
         f'    {name}["{name}<br/><small>{spec["type"].rsplit(".", 1)[1]}</small>"]'
         for name, spec in definition["components"].items()
+        if not spec["type"].endswith(".TenantFilter")
     ]
-    for name, targets in _taken(definition).items():
-        lines.append(f"    in_{name}([{name}])")
-        lines += [f"    in_{name} --> {target.split('.')[0]}" for target in targets]
+    hidden = {name for name, spec in definition["components"].items() if spec["type"].endswith(".TenantFilter")}
+    pairs: dict[tuple[str, str], list[str]] = {}
     for edge in definition["connections"]:
-        sender, receiver = edge["sender"], edge["receiver"]
-        label = sender.split(".", 1)[1].replace("(", "").replace(")", "").replace("|", " or ")
-        lines.append(f'    {sender.split(".")[0]} -- "{label}" --> {receiver.split(".")[0]}')
-    for name, target in definition.get("outputs", {}).items():
-        lines += [f"    out_{name}([{name}])", f"    {target.split('.')[0]} --> out_{name}"]
-    return lines
+        sender, _, socket = edge["sender"].partition(".")
+        receiver = edge["receiver"].partition(".")[0]
+        if sender not in hidden:
+            pairs.setdefault((sender, receiver), []).append(socket)
+    for (sender, receiver), sockets in pairs.items():
+        label = ", ".join(dict.fromkeys(sockets)).replace("(", "").replace(")", "").replace("|", " or ")
+        lines.append(f'    {sender} -- "{label}" --> {receiver}')
+    asked = dict.fromkeys(target.split(".")[0] for target in _taken(definition).get("query", []))
+    lines += ["    question([question])", *(f"    question --> {name}" for name in asked)]
+    answers = definition.get("outputs", {}).get("answers")
+    return [*lines, f"    {answers.split('.')[0]} --> answer([answer])"] if answers else lines
 
 
 def _components(stage: str) -> list[type]:
@@ -192,11 +200,17 @@ def _fields(docstring: str) -> list[str]:
 
 def main() -> int:
     """Write or check the pages."""
-    parser = argparse.ArgumentParser(description="Write docs/modes.md, components.md and options.md.")
-    parser.add_argument("--check", action="store_true", help="only tell whether they are up to date")
-    check = parser.parse_args().check
-    stale = []
-    pages = {"modes.md": modes_page(), "components.md": components_page(), "options.md": options_page()}
+    parser = argparse.ArgumentParser(description="Write docs/modes.md and options.md, or the reference.")
+    parser.add_argument("--check", action="store_true", help="only say whether they are up to date")
+    parser.add_argument("--reference", action="store_true", help="write build/reference.md from the docstrings")
+    options = parser.parse_args()
+    if options.reference:
+        path = DOCS.parent / "build" / "reference.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(reference_page(), encoding="utf-8")
+        return 0
+    check, stale = options.check, []
+    pages = {"modes.md": modes_page(), "options.md": options_page()}
     for name, text in pages.items():
         path = DOCS / name
         if path.is_file() and path.read_text(encoding="utf-8") == text:
