@@ -11,7 +11,7 @@ from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.engine.pipeline_run import map_of
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
-from shiguan.llm.model_settings import BudgetPlan, CachePlan
+from shiguan.llm.model_settings import Budget, CachePlan
 
 TEXT = "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]. "
 TOKENS = [TEXT[start : start + 7] for start in range(0, len(TEXT), 7)]
@@ -152,5 +152,6 @@ def fake_runner(*, graded: bool) -> Runner:
     runner._outputs = {"answers": "citations.answers"}
     runner._explained = {}
     runner._map = map_of(pipeline, "citations.answers")
-    runner._plan, runner._kept_for, runner._data_dir = BudgetPlan(), CachePlan(), None
+    runner._plan, runner._kept_for, runner._data_dir = Budget(), CachePlan(), None
+    runner._conversations, runner._own_conversations = None, False
     return runner

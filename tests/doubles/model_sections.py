@@ -1,4 +1,4 @@
-"""Pipeline files with models of their own: the shipped ones, with another `models` section and another `budget`."""
+"""Deployments of one's own: the shipped modes, with other models in `models.yml` and other sections in the file."""
 
 import re
 from pathlib import Path
@@ -10,18 +10,21 @@ PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 
 
 def mode_with(folder: Path, mode: str, *, models: dict[str, Any] | None = None, **sections: Any) -> Path:
-    """Write a mode of the embedded deployment with other models, or with other sections; its rules stay."""
-    text = (PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8")
+    """
+    Write a mode of the embedded deployment with other models, or with other sections; the rules of its models stay.
+
+    The folder is then one for SHIGUAN_PIPELINES_DIR, where `models.yml` counts for every mode.
+    """
+    own = folder / "embedded"
+    own.mkdir(exist_ok=True)
     if models is not None:
-        found = re.search(r"^x-models: &models\n((?:  .*\n)+)", text, re.MULTILINE)
-        assert found is not None
-        section = {**yaml.safe_load(found[1]), **models}
-        lines = "".join(f"  {line}\n" for line in yaml.safe_dump(section, sort_keys=False).splitlines())
-        text = text.replace(found[1], lines)
+        shipped = yaml.safe_load((PIPELINES / "embedded" / "models.yml").read_text(encoding="utf-8"))
+        (own / "models.yml").write_text(yaml.safe_dump({**shipped, **models}, sort_keys=False), encoding="utf-8")
+    text = (PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8")
     for name, section in sections.items():
         text = re.sub(rf"^{name}:\n(?:  .*\n)+", "", text, flags=re.MULTILINE)
         text += f"\n{yaml.safe_dump({name: section}, sort_keys=False)}"
-    path = folder / f"{mode}.yml"
+    path = own / f"{mode}.yml"
     path.write_text(text, encoding="utf-8")
     return path
 

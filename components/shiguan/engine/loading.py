@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,13 +115,20 @@ def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "As
 
     definition = _with_metadata(definition, deployment, mode)
     _set_models(definition, deployment)
-    try:
+    with _building(definition, f"{deployment}/{_name(mode)}"):
         return ModePipeline.from_dict(definition)
-    except Exception as error:  # Haystack raises whatever a component's __init__ raised; all of it is configuration.
+
+
+@contextmanager
+def _building(definition: dict[str, Any], name: str) -> Iterator[None]:
+    """Say of what a file names and cannot be built that it is a matter of configuration."""
+    try:
+        yield
+    except Exception as error:  # Haystack raises whatever a component's __init__ raised.
         if "shiguan[" not in str(error):  # the stores' extras name themselves
-            _require_extra(definition, f"{deployment}/{_name(mode)}")
+            _require_extra(definition, name)
         raise ConfigurationError(
-            f"The pipeline `{deployment}/{_name(mode)}` could not be built: {error} Correct the file, or what it needs."
+            f"The pipeline `{name}` could not be built: {error} Correct the file, or what it needs."
         ) from error
 
 
@@ -305,7 +313,9 @@ def load_part(
     _set_data_dir(definition, data_dir)
     _set_models(definition, deployment)
     spec = {"type": spec["type"], "init_parameters": spec.get("init_parameters") or {}}
-    return component_from_dict(import_class_by_name(spec["type"]), spec, name), definition.get("cache") or {}
+    with _building(definition, f"{deployment}/{_name(mode)}"):
+        part = component_from_dict(import_class_by_name(spec["type"]), spec, name)
+    return part, definition.get("cache") or {}
 
 
 def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[str, Any]:

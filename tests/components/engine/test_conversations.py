@@ -1,15 +1,35 @@
+"""Turns are kept, and conversations summed up when nobody waits."""
+
 import threading
+from dataclasses import replace
 
 import pytest
-from tests.components.memory.conftest import DocumentEmbedder
+from haystack import Document, GeneratedAnswer, component
+from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from shiguan.conversations import SummaryNode, Turn
-from shiguan.engine.conversations import ConversationMemory, open_conversations, whole_summary
+from shiguan.conversations import Turn
+from shiguan.engine.conversations import ConversationKeeper, open_conversations, turn_of
 from shiguan.errors import RefusedError, StoreFullError
+from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
+from shiguan.tenants import of_tenant
 
 TURN = Turn("How did the fire start?", "In a bakery.")
+
+
+@component
+class TextEmbedder:
+    @component.output_types(embedding=list[float])
+    def run(self, text: str):
+        return {"embedding": [float(len(text)), 1.0]}
+
+
+@component
+class DocumentEmbedder:
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]):
+        return {"documents": [replace(one, embedding=[float(len(one.content)), 1.0]) for one in documents]}
 
 
 @pytest.fixture
@@ -19,6 +39,7 @@ def store(tmp_path):
     store.close()
 
 
+@component
 class Waiting:
     """An embedder that waits until it is let go, and counts how many wait at once."""
 
@@ -26,7 +47,8 @@ class Waiting:
         self.go, self.begun = threading.Event(), threading.Event()
         self.lock, self.at_work, self.most = threading.Lock(), 0, 0
 
-    def run(self, documents):
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]):
         with self.lock:
             self.at_work += 1
             self.most = max(self.most, self.at_work)
@@ -37,73 +59,82 @@ class Waiting:
         return DocumentEmbedder().run(documents)
 
 
-def memory(store, embedder=None):
-    return ConversationMemory(SummaryTree(store, document_embedder=embedder or DocumentEmbedder()))
+def reader_of(store, embedder=None):
+    tree = SummaryTree(document_embedder=embedder or DocumentEmbedder())
+    passages = InMemoryDocumentStore()
+    return ConversationReader(store, document_store=passages, text_embedder=TextEmbedder(), summary_tree=tree)
 
 
-def keep(memory):
-    assert memory.keep("ours", "c", TURN) == []
-    memory.sum_up("ours", "c")
+def keeper_of(store, embedder=None):
+    return ConversationKeeper(reader_of(store, embedder))
 
 
-def finished(memory):
-    memory._threads.shutdown(wait=True)
+def keep(keeper):
+    assert keeper.keep("ours", "c", TURN) == []
+    keeper.sum_up("ours", "c")
 
 
-def test_what_was_kept_is_loaded_for_the_next_question(store):
-    asked = memory(store)
-    keep(asked)
-    finished(asked)
-    loaded = asked.load("ours", "c")
-    assert loaded.history == [
-        {"role": "user", "content": "How did the fire start?"},
-        {"role": "assistant", "content": "In a bakery."},
-    ]
-    assert (loaded.summary, loaded.warnings) == ("How did the fire start? In a bakery.", [])
+def finished(keeper):
+    keeper._threads.shutdown(wait=True)
 
 
-def test_of_another_tenant_nothing_is_loaded_and_nothing_said(store):
-    asked = memory(store)
-    keep(asked)
-    finished(asked)
+def read(store, tenant="ours", conversation="c", question="And who put it out?"):
+    found = reader_of(store).run(question, of_tenant(tenant), conversation_id=conversation)
+    return [(message.role.value, message.text) for message in found["history"]], found["summary"], found["warnings"]
+
+
+def test_what_was_kept_is_read_with_the_next_question(store):
+    keeper = keeper_of(store)
+    keep(keeper)
+    finished(keeper)
+    assert read(store) == (
+        [("user", "How did the fire start?"), ("assistant", "In a bakery.")],
+        "How did the fire start? In a bakery.",
+        [],
+    )
+
+
+def test_of_another_tenant_nothing_is_read_and_nothing_said(store):
+    keeper = keeper_of(store)
+    keep(keeper)
+    finished(keeper)
     for tenant, conversation in (("theirs", "c"), ("ours", "d"), ("OURS", "c"), ("ours ", "c")):
-        loaded = asked.load(tenant, conversation)
-        assert (loaded.history, loaded.summary, loaded.warnings) == ([], "", [])
+        assert read(store, tenant, conversation) == ([], "", [])
 
 
 def test_the_answer_does_not_wait_for_its_summary(store):
     embedder = Waiting()
-    asked = memory(store, embedder)
-    keep(asked)
+    keeper = keeper_of(store, embedder)
+    keep(keeper)
     assert embedder.begun.wait(30)
     assert [turn.number for turn in store.turns("ours", "c")] == [1]
     assert store.nodes("ours", "c") == []
     embedder.go.set()
-    finished(asked)
+    finished(keeper)
     assert len(store.nodes("ours", "c")) == 1
 
 
 def test_one_conversation_is_summed_up_by_one_thread_and_nothing_is_left_out(store):
     embedder = Waiting()
-    asked = memory(store, embedder)
+    keeper = keeper_of(store, embedder)
     for _ in range(6):
-        keep(asked)
+        keep(keeper)
     assert embedder.begun.wait(30)
     embedder.go.set()
-    finished(asked)
+    finished(keeper)
     assert embedder.most == 1
     assert [(n.level, n.first_turn) for n in store.nodes("ours", "c")] == [
         *((0, n) for n in range(1, 7)),
         (1, 1),
         (1, 3),
     ]
-    assert asked._at_work == {}
+    assert keeper._at_work == {}
 
 
 def test_a_turn_that_ends_while_the_server_goes_down_is_kept(store):
-    asked = memory(store)
-    asked.close()
-    keep(asked)
+    keeper = keeper_of(store)
+    keeper.close()
+    keep(keeper)
     assert len(store.turns("ours", "c")) == 1
 
 
@@ -111,16 +142,16 @@ def test_a_full_disk_costs_a_warning(store, monkeypatch):
     def full(*arguments, **words):
         raise StoreFullError("The disk is full. Free space.")
 
-    asked = memory(store)
+    keeper = keeper_of(store)
     monkeypatch.setattr(store, "append", full)
-    assert asked.keep("ours", "c", TURN) == ["This turn was not kept. The disk is full. Free space."]
+    assert keeper.keep("ours", "c", TURN) == ["This turn was not kept. The disk is full. Free space."]
     monkeypatch.setattr(store, "turns", full)
-    assert asked.load("ours", "c").warnings == ["The conversation could not be read. The disk is full. Free space."]
-    asked.close()
+    assert read(store) == ([], "", ["The conversation could not be read. The disk is full. Free space."])
+    keeper.close()
 
 
 def test_a_summary_that_fails_is_told_to_the_log_and_made_up_with_the_next_turn(store, monkeypatch, caplog):
-    asked = memory(store)
+    keeper = keeper_of(store)
     add_node = store.add_node
     failures = [StoreFullError("The disk is full. Free space.")]
 
@@ -130,39 +161,31 @@ def test_a_summary_that_fails_is_told_to_the_log_and_made_up_with_the_next_turn(
         return add_node(*arguments, **words)
 
     monkeypatch.setattr(store, "add_node", once)
-    keep(asked)
-    asked._threads.submit(lambda: None).result(30)
-    keep(asked)
-    finished(asked)
+    keep(keeper)
+    keeper._threads.submit(lambda: None).result(30)
+    keep(keeper)
+    finished(keeper)
     assert [node.first_turn for node in store.nodes("ours", "c")] == [1, 2]
     assert "The disk is full" in caplog.text
 
 
 @pytest.mark.parametrize("conversation", ["", "a/b", "..", "x" * 129, None, 7, "a b", "a\n", "../../etc"])
 def test_what_can_be_no_id_is_refused(store, conversation):
-    asked = memory(store)
+    keeper = keeper_of(store)
+    if conversation is not None:  # a question of its own
+        with pytest.raises(RefusedError, match="no id of a conversation"):
+            read(store, conversation=conversation)
     with pytest.raises(RefusedError, match="no id of a conversation"):
-        asked.load("ours", conversation)
-    with pytest.raises(RefusedError, match="no id of a conversation"):
-        asked.keep("ours", conversation, TURN)
-    asked.close()
-
-
-def test_the_whole_is_told_by_what_nothing_else_contains():
-    nodes = [
-        *(SummaryNode(0, number, number, f"leaf {number}") for number in range(1, 7)),
-        SummaryNode(1, 1, 4, "the first four"),
-    ]
-    assert whole_summary(nodes) == "the first four\nleaf 5\nleaf 6"
-    assert whole_summary([]) == ""
+        keeper.keep("ours", conversation, TURN)
+    keeper.close()
 
 
 def test_a_conversation_is_asked_with_what_its_answers_say_and_not_with_what_stands_around_it(store):
-    asked = memory(store)
-    asked.keep("ours", "c", Turn("Who was he?", "The sources do not answer this.", meta={"said": ""}))
-    asked.keep("ours", "c", Turn("And she?", "Word for word: > A baker.", meta={"said": "A baker."}))
-    finished(asked)
-    assert [(turn["role"], turn["content"]) for turn in asked.load("ours", "c").history] == [
+    keeper = keeper_of(store)
+    keeper.keep("ours", "c", Turn("Who was he?", "The sources do not answer this.", meta={"said": ""}))
+    keeper.keep("ours", "c", Turn("And she?", "Word for word: > A baker.", meta={"said": "A baker."}))
+    finished(keeper)
+    assert read(store)[0] == [
         ("user", "Who was he?"),
         ("user", "And she?"),
         ("assistant", "A baker."),
@@ -181,8 +204,36 @@ def test_every_deployment_says_where_its_conversations_are(deployment, tmp_path,
     opened.close()
 
 
-def test_a_deployment_without_the_file_keeps_none(tmp_path, monkeypatch):
+def answer_with(status, **more):
+    """An answer, and the same as it was shown."""
+    citation = {"quote": "Before. A baker. After.", "start": 10, "end": 33, "sentence": [18, 26]}
+    shown = {"answer": "shown", "mode": "simple", "status": status, "citations": [citation]}
+    shown["metadata"] = {"receipt": "r"}
+    passages = [
+        Document(id="p", content="x", meta={"source_id": "s", "number": 2, "cut": [0, 1], "title": "T"}),
+        Document(id="old", content="y", meta={"source_id": "s", "number": 1, "earlier": True}),
+        Document(id="said", content="z", meta={"origin": "memory"}),
+    ]
+    made = GeneratedAnswer(data="raw", query="Who?", documents=passages, meta={"language": "en", **more})
+    return made, shown
+
+
+def test_a_turn_says_what_was_read_for_it_and_of_a_quotation_its_sentence():
+    turn = turn_of(*answer_with("quoted"), "both", {"start": 3})
+    assert (turn.question, turn.answer, turn.source, turn.said) == ("Who?", "shown", "both", "A baker.")
+    thread = {"start": 3, "language": "en", "sent": False, "read": [{"id": "p", "number": 2, "cut": [0, 1]}]}
+    assert turn.meta == {"mode": "simple", "status": "quoted", "receipt": "r", "said": "A baker.", "thread": thread}
+
+
+def test_of_an_answer_in_words_of_its_own_later_turns_know_all():
+    turn = turn_of(*answer_with("answered", prompt_rendered={"sha256": "x"}), None, {})
+    assert (turn.said, turn.source) == ("shown", "both")
+    assert turn.meta["thread"]["sent"] is True
+
+
+def test_a_deployment_whose_modes_read_no_conversations_keeps_none(tmp_path, monkeypatch):
     (tmp_path / "bare").mkdir()
-    (tmp_path / "bare" / "simple.yml").write_text("components: {}\n", encoding="utf-8")
+    bare = "# bare: for tests.\ncomponents:\n  tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}\n"
+    (tmp_path / "bare" / "simple.yml").write_text(bare, encoding="utf-8")
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
     assert open_conversations("bare") is None

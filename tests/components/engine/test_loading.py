@@ -18,7 +18,7 @@ x-store: &store
 
 components:
   tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
-  router: {type: shiguan.query.query_analyzer.QueryAnalyzer}
+  query_analyzer: {type: shiguan.query.query_analyzer.QueryAnalyzer}
   retriever:
     type: haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever
     init_parameters: {document_store: *store}
@@ -29,13 +29,12 @@ connections:
   - {sender: tenant_filter.filters, receiver: retriever.filters}
   - {sender: retriever.documents, receiver: prompt_builder.documents}
 inputs:
-  query: [retriever.query, router.query]
+  query: [retriever.query, query_analyzer.query]
   tenant_id: [tenant_filter.tenant_id]
 outputs:
   documents: retriever.documents
   prompt: prompt_builder.prompt
-explain:
-  language: router.language
+  analysis: query_analyzer.analysis
 """
 
 
@@ -56,26 +55,31 @@ def pipelines(tmp_path, monkeypatch):
 def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
     pipeline = load_pipeline("here", "tiny")
     assert isinstance(pipeline, AsyncPipeline)
-    assert set(pipeline.graph.nodes) == {"tenant_filter", "router", "retriever", "prompt_builder"}
+    assert set(pipeline.graph.nodes) == {"tenant_filter", "query_analyzer", "retriever", "prompt_builder"}
     assert pipeline.metadata == {
         "deployment": "here",
         "mode": "tiny",
-        "inputs": {"query": ["retriever.query", "router.query"], "tenant_id": ["tenant_filter.tenant_id"]},
-        "outputs": {"documents": "retriever.documents", "prompt": "prompt_builder.prompt"},
+        "inputs": {"query": ["retriever.query", "query_analyzer.query"], "tenant_id": ["tenant_filter.tenant_id"]},
+        "outputs": {
+            "documents": "retriever.documents",
+            "prompt": "prompt_builder.prompt",
+            "analysis": "query_analyzer.analysis",
+        },
         "budget": {},
         "cache": {},
-        "explain": {"language": "router.language"},
         "comment": "tiny: for tests.\nLLM calls per question: 0.",
     }
 
 
 def test_options_are_inputs_that_stock_hayhooks_does_not_ask_for(pipelines):
     moved = GOOD.replace("  tenant_id: [tenant_filter.tenant_id]", "options:\n  tenant_id: [tenant_filter.tenant_id]")
-    split = moved.replace(", router.query]", "]").replace("options:\n", "options:\n  query: [router.query]\n")
+    split = moved.replace(", query_analyzer.query]", "]").replace(
+        "options:\n", "options:\n  query: [query_analyzer.query]\n"
+    )
     whole = load_pipeline("here", pipelines(GOOD)).metadata["inputs"]
     assert "options:" in moved
     assert load_pipeline("here", pipelines(moved)).metadata["inputs"] == whole
-    assert split.count("router.query]") == 1
+    assert split.count("query_analyzer.query]") == 1
     assert load_pipeline("here", pipelines(split)).metadata["inputs"] == whole
 
 
@@ -84,7 +88,6 @@ def test_only_what_an_output_needs_is_built(pipelines):
     assert set(pipeline.graph.nodes) == {"tenant_filter", "retriever"}
     assert pipeline.metadata["inputs"] == {"query": ["retriever.query"], "tenant_id": ["tenant_filter.tenant_id"]}
     assert pipeline.metadata["outputs"] == {"documents": "retriever.documents"}
-    assert pipeline.metadata["explain"] == {}
 
 
 def test_plain_haystack_loads_the_same_file(pipelines):
@@ -117,7 +120,9 @@ def test_an_unknown_name_lists_the_known_ones(pipelines, deployment, mode, messa
 
 
 def test_an_unknown_output_lists_the_known_ones(pipelines):
-    with pytest.raises(ConfigurationError, match=re.escape("no output `answers`. Its outputs: documents, prompt")):
+    with pytest.raises(
+        ConfigurationError, match=re.escape("no output `answers`. Its outputs: documents, prompt, analysis")
+    ):
         load_pipeline("here", "tiny", outputs=["answers"])
 
 
@@ -200,8 +205,8 @@ def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
         "init_parameters": {"max_retries": -1},
     }
     analyzer = {"type": "shiguan.query.query_analyzer.QueryAnalyzer", "init_parameters": {"chat_generator": llm}}
-    pipelines(replaced(router=analyzer))
-    with pytest.raises(ConfigurationError, match="`router` cannot be built: `max_retries` must not be neg"):
+    pipelines(replaced(query_analyzer=analyzer))
+    with pytest.raises(ConfigurationError, match="`query_analyzer` cannot be built: `max_retries` must not be neg"):
         load_pipeline("here", "tiny")
 
 
@@ -218,15 +223,15 @@ def test_a_path_is_a_pipeline_file_of_ones_own(pipelines, tmp_path):
 
 
 def test_a_type_that_an_operator_allows_is_built_and_logged(pipelines, monkeypatch, caplog):
-    pipelines(replaced(router={"type": "haystack.components.validators.json_schema.JsonSchemaValidator"}))
+    pipelines(replaced(query_analyzer={"type": "haystack.components.validators.json_schema.JsonSchemaValidator"}))
     with pytest.raises(UnsafePipelineError, match="not allowed"):
         load_pipeline("here", "tiny")
-    pipelines(GOOD.replace("explain:\n  language: router.language\n", "").replace(", router.query", "").replace(
+    pipelines(GOOD.replace("  analysis: query_analyzer.analysis\n", "").replace(", query_analyzer.query", "").replace(
         "shiguan.query.query_analyzer.QueryAnalyzer", "haystack.components.extractors.regex_text_extractor.RegexTextExtractor, "
         "init_parameters: {regex_pattern: a}"
-    ).replace("tenant_id: [tenant", "text: [router.text_or_messages]\n  tenant_id: [tenant"))  # fmt: skip
+    ).replace("tenant_id: [tenant", "text: [query_analyzer.text_or_messages]\n  tenant_id: [tenant"))  # fmt: skip
     monkeypatch.setenv("SHIGUAN_ALLOWED_TYPES", "haystack.components.extractors")
-    assert "router" in load_pipeline("here", "tiny").graph.nodes
+    assert "query_analyzer" in load_pipeline("here", "tiny").graph.nodes
     assert "more types than Shiguan allows: haystack.components.extractors" in caplog.text
 
 
@@ -244,7 +249,7 @@ def test_a_file_of_ones_own_comes_before_the_packaged_one(pipelines, tmp_path, m
 
 def test_a_folder_of_ones_own_that_is_missing_is_named(pipelines, tmp_path, monkeypatch):
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path / "nowhere"))
-    with pytest.raises(ConfigurationError, match="nowhere, which is no folder"):
+    with pytest.raises(ConfigurationError, match="nowhere, which is not a folder"):
         load_pipeline("here", "tiny")
 
 
@@ -256,5 +261,76 @@ def test_a_mode_whose_extra_is_missing_is_one_sentence_that_names_it(monkeypatch
     for type_ in [type_ for type_ in component.registry if ".embedders.sentence_transformers." in type_]:
         monkeypatch.delitem(component.registry, type_)
     monkeypatch.setattr(loading, "find_spec", lambda name: None)
-    with pytest.raises(ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*shiguan\[trans"):
-        load_pipeline("elasticsearch_qdrant", "simple")
+    for load in (load_pipeline, lambda *file: loading.load_part(*file, loading.CONVERSATION)):
+        with pytest.raises(
+            ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*shiguan\[trans"
+        ):
+            load("elasticsearch_qdrant", "simple")
+
+
+# ---- models.yml -------------------------------------------------------------------------------------------------------
+
+MODELS = """\
+models: [{name: small}, {name: big, base_url: "https://big.example.org/v1"}]
+roles: {answer: [big], helper: [small]}
+"""
+
+
+def with_generators(mode):
+    """A mode with three generators: one that names nothing, one that names its models, and one inside a component."""
+    generator = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"
+    definition = yaml.safe_load(mode)
+    own = {"models": [{"name": "mine"}], "roles": {"answer": ["mine"]}}
+    definition["components"] |= {
+        "plain": {"type": generator},
+        "own": {"type": generator, "init_parameters": {"models": own}},
+        "named": {"type": generator, "init_parameters": {"model": "theirs"}},
+        "nested": {
+            "type": "shiguan.query.goal_restater.GoalRestater",
+            "init_parameters": {"chat_generator": {"type": generator, "init_parameters": {"role": "helper"}}},
+        },
+    }
+    definition["inputs"] |= {"messages": [f"{name}.messages" for name in ("plain", "own", "named")]}
+    definition["inputs"]["query"].append("nested.query")
+    return yaml.safe_dump(definition)
+
+
+def test_the_models_of_a_deployment_are_those_of_every_generator_that_names_none(pipelines):
+    pipelines(MODELS, mode="models")
+    pipelines(with_generators(GOOD))
+    assert list_modes() == {"here": ["tiny"]}
+    pipeline = load_pipeline("here", "tiny")
+    plain, own, named = (pipeline.get_component(name) for name in ("plain", "own", "named"))
+    nested = pipeline.get_component("nested").chat_generator
+    section = yaml.safe_load(MODELS)
+    assert (plain.models, nested.models) == (section, section)
+    assert own.models["roles"] == {"answer": ["mine"]}
+    assert (named.model, named.models) == ("theirs", None)
+    assert plain._roles.roles["answer"] == ["big"]
+    assert nested._roles.roles[nested.role] == ["small"]
+    part, _ = loading.load_part("here", "tiny", "nested")
+    assert part.chat_generator.models == section
+
+
+def test_without_the_file_every_role_is_the_endpoint_of_the_environment(pipelines):
+    pipelines(with_generators(GOOD))
+    plain = load_pipeline("here", "tiny").get_component("plain")
+    assert (plain.models, [model.name for model in plain._roles.models]) == (None, ["default"])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("models: [", "while parsing"),
+        ("- models", "models.yml"),
+        ("models: [{name: a}]\nroles: {answer: [b]}", "names `b`, which is no model"),
+        ("modles: []", "modles"),
+        ("models: [{name: a, base_url: ftp://x}]", "must begin with http"),
+    ],
+)
+def test_a_file_of_models_that_cannot_be_used_is_named_with_what_is_wrong(pipelines, text, why):
+    pipelines(text, mode="models")
+    with pytest.raises(ConfigurationError, match=r"models\.yml cannot be used") as raised:
+        load_pipeline("here", "tiny")
+    assert why in str(raised.value)
+    assert "docs/models.md" in str(raised.value)

@@ -10,14 +10,15 @@ PIPELINE = """\
 # tiny: for tests.
 components:
   tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
-  analyzer:
-    type: shiguan.query.query_analyzer.QueryAnalyzer
+  query_rewriter:
+    type: shiguan.query.query_rewriter.QueryRewriter
+    init_parameters: {method: none}
   router:
     type: haystack.components.routers.conditional_router.ConditionalRouter
     init_parameters:
       routes:
-        - {condition: "{{ language == 'en' }}", output: "{{ query }}", output_name: text, output_type: str}
-        - {condition: "{{ language != 'en' }}", output: "{{ query }}", output_name: other, output_type: str}
+        - {condition: "{{ 'Who' in query }}", output: "{{ query }}", output_name: text, output_type: str}
+        - {condition: "{{ 'Who' not in query }}", output: "{{ query }}", output_name: other, output_type: str}
   prompt_builder:
     type: haystack.components.builders.chat_prompt_builder.ChatPromptBuilder
     init_parameters:
@@ -28,18 +29,18 @@ components:
 connections:
   - {sender: tenant_filter.filters, receiver: prompt_builder.filters}
   - {sender: prompt_builder.prompt, receiver: answers.replies}
-  - {sender: analyzer.language, receiver: router.language}
+  - {sender: tenant_filter.filters, receiver: query_rewriter.filters}
+  - {sender: query_rewriter.query, receiver: router.query}
   - {sender: router.text, receiver: answers.query}
 inputs:
-  query: [analyzer.query, router.query]
-  history: [analyzer.history]
+  query: [query_rewriter.query]
+  history: [query_rewriter.history]
   tenant_id: [tenant_filter.tenant_id]
   filters: [tenant_filter.filters]
 outputs:
   answers: answers.answers
   documents: answers.answers
-explain:
-  language: analyzer.language
+  method: query_rewriter.method
 """
 
 
@@ -71,7 +72,7 @@ def test_warnings_of_all_stages_come_together(runner):
 
 def test_what_the_stages_did_is_told_on_request(runner):
     assert "explain" not in runner.ask("Who?", tenant_id="a")["metadata"]
-    assert runner.ask("Who?", tenant_id="a", explain=True)["metadata"]["explain"] == {"language": "en"}
+    assert runner.ask("Who?", tenant_id="a", explain=True)["metadata"]["explain"] == {"method": "none"}
 
 
 def test_a_trace_gives_the_outputs_that_are_named_with_times_and_warnings(runner):
@@ -79,12 +80,14 @@ def test_a_trace_gives_the_outputs_that_are_named_with_times_and_warnings(runner
     assert [answer.data for answer in traced["outputs"]["answers"]] == ["He, says a."]
     assert (traced["llm_calls"], traced["usage"], traced["warnings"]) == (0, {}, [])
     assert {"router", "answers", "total"} <= set(traced["timings_ms"])
-    with pytest.raises(ConfigurationError, match=re.escape("no output `passages`. Its outputs: answers, documents")):
+    with pytest.raises(
+        ConfigurationError, match=re.escape("no output `passages`. Its outputs: answers, documents, method")
+    ):
         runner.trace("Who?", tenant_id="a", outputs=["passages"])
 
 
 def test_a_run_without_an_answer_is_an_error_that_names_the_stage(runner):
-    # A question in another language never reaches `answers`, whose `query` comes from the router.
+    # Only a question with "Who" reaches `answers`, whose `query` comes from the router.
     with pytest.raises(AnswerError, match=re.escape("ended without an answer. A stage before `answers.answers`")):
         runner.ask("誰？", tenant_id="a")
 
