@@ -42,9 +42,9 @@ def load_pipeline(
         pipeline = load_pipeline("embedded", "simple")
         pipeline.run({"query": "...", "tenant_id": "default"})     # or await pipeline.run_async(...)
 
-    It takes the names of the file's own `inputs` and `options`, or, as any pipeline of Haystack, a mapping of components
-    to theirs. They come back in `pipeline.metadata` with `outputs`. Which models its generators call
-    stands in the deployment's `models.yml`, unless the file says so itself.
+    It takes the names of the file's own `inputs` and `options`, or, as any pipeline of Haystack, a mapping of
+    components to theirs. They come back in `pipeline.metadata` with `outputs`. Which models its generators call stands
+    in the deployment's `models.yml`, unless the file says so itself.
 
     :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
     :param mode: A file of that folder, such as `simple`, `agent` or `index`. A `Path` is a pipeline file of your

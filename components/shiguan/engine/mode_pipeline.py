@@ -38,8 +38,8 @@ class ModePipeline(AsyncPipeline):
         unknown = [name for name in data if name not in inputs]
         if unknown:
             raise ValueError(
-                f"The pipeline has no input `{unknown[0]}`. Its inputs: {', '.join(inputs)}. Name one of these, or give "
-                "a mapping of components to their own inputs."
+                f"The pipeline has no input `{unknown[0]}`. Its inputs: {', '.join(inputs)}. Name one of these, or "
+                "give a mapping of components to their own inputs."
             )
         nested: dict[str, dict[str, Any]] = {}
         for name, value in data.items():

@@ -254,7 +254,7 @@ def answer_object(
             "grounding": grounding.get("status"),
             "retrieved": len(run.found | read),
             "read": len(read),
-            "attempts": run.watch.visits[generator],
+            "attempts": run.watch.visits[generator] if written else 0,
             "corrections": len(changes),
             "generation_ms": round(seconds * 1000, 2) if written else None,
             "tokens_per_second": round(tokens / seconds, 2) if tokens and seconds else None,

@@ -30,6 +30,7 @@ from shiguan.engine.pipeline_run import (
 )
 from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
+from shiguan.llm.calls import is_available
 from shiguan.llm.model_settings import Budget, CachePlan
 from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.reply_cache import TenantCache, caching
@@ -175,7 +176,10 @@ class Runner:
         :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
             raised.
         """
-        telling = AnswerStream(query, self._map, self._outputs.get("queries", ""), self._comparing(tenant_id))
+        writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
+        # Without a model nobody begins to write.
+        plan = self._map if is_available(writer) else replace(self._map, generator="")
+        telling = AnswerStream(query, plan, self._outputs.get("queries", ""), self._comparing(tenant_id))
 
         async def answer() -> dict[str, Any]:
             asked = read_options(options)
@@ -322,12 +326,12 @@ class Runner:
         """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
         writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
         parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **run.pop("options").in_receipt()}
-        shown["metadata"]["receipt"] = None
         with receipt_warning(shown["metadata"]):
             receipt = receipt_of(answer, shown, **self._stamp, **run, parameters=parameters)
             shown["metadata"]["receipt"] = receipt.id
             if self._keep_receipt is not None:
                 await asyncio.to_thread(self._keep_receipt, receipt)
+        shown["metadata"].setdefault("receipt", None)
 
     def _new_run(
         self,
