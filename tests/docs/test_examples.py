@@ -12,7 +12,9 @@ _EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 PAGES = sorted([*(DOCS / "components").glob("*.md"), DOCS / "your_own_mode.md"])
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")], ids=lambda page: page.stem
+)
 def test_an_example_prints_what_the_page_says(page, tmp_path):
     examples = _EXAMPLE.findall(page.read_text(encoding="utf-8"))
     assert examples

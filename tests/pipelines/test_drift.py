@@ -3,11 +3,16 @@
 from pathlib import Path
 
 import pytest
+import yaml
+
+from shiguan.llm.model_settings import read_model_roles
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
-OPEN = "# ---- seam: what differs per deployment "
+OPEN = "# ---- seam: what differs per deployment"
 CLOSE = "# ---- end of the seam "
-FILES = sorted(PIPELINES.glob("*/*.yml"))
+# Which models are called stands in a file of its own, which is seam from its first line to its last.
+MODELS = sorted(PIPELINES.glob("*/models.yml"))
+FILES = sorted(set(PIPELINES.glob("*/*.yml")) - set(MODELS))
 
 
 def outside_the_seam(path):
@@ -25,6 +30,22 @@ def test_stores_and_models_stand_inside_the_seam(path):
     text = "\n".join(outside_the_seam(path))
     for word in ("document_store:", "model:", "shiguan.stores.", "haystack_integrations."):
         assert word not in text, f"{path}: `{word}` stands outside the seam"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_file_says_which_models_it_calls(path):
+    assert "\nmodels:" not in path.read_text(encoding="utf-8")
+    assert "x-models" not in path.read_text(encoding="utf-8")
+
+
+def test_every_deployment_says_once_which_models_it_calls_and_both_say_the_same():
+    assert [path.parent.name for path in MODELS] == sorted({path.parent.name for path in FILES})
+    sections = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in MODELS]
+    assert sections[1:] == sections[:-1]
+    roles = read_model_roles(sections[0])
+    assert [model.name for model in roles.models] == ["default"]
+    assert roles.role_for("answer", {"complexity": 7}) == roles.role_for("answer", {"attempt": 2}) == "answer_strong"
+    assert roles.role_for("answer", {"complexity": 6, "attempt": 1}) == "answer"
 
 
 @pytest.mark.parametrize("mode", sorted({path.stem for path in FILES}))

@@ -1,5 +1,6 @@
 """Every pipeline file is loaded, is what it says, and keeps the tenant's documents apart."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,11 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 from haystack import AsyncPipeline, Document, Pipeline, component
+from tests.doubles.small_library import TENANT
 
 from shiguan.engine.loading import OTHER_FILES, describe_mode, load_pipeline
+from shiguan.engine.runner import Runner
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
-FILES = sorted(PIPELINES.glob("*/*.yml"))
+FILES = sorted(path for path in PIPELINES.glob("*/*.yml") if path.stem != "models")
 MODES = [path for path in FILES if path.stem not in OTHER_FILES]
 
 
@@ -94,22 +97,28 @@ def test_a_mode_gives_answers_and_documents(mode):
 
 def test_every_component_that_takes_filters_takes_them_from_the_tenant_filter(mode):
     pipeline = load_pipeline(mode.parent.name, mode.stem)
-    # A loop carries the filters from its starter to its reader, in every round.
-    senders = {"tenant_filter", "attempt"}
+    # A loop carries the filters from its beginning to its stages, in every round.
+    senders = {"tenant_filter", *(["attempt"] if "attempt" in pipeline.graph else [])}
+    names = {"filters", "retriever_kwargs"}
     fed = {
         receiver
         for sender, receiver, edge in pipeline.graph.edges(data=True)
-        if sender in senders and edge["from_socket"].name == edge["to_socket"].name == "filters"
+        if sender in senders and edge["from_socket"].name == edge["to_socket"].name and edge["to_socket"].name in names
     }
-    if "attempt" in pipeline.graph:
-        assert "starter" in fed
     takers = {
         name
         for name, node in pipeline.graph.nodes(data=True)
-        if "filters" in node["input_sockets"] and name != "tenant_filter"
+        if names & set(node["input_sockets"])
+        and name != "tenant_filter"
+        # One that compares nothing with other passages reads no store.
+        and getattr(node["instance"], "claim_matcher", node["instance"]) is not None
     }
-    assert takers
+    assert takers >= {"bm25_retriever", "embedding_retriever", "parent_fetcher"} & set(pipeline.graph)
     assert takers == fed
+    if "attempt" in pipeline.graph:
+        inside = {"bm25_retriever", "embedding_retriever", "language_balancer", "parent_fetcher"}
+        outside = {name for sender, name, _ in pipeline.graph.edges(data=True) if sender == "tenant_filter"}
+        assert not inside & outside
 
 
 def test_every_retriever_has_its_filters_fed_even_inside_another_component(mode):
@@ -120,6 +129,7 @@ def test_every_retriever_has_its_filters_fed_even_inside_another_component(mode)
 def test_the_retrieval_alone_needs_no_generator(mode):
     pipeline = load_pipeline(mode.parent.name, mode.stem, outputs=["documents"])
     assert "generator" not in pipeline.graph.nodes
+    assert "citation_extractor" not in pipeline.graph.nodes
     assert {"parent_fetcher", "search"} & set(pipeline.graph.nodes)
 
 
@@ -135,6 +145,18 @@ def test_plain_haystack_writes_and_reads_it_without_losing_anything(path):
     assert after == before
 
 
+@pytest.mark.parametrize("deployment", sorted({path.parent.name for path in FILES}))
+def test_plain_haystack_reads_the_file_of_a_mode_itself(deployment, request):
+    """Without the loader of this project: the file is a pipeline of Haystack's."""
+    if deployment in FOR_SERVERS:
+        pytest.importorskip("sentence_transformers")
+    for mode in ("simple", "advanced", "precise"):
+        text = (PIPELINES / deployment / f"{mode}.yml").read_text(encoding="utf-8")
+        pipeline = AsyncPipeline.loads(text)
+        assert set(pipeline.graph.nodes) == set(yaml.safe_load(text)["components"])
+        assert AsyncPipeline.loads(pipeline.dumps()).to_dict()["components"] == pipeline.to_dict()["components"]
+
+
 def parts_of(node):
     """Every component and store of a file, inside others too."""
     if isinstance(node, dict):
@@ -146,12 +168,13 @@ def parts_of(node):
 
 def test_what_a_file_says_of_the_fusion_survives_plain_haystack(mode):
     written = Pipeline.loads(load_pipeline(mode.parent.name, mode.stem).dumps()).to_dict()
-    del written["components"]["memory_retriever"]  # it joins what was said, as `simple` joins passages
     joiners = [part["init_parameters"] for part in parts_of(written["components"]) if "DocumentJoiner" in part["type"]]
-    ways = [(joiner["join_mode"], joiner["weights"], joiner["top_k"]) for joiner in joiners]
-    within, across = ("merge", [0.5, 0.5], 50), ("reciprocal_rank_fusion", None, 50)
-    # In `advanced` the parts of a question are searched as the whole is.
-    assert ways == {"simple": [within], "advanced": [within, across] * 2}.get(mode.stem, [within, across])
+    ways = {
+        (joiner["join_mode"], joiner["weights"] and tuple(joiner["weights"]), joiner["top_k"]) for joiner in joiners
+    }
+    # The search by words and that by vectors are joined once; in `advanced` the parts of a question are, as the whole.
+    assert ways == {("merge" if mode.parent.name == "embedded" else "reciprocal_rank_fusion", None, 50)}
+    assert len(joiners) == (2 if mode.stem == "advanced" else 1)
 
 
 def test_the_modes_of_the_base_installation_are_built_without_torch():
@@ -187,8 +210,9 @@ class OneAxis:
         return {"embedding": [1.0]}
 
 
-WORDS = {"words": 30.0, "both": 29.0, "low": 1.0}
-VECTORS = {"both": 0.90, "vectors": 0.89, "far": 0.10}
+# As the embedded retrievers scale them: how far above the mean of what was found.
+WORDS = {"words": 1.25, "both": 1.0, "low": 0.25}
+VECTORS = {"both": 1.5, "vectors": 0.75, "far": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -196,13 +220,7 @@ VECTORS = {"both": 0.90, "vectors": 0.89, "far": 0.10}
 )
 @pytest.mark.parametrize("join_mode", ["merge", "reciprocal_rank_fusion"])
 def test_rank_fusion_is_one_word_away_in_simple(deployment, join_mode, tmp_path):
-    shipped = (PIPELINES / deployment / "simple.yml").read_text(encoding="utf-8")
-    # The second one joins what was said in a conversation.
-    assert shipped.count("\n      join_mode: merge\n") == 1
-    file = tmp_path / "simple.yml"
-    file.write_text(
-        shipped.replace("\n      join_mode: merge\n", f"\n      join_mode: {join_mode}\n"), encoding="utf-8"
-    )
+    file = swapped(deployment, join_mode, tmp_path)
     loaded = load_pipeline(deployment, file, outputs=["documents"])
     stand_ins = {
         "bm25_retriever": Remembered(WORDS),
@@ -210,24 +228,64 @@ def test_rank_fusion_is_one_word_away_in_simple(deployment, join_mode, tmp_path)
         "text_embedder": OneAxis(),
     }
     pipeline = AsyncPipeline()
-    for node in list(loaded.graph.nodes):
-        if node not in ("language_balancer", "parent_fetcher"):
-            # A component belongs to one pipeline, so the file's own are taken out of theirs.
-            stand_in = stand_ins.get(node) or loaded.remove_component(node)
-            pipeline.add_component(node, stand_in)
+    for node in ("bm25_retriever", "embedding_retriever", "text_embedder", "joiner"):
+        # A component belongs to one pipeline, so the file's own are taken out of theirs.
+        stand_in = stand_ins.get(node) or loaded.remove_component(node)
+        pipeline.add_component(node, stand_in)
     for edge in definition(file)["connections"]:
         if edge["sender"].split(".")[0] in pipeline.graph and edge["receiver"].split(".")[0] in pipeline.graph:
             pipeline.connect(edge["sender"], edge["receiver"])
-    data = {"router": {"query": "q"}, "tenant_filter": {"tenant_id": "t"}}
+    data = {"bm25_retriever": {"query": "q"}, "text_embedder": {"text": "q"}}
     found = {document.id: document.score for document in pipeline.run(data)["joiner"]["documents"]}
     if join_mode == "merge":
-        # Words: 30, 29 and 1, mean 20, sd sqrt(542 / 3). Vectors: .90, .89 and .10, mean .63, sd sqrt(.4214 / 3).
-        words, vectors = (542 / 3) ** 0.5, (0.4214 / 3) ** 0.5
-        both = 0.5 * (28 / words + 0.8 / vectors)
-        expected = {"both": both, "words": 14.5 / words, "vectors": 0.395 / vectors, "low": 0, "far": 0}
+        # Half of each list's score, added up.
+        expected = {"both": 1.25, "words": 0.625, "vectors": 0.375, "far": 0.25, "low": 0.125}
     else:
+        # 1 / (60 + rank) of each list, to the best possible.
         expected = {
             "both": (61 / 62 + 1) / 2, "words": 1 / 2, "vectors": 61 / 62 / 2, "low": 61 / 63 / 2, "far": 61 / 63 / 2
         }  # fmt: skip
     assert found == pytest.approx(expected)
     assert next(iter(found)) == "both"
+
+
+def swapped(deployment, join_mode, folder):
+    """Write `simple` of a deployment with another fusion: one word of its file."""
+    shipped = (PIPELINES / deployment / "simple.yml").read_text(encoding="utf-8")
+    own = definition(PIPELINES / deployment / "simple.yml")["x-joiner"]["init_parameters"]["join_mode"]
+    assert shipped.count(f"join_mode: {own}") == 1
+    file = folder / "simple.yml"
+    file.write_text(shipped.replace(f"join_mode: {own}", f"join_mode: {join_mode}"), encoding="utf-8")
+    return file
+
+
+GOLDEN = PIPELINES.parent / "bench" / "quality" / "golden" / "sample_book.jsonl"
+# Kinds of questions of which one sentence of the book is the answer.
+ONE_FACT = ("time", "number", "person", "place", "definition")
+
+
+def test_rank_fusion_through_the_whole_mode_puts_the_same_passage_first(sample_book, tmp_path):
+    """Of each question the quote is known that answers it: the first passage has it or has not."""
+    rows = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+    asked = [row for row in rows if row["answerable"] and row["type"] in ONE_FACT]
+    assert len(asked) > 30
+    first = {}
+    for fusion in ("merge", "reciprocal_rank_fusion"):
+        file = swapped("embedded", fusion, tmp_path)
+        with Runner("embedded", file, data_dir=sample_book, retrieval_only=True) as runner:
+            first[fusion] = [runner.search(row["question"], tenant_id=TENANT)[0][0] for row in asked]
+    right = {
+        fusion: sum(
+            any(_bare(gold["quote"]) in _bare(passage.content) for gold in row["gold"])
+            for row, passage in zip(asked, passages, strict=True)
+        )
+        for fusion, passages in first.items()
+    }
+    same = sum(one.id == other.id for one, other in zip(*first.values(), strict=True))
+    assert min(right.values()) >= 0.8 * len(asked)
+    assert abs(right["merge"] - right["reciprocal_rank_fusion"]) <= 0.1 * len(asked)
+    assert same >= 0.8 * len(asked)
+
+
+def _bare(text):
+    return "".join(text.split())

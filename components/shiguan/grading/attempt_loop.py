@@ -62,7 +62,7 @@ class AttemptLoop:
             `use_hyde`; `filters`, also as `retriever_kwargs`; and `shown`.
         :raises RefusedError: If the first round comes without filters.
         """
-        first = start[0]
+        first = next(iter(start), None)
         if isinstance(first, Attempt):
             attempt = first
         elif isinstance(first, list) and first:

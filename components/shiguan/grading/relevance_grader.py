@@ -89,8 +89,9 @@ class RelevanceGrader:
             "reformulated": lacking if again else "",
         }
         if attempt is not None and again:
-            more = {"queries": (*attempt.queries, lacking), "documents": tuple(documents), "searched_again": True}
-            return {"retry": replace(attempt, **more), "relevance": relevance}
+            queries = (*attempt.queries, lacking)
+            retry = replace(attempt, queries=queries, documents=tuple(documents), searched_again=True)
+            return {"retry": retry, "relevance": relevance}
         graded = [
             replace(document, meta={**document.meta, "relevance": score})
             for document, score in zip(documents, scores, strict=True)

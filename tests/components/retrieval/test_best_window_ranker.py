@@ -7,6 +7,7 @@ from haystack import Document, Pipeline
 from shiguan.retrieval import best_window_ranker
 from shiguan.retrieval.best_window_ranker import BestWindowRanker
 
+RANKER = "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "salt", "tax", "iron", "silk", "the", "."]
 
 
@@ -60,8 +61,13 @@ def passage(name, text, score=0.5, **meta):
     return Document(id=name, content=text, score=score, meta=meta)
 
 
+def around(model, **parameters):
+    """What a file says of the ranker inside."""
+    return {"type": RANKER, "init_parameters": {"model": model, **parameters}}
+
+
 def ranker(model=None, **parameters):
-    made = BestWindowRanker("counting", **parameters)
+    made = BestWindowRanker(around("counting"), **parameters)
     made._ranker = model or Counting()
     return made
 
@@ -104,9 +110,7 @@ def test_equal_scores_keep_the_order_they_came_in():
     passages = [passage("b", "iron"), passage("a", "silk"), passage("c", "salt")]
     result = ranker().run("salt", passages)
     assert names(result) == ["c", "b", "a"]
-    assert result["ranking"][0] == {
-        "id": "c", "rank_before": 3, "rank": 1, "score": 1.0, "ranked_by": "cross_encoder",
-    }  # fmt: skip
+    assert (result["documents"][0].score, result["documents"][0].meta["ranked_by"]) == (1.0, "cross_encoder")
 
 
 @pytest.mark.parametrize("question", ["salt", "鹽稅始於何時？", "соль"])
@@ -117,7 +121,7 @@ def test_a_question_in_any_language_is_ranked(question):
 
 def test_no_passages_are_no_case_for_the_model():
     model = Counting()
-    assert ranker(model).run("salt", []) == {"documents": [], "ranking": [], "skipped": "", "warnings": []}
+    assert ranker(model).run("salt", []) == {"documents": [], "warnings": []}
     assert model.batches == []
 
 
@@ -143,38 +147,36 @@ PASSAGES = [passage("a", "iron", 0.9), passage("b", "salt", 0.8)]
 @pytest.mark.parametrize("model", ["cross-encoder/of-nobody", "no/such/folder", "../nowhere"])
 def test_without_weights_the_fused_order_stays_without_a_warning(model, monkeypatch):
     monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json",))
-    result = BestWindowRanker(model, top_k=1).run("salt", PASSAGES)
+    result = BestWindowRanker(around(model), top_k=1).run("salt", PASSAGES)
     assert [(document.id, document.score) for document in result["documents"]] == [("a", 0.9)]
-    assert result["ranking"][0]["ranked_by"] == "fusion"
-    assert result["skipped"] == f"the cross-encoder `{model}` is left out, its files are not on this machine"
+    assert result["documents"][0].meta["ranked_by"] == "fusion"
     assert result["warnings"] == []
 
 
-def test_without_the_extra_the_fused_order_stays_and_skipped_names_the_extra(monkeypatch):
+def test_without_the_extra_the_fused_order_stays_without_a_warning(monkeypatch):
     monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json", "no_such_package_of_nobody"))
-    result = BestWindowRanker("any").run("salt", PASSAGES)
-    assert names(result) == ["a", "b"]
-    assert 'pip install "shiguan[transformers]"' in result["skipped"]
-    assert result["warnings"] == []
+    result = BestWindowRanker(around("any")).run("salt", PASSAGES)
+    assert (names(result), result["warnings"]) == (["a", "b"], [])
 
 
-@pytest.mark.parametrize(
-    ("blocked", "reason"),
-    [(True, "not installed"), pytest.param(False, "not on this machine", marks=pytest.mark.transformers)],
-)
-def test_without_packages_or_weights_transformers_is_not_imported(blocked, reason):
+@pytest.mark.parametrize("blocked", [True, pytest.param(False, marks=pytest.mark.transformers)])
+def test_neither_building_nor_running_it_without_weights_imports_torch(blocked):
     """In a process of its own, in which the packages are there or are not."""
     program = (
         "import sys\n"
         f"if {blocked}: sys.modules.update(torch=None, transformers=None, accelerate=None)\n"
-        "from haystack import Document\n"
+        "from haystack import Document, Pipeline\n"
         "from shiguan.retrieval.best_window_ranker import BestWindowRanker\n"
-        "print(BestWindowRanker('of/nobody').run('q', [Document(content='a')])['skipped'])\n"
+        "before = sys.modules.get('torch')\n"
+        "pipeline = Pipeline()\n"
+        f"pipeline.add_component('ranker', BestWindowRanker({around('of/nobody')!r}))\n"
+        "ranker = Pipeline.loads(pipeline.dumps()).get_component('ranker')\n"
+        "assert ranker.run('q', [Document(content='a')])['documents'][0].meta['ranked_by'] == 'fusion'\n"
+        "assert sys.modules.get('torch') is before\n"
         "assert sys.modules.get('transformers') is None\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert reason in done.stdout
 
 
 def test_a_model_that_cannot_be_loaded_gives_the_fused_order_with_a_warning_and_is_tried_again(tmp_path, monkeypatch):
@@ -183,12 +185,12 @@ def test_a_model_that_cannot_be_loaded_gives_the_fused_order_with_a_warning_and_
     monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json",))
     tries = []
 
-    def load(model, local_files_only):
-        tries.append((model, local_files_only))
+    def load(parameters):
+        tries.append(parameters)
         raise RuntimeError("half a file\nand more")
 
     monkeypatch.setattr(best_window_ranker, "_load", load)
-    broken = BestWindowRanker(str(tmp_path))
+    broken = BestWindowRanker(around(str(tmp_path), batch_size=2))
     result = broken.run("salt", PASSAGES)
     assert names(result) == ["a", "b"]
     assert result["warnings"] == [
@@ -199,7 +201,7 @@ def test_a_model_that_cannot_be_loaded_gives_the_fused_order_with_a_warning_and_
     assert len(tries) == 1
     clock[0] = 301.0
     broken.run("salt", PASSAGES)
-    assert tries == [(str(tmp_path), True)] * 2
+    assert tries == [{"model": str(tmp_path), "batch_size": 2}] * 2
 
 
 def test_a_model_that_breaks_down_on_a_question_costs_the_order_and_not_the_answer():
@@ -209,14 +211,15 @@ def test_a_model_that_breaks_down_on_a_question_costs_the_order_and_not_the_answ
 
     result = ranker(Broken()).run("salt", PASSAGES)
     assert names(result) == ["a", "b"]
-    assert result["skipped"] == "the cross-encoder `counting` failed (RuntimeError)"
-    assert len(result["warnings"]) == 1
+    assert result["warnings"] == [
+        "Passages stand in the order of the fusion: the cross-encoder `counting` failed (RuntimeError)."
+    ]
 
 
 @pytest.mark.transformers
 def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
-    first = BestWindowRanker(tiny_model)
-    second = BestWindowRanker(tiny_model)
+    first = BestWindowRanker(around(tiny_model))
+    second = BestWindowRanker(around(tiny_model))
     passages = [passage("a", "the salt tax ."), passage("b", "the iron ."), passage("c", "silk")]
     result = first.run("salt tax", passages)
     assert sorted(names(result)) == ["a", "b", "c"]
@@ -229,11 +232,19 @@ def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
 
 def test_it_round_trips_through_yaml():
     pipeline = Pipeline()
-    pipeline.add_component("ranker", BestWindowRanker("some/model", local_files_only=False, top_k=3))
+    pipeline.add_component("ranker", BestWindowRanker(around("some/model", batch_size=2), top_k=3))
     loaded = Pipeline.loads(pipeline.dumps()).get_component("ranker")
-    assert (loaded.model, loaded.local_files_only, loaded.top_k) == ("some/model", False, 3)
+    assert (loaded.ranker, loaded.top_k) == (around("some/model", batch_size=2), 3)
+
+
+@pytest.mark.parametrize(
+    "inside", [{}, {"type": RANKER}, {"type": RANKER, "init_parameters": {"model": 7}}, {"type": "os.system"}]
+)
+def test_only_haystacks_ranker_with_a_model_is_taken(inside):
+    with pytest.raises(ValueError, match="with the name of a `model`"):
+        BestWindowRanker(inside)
 
 
 def test_a_limit_out_of_range_is_refused():
     with pytest.raises(ValueError, match="`top_k` must be positive, got 0"):
-        BestWindowRanker("any", top_k=0)
+        BestWindowRanker(around("any"), top_k=0)

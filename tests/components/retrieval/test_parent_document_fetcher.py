@@ -1,9 +1,11 @@
 import pytest
-from haystack import Document
+from haystack import AsyncPipeline, Document
+from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.errors import RefusedError
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 
 def parent(name, tenant="a"):
@@ -15,11 +17,7 @@ def child(name, of, score, start=0, end=3, tenant="a"):
     return Document(id=name, content="", score=score, meta=meta)
 
 
-def of_tenant(tenant):
-    return {
-        "operator": "AND",
-        "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": tenant}],
-    }
+TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
 
 
 @pytest.fixture
@@ -29,115 +27,113 @@ def store():
     return store
 
 
-def test_parents_come_in_the_order_of_their_best_child(store):
-    children = [child("c1", "p2", 0.9), child("c2", "p1", 0.8, 4, 7), child("c3", "p2", 0.7, 8, 9)]
-    documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"))["documents"]
-    assert [(document.id, document.score) for document in documents] == [
-        ("p2", 0.9),  # its second match is the lowest of the list, which is worth nothing
-        ("p1", 0.8),
-    ]
+def fetched(store, *children, filters=TENANT, top_k=None, **parameters):
+    result = ParentDocumentFetcher(store, **parameters).run(documents=list(children), filters=filters, top_k=top_k)
+    return [document.id for document in result["documents"]], result["warnings"]
+
+
+def test_parents_have_the_score_of_their_best_child_and_say_what_matched(store):
+    children = [child("c2", "p1", 0.8, 4, 7), child("c3", "p2", 0.7, 8, 9), child("c1", "p2", 0.9)]
+    documents = ParentDocumentFetcher(store).run(documents=children, filters=TENANT)["documents"]
+    assert [(document.id, document.score) for document in documents] == [("p2", 0.9), ("p1", 0.8)]
     assert documents[0].meta["matches"] == [
         {"child_id": "c1", "start": 0, "end": 3, "score": 0.9},
         {"child_id": "c3", "start": 8, "end": 9, "score": 0.7},
     ]
-    assert documents[0].content == "The whole of p2."
-    assert documents[0].meta["source"] == "p2.txt"
+    assert (documents[0].content, documents[0].meta["source"]) == ("The whole of p2.", "p2.txt")
 
 
-def test_two_matches_outweigh_a_slightly_better_one(store):
-    scores = {"c1": ("p2", 0.9), "c2": ("p1", 0.8), "c3": ("p1", 0.6), "c4": ("p1", 0.5), "c5": ("p3", 0.1)}
-    children = [child(name, of, score) for name, (of, score) in scores.items()]
-    documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"), top_k=1)["documents"]
-    # .8 + .3 * (.6 - .1) = .95; a third match adds nothing.
-    assert [(document.id, document.score) for document in documents] == [("p1", pytest.approx(0.95))]
-
-
-def test_what_every_hit_has_gives_a_second_match_nothing(store):
-    # Cosines lie close together: .3 of .84 would put p1 before p2, whatever it says.
-    children = [child("c1", "p2", 0.87), child("c2", "p1", 0.85), child("c3", "p1", 0.84), child("c4", "p3", 0.83)]
-    documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"))["documents"]
-    assert [document.id for document in documents] == ["p2", "p1", "p3"]
-
-
-def test_children_are_ordered_by_score_even_if_they_come_unordered(store):
-    children = [child("c1", "p1", 0.1), child("c2", "p2", 0.9)]
-    documents = ParentDocumentFetcher(store).run(documents=children, filters=of_tenant("a"))["documents"]
-    assert [document.id for document in documents] == ["p2", "p1"]
+def test_many_poor_matches_do_not_outweigh_one_good_one(store):
+    poor = [child(f"c{at}", "p1", 0.8) for at in range(9)]
+    assert fetched(store, *poor, child("good", "p2", 0.81))[0] == ["p2", "p1"]
 
 
 def test_no_children_give_no_parents_and_no_call(store):
     assert ParentDocumentFetcher(store).run(documents=[]) == {"documents": [], "warnings": []}
 
 
+def test_a_child_that_does_not_say_where_it_stands_brings_its_parent_all_the_same(store):
+    unplaced = Document(content="", score=0.5, meta={"parent_id": "p1", "tenant_id": "a"})
+    (document,) = ParentDocumentFetcher(store).run(documents=[unplaced], filters=TENANT)["documents"]
+    assert (document.content, document.score, document.meta["matches"]) == ("The whole of p1.", 0.5, [])
+
+
+def test_the_children_of_haystacks_splitter_find_their_parents_without_filters_or_offsets():
+    splitter = HierarchicalDocumentSplitter(block_sizes={6, 3}, split_overlap=0, split_by="word")
+    whole = Document(content="An Lushan rose in Fanyang that winter and the whole court fled")
+    split = splitter.run(documents=[whole])["documents"]
+    store = InMemoryDocumentStore()
+    store.write_documents(split)
+    leaf = next(document for document in split if not document.meta["__children_ids"])
+    leaf.score = 0.4
+    (found,) = ParentDocumentFetcher(store).run(documents=[leaf])["documents"]
+    assert found.id == leaf.meta["__parent_id"]
+    assert (found.content.strip(), found.score) == ("An Lushan rose in Fanyang that", 0.4)
+
+
+def test_a_field_of_ones_own_may_name_the_parent_and_then_no_other_counts(store):
+    document = Document(content="", score=0.5, meta={"chapter": "p2", "parent_id": "p1", "tenant_id": "a"})
+    assert fetched(store, document, parent_id_field="chapter")[0] == ["p2"]
+    assert fetched(store, document)[0] == ["p1"]
+
+
+async def test_in_an_asynchronous_pipeline_it_gives_the_same(store):
+    children = [child("c1", "p2", 0.9), child("c2", "p1", 0.8)]
+    pipeline = AsyncPipeline()
+    pipeline.add_component("parents", ParentDocumentFetcher(store))
+    found = await pipeline.run_async({"parents": {"documents": children, "filters": TENANT, "top_k": 1}})
+    assert found["parents"] == ParentDocumentFetcher(store).run(children, TENANT, top_k=1)
+    assert [document.id for document in found["parents"]["documents"]] == ["p2"]
+
+
 def test_top_k_of_the_call_overrides_that_of_the_pipeline(store):
     children = [child("c1", "p1", 0.9), child("c2", "p2", 0.8), child("c3", "p3", 0.7)]
+    assert fetched(store, *children, top_k=None)[0] == ["p1", "p2", "p3"]
     fetcher = ParentDocumentFetcher(store, top_k=2)
-    assert [d.id for d in fetcher.run(documents=children, filters=of_tenant("a"))["documents"]] == ["p1", "p2"]
-    assert [d.id for d in fetcher.run(documents=children, filters=of_tenant("a"), top_k=1)["documents"]] == ["p1"]
+    assert len(fetcher.run(documents=children, filters=TENANT)["documents"]) == 2
+    assert len(fetcher.run(documents=children, filters=TENANT, top_k=1)["documents"]) == 1
 
 
-def test_a_parent_of_another_tenant_is_never_returned(store):
-    result = ParentDocumentFetcher(store).run(documents=[child("c1", "foreign", 0.9)], filters=of_tenant("a"))
-    assert result["documents"] == []
-    assert "1 of 1 passages" in result["warnings"][0]
-
-
-def test_a_parent_of_another_tenant_than_its_child_is_refused_whatever_the_filters_let_through(store):
-    filters = {"field": "meta.source", "operator": "==", "value": "foreign.txt"}
-    result = ParentDocumentFetcher(store).run(documents=[child("c1", "foreign", 0.9)], filters=filters)
-    assert result["documents"] == []
-    assert result["warnings"] == [
-        "1 of 1 passages that matched belong to another tenant than what matched in them, and were left out. The library "
-        "was written by something else than `shiguan ingest`, or tampered with: ingest their sources again."
-    ]
+@pytest.mark.parametrize(
+    ("filters", "why"),
+    [
+        (TENANT, "1 of 1 passages that matched could not be read from the library; it may be changing right now."),
+        (
+            {"field": "meta.source", "operator": "==", "value": "foreign.txt"},
+            "1 of 1 passages that matched belong to another tenant than what matched in them, and were left out.",
+        ),
+    ],
+)
+def test_a_parent_of_another_tenant_is_never_returned_whatever_the_filters_let_through(store, filters, why):
+    found, (warning,) = fetched(store, child("c1", "foreign", 0.9), filters=filters)
+    assert found == []
+    assert warning.startswith(why)
 
 
 def test_the_callers_filters_apply_to_parents_too(store):
     filters = {"field": "meta.source", "operator": "==", "value": "p2.txt"}
-    children = [child("c1", "p1", 0.9), child("c2", "p2", 0.8)]
-    assert [d.id for d in ParentDocumentFetcher(store).run(documents=children, filters=filters)["documents"]] == ["p2"]
+    assert fetched(store, child("c1", "p1", 0.9), child("c2", "p2", 0.8), filters=filters)[0] == ["p2"]
 
 
-def test_a_parent_that_is_gone_is_reported_and_the_others_come(store):
-    result = ParentDocumentFetcher(store).run(
-        documents=[child("c1", "gone", 0.9), child("c2", "p1", 0.8)], filters=of_tenant("a")
-    )
-    assert [d.id for d in result["documents"]] == ["p1"]
-    assert result["warnings"] == [
-        "1 of 2 passages that matched could not be read from the library; it may be changing right now. Ask again, "
-        "and ingest the source again if this stays."
-    ]
-
-
-def test_top_k_counts_the_parents_that_are_found(store):
+def test_parents_that_are_gone_are_reported_and_made_up_for_by_the_next(store):
     children = [child("c0", "gone", 0.95), child("c1", "p1", 0.9), child("c2", "p2", 0.8), child("c3", "p3", 0.7)]
-    result = ParentDocumentFetcher(store, top_k=2).run(documents=children, filters=of_tenant("a"))
-    assert [d.id for d in result["documents"]] == ["p1", "p2"]
-    assert result["warnings"][0].startswith("1 of 3 passages that matched could not be read")
-    assert ParentDocumentFetcher(store, top_k=3).run(documents=children[1:], filters=of_tenant("a"))["warnings"] == []
-
-
-def test_a_parent_beyond_top_k_is_not_missed(store):
-    flat = Document(id="flat", content="A flat document.", score=0.95, meta={"tenant_id": "a"})
-    result = ParentDocumentFetcher(store, top_k=1).run(
-        documents=[flat, child("c1", "gone", 0.9)], filters=of_tenant("a")
-    )
-    assert ([d.id for d in result["documents"]], result["warnings"]) == (["flat"], [])
+    found, (warning,) = fetched(store, *children, top_k=2)
+    assert found == ["p1", "p2"]
+    assert warning.startswith("1 of 3 passages that matched could not be read")
+    assert fetched(store, *children[1:], top_k=3)[1] == []
 
 
 def test_documents_without_a_parent_stand_for_themselves(store):
-    flat = Document(id="flat", content="A flat document.", score=0.5, meta={"tenant_id": "a"})
-    documents = ParentDocumentFetcher(store).run(documents=[child("c1", "p1", 0.9), flat], filters=of_tenant("a"))[
-        "documents"
-    ]
-    assert [document.id for document in documents] == ["p1", "flat"]
-    assert documents[1].content == "A flat document."
+    flat = Document(id="flat", content="A flat document.", score=0.95, meta={"tenant_id": "a"})
+    assert fetched(store, flat, child("c1", "p1", 0.9)) == (["flat", "p1"], [])
+    # A parent beyond `top_k` is not looked for, and so not missed.
+    assert fetched(store, flat, child("c1", "gone", 0.9), top_k=1) == (["flat"], [])
 
 
 def test_inputs_are_not_changed(store):
     given = child("c1", "p1", 0.9)
     before = given.to_dict()
-    ParentDocumentFetcher(store).run(documents=[given], filters=of_tenant("a"))
+    fetched(store, given)
     assert given.to_dict() == before
     assert "matches" not in store.filter_documents({"field": "id", "operator": "==", "value": "p1"})[0].meta
 
@@ -148,6 +144,8 @@ def test_a_top_k_that_is_not_positive_is_refused(store, top_k):
         ParentDocumentFetcher(store, top_k=top_k)
 
 
-def test_parents_are_never_read_without_filters(store):
+def test_a_store_that_keeps_tenants_apart_is_never_read_without_filters(tmp_path):
+    store = QdrantEdgeDocumentStore("parents", path=str(tmp_path), embedding_dim=None)
     with pytest.raises(RefusedError, match=r"Connect `TenantFilter\.filters`"):
         ParentDocumentFetcher(store).run(documents=[child("c1", "p1", 0.9)])
+    store.close()

@@ -11,7 +11,8 @@ TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 
 
 def test_the_tenant_alone_is_one_condition():
-    assert TenantFilter().run(tenant_id="a") == {"filters": {"operator": "AND", "conditions": [TENANT]}}
+    filters = {"operator": "AND", "conditions": [TENANT]}
+    assert TenantFilter().run(tenant_id="a") == {"filters": filters, "retriever_kwargs": {"filters": filters}}
 
 
 @pytest.mark.parametrize("empty", [None, {}])
@@ -82,7 +83,9 @@ conditions = st.recursive(
 
 @given(conditions)
 def test_no_filter_reaches_another_tenant(filters):
-    joined = TenantFilter().run(tenant_id="a", filters=filters)["filters"]
+    found = TenantFilter().run(tenant_id="a", filters=filters)
+    joined = found["filters"]
+    assert found["retriever_kwargs"] == {"filters": joined}
     for title in ("a", "b", None):
         assert not document_matches_filter(joined, Document(content="x", meta={"tenant_id": "b", "title": title}))
         assert not document_matches_filter(joined, Document(content="x", meta={"title": title}))
