@@ -2,7 +2,7 @@
 
 import { call, stream } from "./api.js";
 import { choices, tally, Writing } from "./answer.js";
-import { besidePane, whereabouts } from "./beside.js";
+import { besidePane } from "./beside.js";
 import { composed } from "./composer.js";
 import { h, kept, shape } from "./dom.js";
 import { failed } from "./failure.js";
@@ -144,9 +144,8 @@ export async function askView(main, id, server) {
       documents_retrieved: ({ documents }) => {
         state.textContent = t("stage.documents_retrieved", documents.length);
         if (chosen || !documents.some((one) => one.id)) return;
-        found.replaceChildren(h("h3", t("passagesRead", documents.length)), h("ul", documents.map((one) => h("li", whereabouts(one)))));
         found.hidden = isWide();
-        read(documents);
+        read(documents, found.hidden ? null : found);
       },
     };
     try {

@@ -43,14 +43,18 @@ export function besidePane(onClose = () => {}) {
     body.replaceChildren(h("p.hint", t("besideEmpty")));
   }
 
-  /** Show what is read while nothing is said about it yet. */
-  async function read(documents) {
+  /** Show what is read while nothing is said about it yet: here, or where there is no room in the `list` of the turn. */
+  async function read(documents, list) {
     shown += 1;
     const now = shown;
-    head.textContent = t("passagesRead", documents.length);
     const parts = documents.map((one) => h("section.hit", whereabouts(one)));
-    body.replaceChildren(...parts);
-    body.scrollTop = 0;
+    if (list) {
+      list.replaceChildren(h("h3", t("passagesRead", documents.length)), ...parts);
+    } else {
+      head.textContent = t("passagesRead", documents.length);
+      body.replaceChildren(...parts);
+      body.scrollTop = 0;
+    }
     for (const [index, one] of documents.slice(0, MOST_SHOWN).entries()) {
       const found = await passage(one.id).catch(() => null);
       if (now !== shown) return;

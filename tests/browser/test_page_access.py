@@ -92,5 +92,5 @@ def test_axe_finds_nothing_where_an_answer_is_unsure_or_on_its_way(site, opened,
     page.fill("#question", "מי היה קולומבוס?")
     page.press("#question", "Enter")
     wide = {"reading": ".beside .passage p", "failed": ".failure"}.get(status, ".turn .more")
-    page.wait_for_selector(".readings li" if status == "reading" and width < 1000 else wide)
+    page.wait_for_selector(".readings .passage p" if status == "reading" and width < 1000 else wide)
     assert findings(page) == []

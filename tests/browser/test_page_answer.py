@@ -95,7 +95,8 @@ def test_passages_are_listed_on_a_phone_until_the_first_word_comes(site, opened)
     site.script = [*told[:3], (WAIT, None), *told[3:]]
     page = opened(site.url + "/", width=390)
     ask(page, done=False)
-    page.wait_for_selector(".readings li >> text=The Tang")
+    page.wait_for_selector(".readings .passage >> text=An Lushan rose at Fanyang in 755.")
+    assert "The Tang" in page.locator(".readings").inner_text()
     site.go.set()
     page.wait_for_selector(".more")
     assert page.locator(".readings").count() == 0
@@ -152,7 +153,7 @@ def test_what_was_read_stays_where_the_model_fails(site, opened):
     page = opened(site.url + "/", width=390)
     ask(page, done=False)
     page.wait_for_selector(".failure >> text=The language model could not be reached.")
-    assert page.locator(".readings li").count() == 1
+    assert page.locator(".readings .hit").count() == 1
 
 
 def test_passages_that_are_only_the_closest_are_said_to_be_unsure(site, opened):

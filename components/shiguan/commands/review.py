@@ -61,7 +61,7 @@ def _print_why(question: str, found: Attribution, expected: ExpectedPassage, ask
         if name in found.ranks:
             rank, size = found.ranks[name], found.sizes[name]
             mark = ("✓", "green") if rank is not None else ("✗", "red")
-            place = f"{rank}. of {size}" if rank is not None else f"not among {size}"
+            place = f"number {rank} of {size}" if rank is not None else f"not among {size}"
             console.print(Text.assemble("  ", mark, f" {label:<18}", (place, "" if rank else "red")))
         elif name == "vectors":
             console.print(Text.assemble("  ", ("-", "dim"), f" {label:<18}", ("not asked", "dim")))
