@@ -40,10 +40,11 @@ $(HEAVY)/installed: pyproject.toml | $(HEAVY)/bin/python
 demo: $(VENV)/installed  ## ingest the sample book, ask it five questions
 	@$(BIN)/python examples/demo.py
 
-serve: $(VENV)/installed-serve  ## the page, with the sample book in it, in your browser
+PORT := 1416
+serve: $(VENV)/installed-serve  ## the page, with the sample book in it, in your browser; another port: make serve PORT=8080
 	@$(BIN)/python -c "import sys; sys.path.insert(0, 'examples'); from build_book import build_book; build_book()"
 	@$(BIN)/shiguan ingest .data/an-lushan-rebellion.epub --data-dir .data/demo
-	@$(BIN)/shiguan serve --open --data-dir .data/demo
+	@$(BIN)/shiguan serve --open --port $(PORT) --data-dir .data/demo
 
 test: $(VENV)/installed-dev  ## every test that needs no server, key, network or torch
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration and not slow and not transformers and not browser"

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from haystack.core.component import Component
 
-from shiguan.engine.options import ENGINE_OPTIONS, AskOptions
+from shiguan.engine.options import ENGINE_OPTIONS, AskOptions, allowed_values
 
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"
@@ -87,6 +87,8 @@ The same names in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in th
 `/api/v1/rag/query-stream`, their other names `/generate` and `/generate/stream`, each entry of `/api/v1/rag/batch`
 and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client),
 and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
+`shiguan ask --help` tells the values in a terminal, and `eval "$(shiguan --print-completion bash)"` makes bash
+complete them (also zsh, fish, tcsh and powershell).
 
 A wrong value or an unknown name is refused before anything runs, with what is allowed: `RefusedError` in Python,
 exit code 2, status 422. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not
@@ -123,19 +125,14 @@ def options_page() -> str:
         hearing = [f"`{mode}`" for mode in inputs if name in inputs[mode]]
         heard = "all" if name in ENGINE_OPTIONS or len(hearing) == len(inputs) else ", ".join(hearing)
         flag = flags.get(name, f"`--{name.replace('_', '-')}`")
-        rows.append(f"| `{name}` | {flag} | {_values(schema['anyOf'][0])} | {heard} | {schema['description']} |")
+        rows.append(f"| `{name}` | {flag} | {_values(name)} | {heard} | {schema['description']} |")
     head = "| option | flag | values | modes | what it does |\n|---|---|---|---|---|\n"
     return f"{NOTE}\n{OPTIONS}\n{head}" + "\n".join(rows) + "\n" + OPTIONS_AFTER
 
 
-def _values(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    if "minimum" in schema:
-        return f"{schema['minimum']:,} to {schema['maximum']:,}"
-    if "$ref" in schema:
-        return "`calls`, `seconds`"
-    return {"string": "text", "array": "list", "object": "object"}[schema["type"]]
+def _values(name: str) -> str:
+    values = allowed_values(name)
+    return values if isinstance(values, str) else ", ".join(f"`{value}`" for value in values)
 
 
 def _opening_comment(text: str) -> list[str]:

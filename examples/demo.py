@@ -4,6 +4,7 @@ Put the sample book into a library of its own and ask it questions in every mode
 Every line that begins with `$` is a command that can be typed as it stands.
 """
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -41,7 +42,10 @@ def demo() -> int:
         code = run(*command)
         if code:
             return code
-    print(f"\nAsk something of your own:  .venv/bin/shiguan ask 'your question' --data-dir {LIBRARY}")
+    print("\nThese two lines make `shiguan` a command of this shell and the sample book its library; then ask:\n")
+    print(f"    source {shlex.quote(str(Path(sys.prefix) / 'bin' / 'activate'))}")
+    print(f"    export SHIGUAN_DATA_DIR={shlex.quote(str(ROOT / LIBRARY))}")
+    print("    shiguan ask who was Guo Ziyi")
     return 0
 
 

@@ -5,12 +5,13 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from shiguan import __version__
-from shiguan.commands.arguments import GROUPS, declare
+from shiguan.commands.arguments import GROUPS, declare, describe
 from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 from shiguan.text.terminal import printable
@@ -63,19 +64,46 @@ def _run(options: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains of arguments, which may be names of files, in printable text."""
+    """Complains of arguments, which may be names of files, in printable text; help tells the values of options."""
+
+    def format_help(self) -> str:
+        describe(self)
+        return super().format_help()
 
     def _print_message(self, message: str, file: Any = None) -> None:
         super()._print_message(printable(message), file)
+
+
+class _Completion(argparse.Action):
+    """Prints what makes a shell complete commands, options and their values."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *called: Any) -> None:
+        import shtab  # noqa: PLC0415  # no other command waits for it
+
+        for one in _with_commands(parser):
+            describe(one)
+        say(shtab.complete(parser, shell=called[1]))
+        parser.exit()
+
+
+def _with_commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _with_commands(command)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="shiguan",
         description="Ask books and documents; every sentence of an answer names the passage that supports it.",
-        epilog="Start with: shiguan ingest BOOK.epub, then: shiguan ask 'your question'",
+        epilog="Start with: shiguan ingest BOOK.epub, then: shiguan ask your question",
     )
     parser.add_argument("--version", action="version", version=f"shiguan {__version__}")
+    shells = ("bash", "zsh", "fish", "tcsh", "powershell")
+    text = 'print what completes commands with Tab, for the shell\'s start: eval "$(shiguan --print-completion bash)"'
+    parser.add_argument("--print-completion", action=_Completion, choices=shells, metavar="SHELL", help=text)
     top = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     groups: dict[str, Any] = {}
 

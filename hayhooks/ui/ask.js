@@ -1,14 +1,14 @@
 // Ask: a conversation, each answer written sentence by sentence with its verdicts, and the passage beside it.
 
 import { call, stream } from "./api.js";
-import { choices, prose, quotations, tally, Writing } from "./answer.js";
+import { choices, tally, Writing } from "./answer.js";
 import { besidePane } from "./beside.js";
-import { add, h, kept, shape } from "./dom.js";
+import { composed } from "./composer.js";
+import { h, kept, shape } from "./dom.js";
 import { failed } from "./failure.js";
-import { judgeBlock } from "./judge.js";
-import { scope, unlimited } from "./scope.js";
-import { takeBlock } from "./take.js";
-import { whyBlock } from "./why.js";
+import { scope } from "./scope.js";
+import { said } from "./server.js";
+import { belowText, writtenTurn } from "./turn.js";
 import { t } from "./words.js";
 
 /** The turns of this tab by conversation, so that the way to a book and back costs nothing. */
@@ -16,12 +16,17 @@ const talks = new Map();
 let running = null;
 
 const newId = () => `page-${Date.now().toString(36)}-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
+/** Where the passage has a place of its own beside the answer, it opens by itself. */
+const isWide = () => matchMedia("(min-width: 62.01rem)").matches;
+const limits = () => Object.fromEntries(Object.entries(scope()).filter(([, names]) => names.length));
+const fromTurn = (turn) => ({ answer: turn.answer, status: turn.meta?.status ?? "answered", citations: [], query: turn.question });
+const fromReceipt = ({ receipt }) => ({ ...receipt.answer, metadata: { ...receipt.answer.metadata, receipt: receipt.id } });
 
 /** Show a conversation; without an id a new one. */
 export async function askView(main, id, server) {
   const conversation = id ?? newId();
   const thread = h("div.thread");
-  const { pane, show, clear } = besidePane(() => { choose(null); });
+  const { pane, show, read, clear } = besidePane(() => { choose(null); });
   const composer = composed(server, (body) => ask(body));
   const status = h("p.hidden", { role: "status" });
   const reading = h("div.reading", h("h1.hidden", t("ask")), thread, composer.form, status);
@@ -36,6 +41,7 @@ export async function askView(main, id, server) {
   } else {
     await recall();
   }
+  chooseFirst(thread.querySelector(".turn:last-of-type"));
   composer.label(thread.querySelector(".turn") !== null);
   composer.field.focus({ preventScroll: true });
 
@@ -45,7 +51,7 @@ export async function askView(main, id, server) {
       const whole = await Promise.all(turns.map(async (turn) => {
         const receipt = turn.meta?.receipt;
         const found = receipt && (await call(`/api/v1/receipts/${receipt}`).catch(() => null));
-        return { query: turn.question, answer: found ? fromReceipt(found) : told(turn) };
+        return { query: turn.question, answer: found ? fromReceipt(found) : fromTurn(turn) };
       }));
       talks.set(id, whole);
       for (const turn of whole) thread.append(shownTurn(turn));
@@ -54,7 +60,7 @@ export async function askView(main, id, server) {
     }
   }
 
-  function choose(index, choice) {
+  function choose(index, choice, place = 0) {
     chosen?.forEach((one) => one.classList.remove("chosen"));
     main.querySelectorAll(".verdict[aria-pressed=true]").forEach((one) => one.setAttribute("aria-pressed", "false"));
     chosen = null;
@@ -63,17 +69,31 @@ export async function askView(main, id, server) {
     chosen = root.querySelectorAll(`:is(.sentence, .quotation)[data-claim="${index}"]`);
     chosen.forEach((one) => one.classList.add("chosen"));
     root.querySelector(`button[data-claim="${index}"]`)?.setAttribute("aria-pressed", "true");
-    return show(choice);
+    return show(choice, place);
   }
 
-  /** Let sentences of an answer be chosen, by a click anywhere in them or their buttons, and the arrow keys. */
+  /** Open the first passage of an answer, where nothing was chosen and there is room. */
+  function chooseFirst(turn) {
+    if (!turn || chosen || !isWide()) return;
+    const { root, given } = choosables.get(turn.querySelector(".answer")) ?? {};
+    const index = given?.().findIndex((one) => one.citations.length > 0) ?? -1;
+    if (index >= 0) choose(index, { ...given()[index], root });
+  }
+
+  /** Let sentences of an answer be chosen, by a click anywhere in them, their marks or buttons, and the arrow keys. */
   function choosable(root, given) {
+    choosables.set(root, { root, given });
     root.addEventListener("click", (event) => {
       const at = event.target.closest("[data-claim]");
-      if (!at || getSelection()?.toString()) return;
+      const mark = event.target.closest("a[data-number]");
+      if (!at || getSelection()?.toString() || (mark && (event.ctrlKey || event.metaKey || event.shiftKey))) return;
       const index = Number(at.dataset.claim);
       const choice = given()[index];
-      if (choice) choose(index, { ...choice, root });
+      if (!choice) return;
+      const place = mark ? choice.citations.findIndex((one) => one.number === Number(mark.dataset.number)) : 0;
+      if (place < 0) return; // the mark of another sentence leads into the book
+      if (mark) event.preventDefault();
+      choose(index, { ...choice, root }, place);
     });
     root.addEventListener("keydown", (event) => {
       const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
@@ -87,6 +107,10 @@ export async function askView(main, id, server) {
     });
   }
 
+  function shownTurn(turn) {
+    return writtenTurn(turn, { choosable, retry: composer.fill });
+  }
+
   async function ask(body) {
     thread.querySelector(".welcome")?.remove();
     const turn = { query: body.query };
@@ -94,47 +118,50 @@ export async function askView(main, id, server) {
     talks.set(conversation, [...talk, turn]);
     history.replaceState(null, "", `#/ask/${conversation}`);
     kept("last", location.hash);
+    choose(null);
     const head = h("h2.query", turn.query);
     const state = h("p.state", { role: "status" }, t("stage.query_rewritten"));
+    const found = h("section.readings", { hidden: true });
     const text = h("div.answer", { "aria-busy": "true" });
     const drafts = h("ul");
-    const shown = h("article.turn", head, state, text);
+    const shown = h("article.turn", head, state, found, text);
     thread.append(shown);
     shown.scrollIntoView({ block: "start" });
     const given = [];
     choosable(text, () => given);
-    const writing = new Writing(text, (claim) => given.push({ claim, citations: claim.citations }));
+    const writing = new Writing(text, (claim) => {
+      given.push({ claim, citations: claim.citations ?? [] });
+      chooseFirst(shown);
+    });
     running = new AbortController();
     composer.busy(running);
     composer.label(true);
     const mine = running;
+    const events = {
+      token: ({ text: piece }) => { found.hidden = true; writing.token(piece); },
+      claim: (claim) => writing.claim(claim),
+      draft_rejected: ({ feedback }) => drafts.append(h("li", feedback)),
+      documents_retrieved: ({ documents }) => {
+        state.textContent = t("stage.documents_retrieved", documents.length);
+        if (chosen || !documents.some((one) => one.id)) return;
+        found.hidden = isWide();
+        read(documents, found.hidden ? null : found);
+      },
+    };
     try {
       turn.answer = await stream({ ...body, conversation_id: conversation, ...limits() }, (name, data) => {
-        if (name === "token") writing.token(data.text);
-        else if (name === "claim") writing.claim(data);
-        else if (name === "draft_rejected") drafts.append(h("li", data.feedback));
-        else if (name === "documents_retrieved") state.textContent = t("stage.documents_retrieved", data.documents.length);
-        else state.textContent = t(`stage.${name}`);
+        if (events[name]) events[name](data);
+        else if (t(`stage.${name}`) !== name) state.textContent = t(`stage.${name}`);
       }, mine.signal);
-      turn.drafts = [...drafts.children].map((one) => one.textContent);
-      const index = text.querySelector(".verdict[aria-pressed=true]")?.dataset.claim;
-      const focused = text.contains(document.activeElement) ? document.activeElement.dataset.claim : null;
-      const own = choices(turn.answer);
-      const stands = writing.matches(turn.answer);
-      if (stands) {
-        given.splice(0, given.length, ...own);
-        text.removeAttribute("aria-busy");
-      }
-      const whole = shownTurn(turn, stands ? text : null);
-      shown.replaceWith(whole);
-      if (index !== undefined && !stands) whole.querySelector(`button[data-claim="${index}"]`)?.click();
-      if (focused !== null) whole.querySelector(`button[data-claim="${focused}"]`)?.focus();
-      status.textContent = `${t("done")} ${tally(turn.answer.metadata.claims)}`;
+      turn.drafts = [...drafts.children].map((one) => said(one.textContent));
+      finish(turn, { shown, text, given, writing, passing: [state, found] });
     } catch (error) {
       writing.show();
       talks.set(conversation, talks.get(conversation).filter((one) => one !== turn));
       const why = error.name === "AbortError" ? { kind: "stopped" } : error;
       state.remove();
+      // What was read is not lost with the model.
+      found.hidden = text.textContent !== "";
       text.removeAttribute("aria-busy");
       shown.append(failed(why, () => { shown.remove(); ask(body); }));
     } finally {
@@ -143,25 +170,25 @@ export async function askView(main, id, server) {
     }
   }
 
-  /** Write a turn; where its text stands already as the answer has it, it is taken over as it is. */
-  function shownTurn(turn, standing = null) {
-    const { answer } = turn;
-    if (!answer) return h("article.turn", h("h2.query", turn.query));
-    const text = standing ?? h("div.answer");
-    const given = answer.metadata ? choices(answer) : [];
-    if (!standing) choosable(text, () => given);
-    const notice = t(`status.${answer.status}`);
-    const plain = answer.status === "answered" || notice === answer.status;
-    if (standing) { /* complete */ } else if (answer.status === "quoted") add(text, quotations(answer));
-    else add(text, prose(answer.answer, answer.metadata?.claims ?? []));
-    const claims = answer.metadata?.claims ?? [];
-    return h("article.turn", h("h2.query", turn.query),
-      turn.stale && h("p.notice", t("stale")),
-      !plain && h("p.notice", h("strong", notice), answer.status === "quoted" && h("span", t("quotedLead"))),
-      text,
-      claims.length > 0 && h("p.tally", t("summary", claims.length, tally(claims))),
-      answer.metadata && judgeBlock(answer),
-      answer.metadata && h("div.more", changesBlock(answer), draftsBlock(turn.drafts), whyBlock(answer), takeBlock(answer)));
+  /** Put the whole turn in the place of what was written while it came, and keep what was chosen and focused in it. */
+  function finish(turn, { shown, text, given, writing, passing }) {
+    status.textContent = `${t("done")} ${tally(turn.answer.metadata.claims)}`;
+    if (writing.matches(turn.answer)) {
+      // What stands is not touched, so that nothing of a long answer is laid out again.
+      given.splice(0, given.length, ...choices(turn.answer));
+      text.removeAttribute("aria-busy");
+      for (const one of passing) one.remove();
+      text.after(...belowText(turn));
+      chooseFirst(shown);
+      return;
+    }
+    const index = text.querySelector(".verdict[aria-pressed=true]")?.dataset.claim;
+    const focused = text.contains(document.activeElement) ? document.activeElement.dataset.claim : null;
+    const whole = shownTurn(turn);
+    shown.replaceWith(whole);
+    if (index !== undefined) whole.querySelector(`button[data-claim="${index}"]`)?.click();
+    if (focused !== null) whole.querySelector(`button[data-claim="${focused}"]`)?.focus();
+    chooseFirst(whole);
   }
 
   async function welcome() {
@@ -173,77 +200,8 @@ export async function askView(main, id, server) {
   }
 }
 
-const limits = () => Object.fromEntries(Object.entries(scope()).filter(([, names]) => names.length));
-const told = (turn) => ({ answer: turn.answer, status: turn.meta?.status ?? "answered", citations: [], query: turn.question });
-const fromReceipt = ({ receipt }) => ({ ...receipt.answer, metadata: { ...receipt.answer.metadata, receipt: receipt.id } });
-
-function changesBlock(answer) {
-  const changes = answer.metadata.changes ?? [];
-  const numbers = (given) => (given?.length ? given.map((one) => `[${one}]`).join(" ") : t("none"));
-  return changes.length > 0 && h("details.changes", h("summary", t("changes", changes.length)), h("ul", changes.map((one) => h("li",
-    h("strong", t(`change.${one.kind}`)), h(one.kind === "removed" ? "del" : "q", one.claim ?? one.text ?? ""),
-    one.was && h("span.figure", t("was", numbers(one.was), numbers(one.numbers))), one.reason && h("span.reason", one.reason)))));
-}
-
-const draftsBlock = (drafts) => drafts?.length > 0 && h("details.changes", h("summary", t("rejected", drafts.length)), h("ul", drafts.map((one) => h("li", one))));
-
-function composed(server, send) {
-  const field = h("textarea", { rows: 1, maxlength: 2000, id: "question", enterkeyhint: "send" });
-  const label = h("label.hidden", { for: "question" }, t("question"));
-  const modes = h("select", { id: "mode", "aria-describedby": "promise" }, server.modes.map((mode) => h("option", { value: mode }, mode)));
-  const promise = h("span.promise", { id: "promise" });
-  const go = h("button.primary", { type: "submit" }, t("send"));
-  const fresh = h("a.link", { href: "#/ask", hidden: true }, t("newTalk"));
-  const limit = h("div.limit");
-  const form = h("form.composer", { submit }, limit, h("div.line", label, field, go), h("div.line.small", h("label", { for: "mode" }, t("mode")), modes, promise, fresh));
-  let stopping = null;
-  modes.value = server.modes.includes(kept("mode")) ? kept("mode") : server.modes.find((mode) => mode === "simple") ?? server.modes[0];
-  modes.addEventListener("change", promised);
-  field.addEventListener("input", grow);
-  field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
-  });
-  promised();
-  limited();
-  return {
-    form, field,
-    label: (going) => { field.placeholder = t(going ? "followUp" : "question"); fresh.hidden = !going; },
-    busy: (controller) => { stopping = controller; go.textContent = t("stop"); },
-    idle: () => { stopping = null; go.textContent = t("send"); },
-  };
-
-  function promised() {
-    kept("mode", modes.value);
-    const word = t(`promise.${modes.value}`);
-    promise.textContent = word === modes.value ? "" : word;
-  }
-
-  function grow() {
-    field.style.setProperty("block-size", "auto");
-    field.style.setProperty("block-size", `${Math.min(field.scrollHeight + 2, 220)}px`);
-  }
-
-  function limited() {
-    const { sources, sections } = scope();
-    const names = [...sources, ...sections];
-    limit.hidden = !names.length;
-    limit.replaceChildren();
-    add(limit, [h("span", t("only")), names.map((name) => h("span.chip", name)), h("button.link", { type: "button", click: () => { unlimited(); limited(); field.focus(); } }, t("everywhere"))]);
-  }
-
-  function submit(event) {
-    event.preventDefault();
-    if (stopping) {
-      if (event.type === "submit") stopping.abort();
-      return;
-    }
-    const query = field.value.trim();
-    if (!query) return;
-    field.value = "";
-    grow();
-    send({ query, mode: modes.value });
-  }
-}
+/** What can be chosen in the text of an answer. */
+const choosables = new WeakMap();
 
 /** Show one answer by its receipt. */
 export async function receiptView(main, id, server) {

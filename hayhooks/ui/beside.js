@@ -1,37 +1,76 @@
-// Beside it: the passage of the chosen sentence, the quote marked, and the way into the book.
+// The passage: that of the chosen sentence with the quote marked, and before there is one, the passages that are read.
 
 import { passage } from "./api.js";
-import { add, h, shape } from "./dom.js";
+import { add, direction, h, shape } from "./dom.js";
 import { failed } from "./failure.js";
 import { Notes, place, written } from "./passage.js";
+import { said } from "./server.js";
 import { t } from "./words.js";
+
+const MOST_SHOWN = 6;
 
 /** The address of the book at a citation. */
 export const bookAt = (citation) => `#/book?${new URLSearchParams({
   source: citation.source, passage: citation.parent_id ?? citation.id, start: citation.start ?? 0, end: citation.end ?? 0,
 })}`;
 
-/** The pane: `show(choice)` opens the passages of a sentence, `clear()` empties it. */
+/** Where a passage stands: its work, and the headings above it. */
+export const whereabouts = (of) => h("p.where", { dir: direction(of.title || of.source) }, h("cite", of.title || of.source), h("span", { dir: "auto" }, place(of).join(" › ")));
+
+/** Bring a mark into view, also where it stands far to the side in a table. */
+function reach(body, mark) {
+  const [inside, outside] = [mark.getBoundingClientRect(), body.getBoundingClientRect()];
+  const below = inside.top - outside.top + body.scrollTop;
+  if (below > body.clientHeight / 2) body.scrollTop = below - body.clientHeight / 3;
+  const table = mark.closest(".table");
+  if (!table) return;
+  const [cell, frame] = [mark.getBoundingClientRect(), table.getBoundingClientRect()];
+  if (cell.left < frame.left || cell.right > frame.right) table.scrollLeft += cell.left - frame.left - 16;
+}
+
+/** The pane: `show(choice)` opens the passages of a sentence, `read(documents)` lists passages, `clear()` empties it. */
 export function besidePane(onClose = () => {}) {
-  const body = h("div.beside-body");
+  const body = h("div.beside-body", { tabindex: "0", role: "group", "aria-labelledby": "beside-head" });
+  const head = h("h2", { id: "beside-head" }, t("beside"));
   const pane = h("aside.beside", { "aria-labelledby": "beside-head", tabindex: "-1" },
-    h("header", h("h2", { id: "beside-head" }, t("beside")), h("button.link.close", { type: "button", click: onClose }, t("closePane"))), body);
+    h("header", head, h("button.link.close", { type: "button", click: onClose }, t("closePane"))), body);
   let shown = 0;
 
   function clear() {
     shown += 1;
+    head.textContent = t("beside");
     pane.classList.remove("open");
     body.replaceChildren(h("p.hint", t("besideEmpty")));
+  }
+
+  /** Show what is read while nothing is said about it yet: here, or where there is no room in the `list` of the turn. */
+  async function read(documents, list) {
+    shown += 1;
+    const now = shown;
+    const parts = documents.map((one) => h("section.hit", whereabouts(one)));
+    if (list) {
+      list.replaceChildren(h("h3", t("passagesRead", documents.length)), ...parts);
+    } else {
+      head.textContent = t("passagesRead", documents.length);
+      body.replaceChildren(...parts);
+      body.scrollTop = 0;
+    }
+    for (const [index, one] of documents.slice(0, MOST_SHOWN).entries()) {
+      const found = await passage(one.id).catch(() => null);
+      if (now !== shown) return;
+      if (found) parts[index].replaceChildren(whereabouts(found.passage), h("div.passage.cut", { lang: found.passage.language }, written(found.passage)), h("p.actions", h("a.link", { href: bookAt({ ...one, start: 0, end: 0 }) }, t("openBook"))));
+    }
   }
 
   async function show({ claim, citations }, index = 0) {
     shown += 1;
     const now = shown;
-    const head = h("p.judged", h(`span.verdict.${claim.verdict}`, shape(claim.verdict), t(`verdict.${claim.verdict}`)), claim.reason && h("span.reason", claim.reason));
-    const tabs = citations.length > 1 && h("div.tabs", { role: "group" }, citations.map((citation, number) => h(
+    head.textContent = t("beside");
+    const verdict = h("p.judged", h(`span.verdict.${claim.verdict}`, shape(claim.verdict), t(`verdict.${claim.verdict}`)), claim.reason && h("span.reason", said(claim.reason)));
+    const tabs = citations.length > 1 && h("div.tabs", { role: "group", "aria-label": t("beside") }, citations.map((citation, number) => h(
       "button", { type: "button", "aria-pressed": String(number === index), click: () => show({ claim, citations }, number) }, t("passageOf", citation.number))));
     const text = h("div.text", { "aria-busy": "true" }, citations[index] && h("p.hint", citations[index].quote)); // until its passage is there
-    body.replaceChildren(head, ...(tabs ? [tabs] : []), text);
+    body.replaceChildren(verdict, ...(tabs ? [tabs] : []), text);
     pane.classList.add("open");
     body.scrollTop = 0;
     const citation = citations[index];
@@ -46,7 +85,7 @@ export function besidePane(onClose = () => {}) {
       const notes = new Notes();
       const mark = [citation.start, citation.end];
       text.replaceChildren(
-        h("p.where", h("cite", whole.title || whole.source), h("span", place(whole).join(" › "))),
+        whereabouts(whole),
         ...before.slice(-1).map((one) => h("div.neighbour", { lang: one.language }, written(one))),
         h("div.passage", { lang: whole.language }, written(whole, { mark, words: citation.words ?? [], notes })),
         ...after.slice(0, 1).map((one) => h("div.neighbour", { lang: one.language }, written(one))),
@@ -54,7 +93,7 @@ export function besidePane(onClose = () => {}) {
         h("p.actions", h("a.button", { href: bookAt(citation) }, t("openBook"))),
       );
       const marked = text.querySelector("mark");
-      if (marked && marked.offsetTop > body.clientHeight / 2) body.scrollTop = marked.offsetTop - body.clientHeight / 3;
+      if (marked) reach(body, marked);
     } catch (error) {
       if (now !== shown) return;
       const lost = error.status === 404;
@@ -66,5 +105,5 @@ export function besidePane(onClose = () => {}) {
   }
 
   clear();
-  return { pane, show, clear };
+  return { pane, show, read, clear };
 }

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { add, h, kept } from "./dom.js";
 import { failed } from "./failure.js";
-import { Notes, place, written } from "./passage.js";
+import { Notes, written } from "./passage.js";
 import { limitTo } from "./scope.js";
 import { t } from "./words.js";
 
@@ -48,13 +48,13 @@ export function chaptersOf(work) {
 
 function listed(works, work, position) {
   const several = works.length > 1 && h("ul.works", works.slice(0, 500).map((one) => h("li",
-    h("a", { href: at(one, one.sections[0].first), "aria-current": one === work && "page" }, one.title || one.record_id || one.source))));
+    h("a", { href: at(one, one.sections[0].first), dir: "auto", "aria-current": one === work && "page" }, one.title || one.record_id || one.source))));
   const lines = chaptersOf(work).map((chapter) => {
     const inside = chapter.first <= position && position <= chapter.last;
     const parts = chapter.parts.filter((part) => part.section.length > 1);
     const own = inside && parts.length > 0 && h("ol", parts.map((part) => h(`li.depth${Math.min(part.section.length, 4)}`,
-      h("a", { href: at(work, part.first), "aria-current": part.first <= position && position <= part.last && "true" }, part.section.at(-1)))));
-    return h("li", h("a", { href: at(work, chapter.first), "aria-current": inside && !own && "true" }, chapter.name || t("untitled")), own);
+      h("a", { href: at(work, part.first), dir: "auto", "aria-current": part.first <= position && position <= part.last && "true" }, part.section.at(-1)))));
+    return h("li", h("a", { href: at(work, chapter.first), dir: "auto", "aria-current": inside && !own && "true" }, chapter.name || t("untitled")), own);
   });
   const folded = h("details", { open: matchMedia("(min-width: 62rem)").matches }, h("summary", t("contents")), h("ol.chapters", lines), several);
   return [folded];
@@ -83,7 +83,7 @@ async function chapter(page, work, position, mark) {
   const after = last < own.last ? at(work, Math.min(own.last, last + AROUND)) : index + 1 < chapters.length && at(work, chapters[index + 1].first);
   page.replaceChildren();
   add(page, [
-    h("header", h("h1", work.title || work.source), h("p.by", [work.author, work.source, ...place(passages[0] ?? {}).slice(-1).filter((one) => one.startsWith("p. "))].filter(Boolean).join(" · "))),
+    h("header", h("h1", work.title || work.source), h("p.by", [work.author, work.source, passages[0]?.anchor?.page && t("page", passages[0].anchor.page)].filter(Boolean).join(" · "))),
     parts, notes.count > 0 && h("h2.notes-head", t("notes")), notes.list,
     h("p.turning", before && h("a.button", { href: before }, `← ${t("earlier")}`), only, after && h("a.button", { href: after }, `${t("further")} →`)),
   ]);

@@ -3,10 +3,14 @@
 export const SVG = "http://www.w3.org/2000/svg";
 export const XHTML = "http://www.w3.org/1999/xhtml";
 
+// What holds text of books and of people runs as that text does, whatever the language of the page.
+const TEXTS = new Set("p h1 h2 h3 h4 h5 blockquote td pre cite q del input textarea option dd".split(" "));
+
 /** Make an element: `h("p.note", {lang: "zh"}, "text", child)`. Functions are listeners, null children are left out. */
 export function h(name, given, ...children) {
   const [tag, ...classes] = name.split(".");
   const made = document.createElement(tag || "div");
+  if (TEXTS.has(tag)) made.dir = "auto";
   if (classes.length) made.className = classes.join(" ");
   const plain = given === null || typeof given !== "object" || given instanceof Node || Array.isArray(given);
   for (const [key, value] of Object.entries(plain ? {} : given)) {
@@ -18,6 +22,11 @@ export function h(name, given, ...children) {
   add(made, plain ? [given, ...children] : children);
   return made;
 }
+
+const RIGHT_TO_LEFT = /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/u;
+
+/** Tell which way a text runs, for what is laid out around it. */
+export const direction = (text) => (RIGHT_TO_LEFT.test(text) ? "rtl" : "ltr");
 
 /** Append texts and elements, in lists of any depth. */
 export function add(parent, children) {
@@ -47,6 +56,7 @@ const SHAPES = {
   partial: [RING, { d: "M8 2a6 6 0 0 0 0 12z", fill: true }],
   unsupported: [RING],
   contradicted: ["M3 3l10 10M13 3L3 13"],
+  closest: [RING, { d: "M8 6.5a1.5 1.5 0 1 1 0 3 1.5 1.5 0 0 1 0-3z", fill: true }],
   quoted: [{ d: "M3 8c0-3 1-5 4-5v2C6 5 5 6 5 7h2v5H3zM9 8c0-3 1-5 4-5v2c-1 0-2 1-2 2h2v5H9z", fill: true }],
 };
 

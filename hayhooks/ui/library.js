@@ -1,12 +1,13 @@
 // The library: its sources and how far they are, putting in, taking out, and searching in the passages.
 
 import { call, upload } from "./api.js";
-import { bookAt } from "./beside.js";
+import { bookAt, whereabouts } from "./beside.js";
 import { add, h, toast } from "./dom.js";
 import { failed } from "./failure.js";
-import { place, written } from "./passage.js";
+import { written } from "./passage.js";
 import { limitTo } from "./scope.js";
-import { number, t } from "./words.js";
+import { said } from "./server.js";
+import { language, number, t } from "./words.js";
 
 const AT_ONCE = 200;
 const UNDO_SECONDS = 6;
@@ -59,8 +60,8 @@ export async function libraryView(main, server) {
   function row(one) {
     const address = `#/book?${new URLSearchParams({ source: one.source })}`;
     return h("li.source",
-      h("div.name", h("a", { href: address, lang: one.language }, one.title || one.source), one.title && h("span", one.source)),
-      h("div.facts", h("span.tongue", one.language), h("span", t("passages", number(one.passages)))),
+      h("div.name", h("a", { href: address, lang: one.language, dir: "auto" }, one.title || one.source), one.title && h("span", one.source)),
+      h("div.facts", h("span.tongue", { lang: language() }, tongue(one.language)), h("span", t("passages", number(one.passages)))),
       h("div.state", one.complete ? h("span", `✓ ${t("complete")}`) : [h("span", t("incomplete")), bar(t("words"), one.words, one.units), bar(t("vectors"), one.vectors, one.units)]),
       h("div.actions",
         h("button.link", { type: "button", "aria-label": `${t("onlyThis")}: ${one.title || one.source}`, click: () => limitTo({ sources: [one.source], sections: [] }) }, t("onlyThis")),
@@ -145,7 +146,7 @@ export async function libraryView(main, server) {
       try {
         const { passages } = await call("/api/v1/library/search", { query: { query: field.value } });
         found.replaceChildren(h("p.hint", passages.length ? t("found", passages.length) : t("nothing")), ...passages.map((one) => h("section.hit",
-          h("p.where", h("cite", one.title || one.source), h("span", place(one).join(" › "))),
+          whereabouts(one),
           h("div.passage", { lang: one.language }, written(one)),
           h("p.actions", h("a.link", { href: bookAt({ ...one, start: 0, end: 0 }) }, t("openBook"))))));
         for (const text of found.querySelectorAll(".passage")) text.classList.toggle("cut", text.scrollHeight > text.clientHeight + 4);
@@ -153,6 +154,15 @@ export async function libraryView(main, server) {
         found.replaceChildren(failed(error));
       }
     }
+  }
+}
+
+/** Name a language in the language of the page. */
+function tongue(code) {
+  try {
+    return new Intl.DisplayNames(language(), { type: "language" }).of(code);
+  } catch {
+    return code ?? "";
   }
 }
 
@@ -164,8 +174,8 @@ function bar(label, value, total) {
 
 function outcome(job) {
   const { result, error, state } = job;
-  if (state !== "done") return [h("span.bad", t(state)), error && [h("p", error.message), h("p", error.next_step)]];
+  if (state !== "done") return [h("span.bad", t(state)), error && [h("p", said(error.message)), h("p", said(error.next_step))]];
   return [h("span", `✓ ${t("ingested", number(result.parents), number(result.new), number(result.vectors))}`),
-    result.warnings.map((warning) => h("p", warning)),
+    result.warnings.map((warning) => h("p", said(warning))),
     result.skipped.length > 0 && h("details", h("summary", `${t("skipped")} (${result.skipped.length})`), h("ul", result.skipped.map((one) => h("li", h("strong", one.source), `: ${one.cause}. ${one.next_step}.`))))];
 }

@@ -1,6 +1,7 @@
 // A stored passage as text to read: paragraphs, quotations, tables, footnotes, with a quote marked in it.
 
-import { h } from "./dom.js";
+import { direction, h } from "./dom.js";
+import { t } from "./words.js";
 
 /** The footnotes of a stretch of text; `list` is the element that shows them. */
 export class Notes {
@@ -40,11 +41,11 @@ export function written(passage, { mark = null, words = [], notes = new Notes() 
   }
 
   function drawn(block) {
-    if (block.kind === "table") return [h("div.table", h("table", h("tbody", rows(block))))];
+    if (block.kind === "table") return [h("div.table", { tabindex: "0", role: "group", "aria-label": t("table"), dir: direction(text.slice(block.start, block.end).join("")) }, h("table", h("tbody", rows(block))))];
     const lines = cut(block.start, block.end, "\n").filter(([from, to]) => text.slice(from, to).join("").trim());
     const name = { caption: "p.caption", code: "pre" }[block.kind] ?? "p";
     const made = lines.map(([from, to]) => h(name, runs(from, to, block.notes ?? [])));
-    return block.kind === "quote" ? [h("blockquote", made)] : made;
+    return block.kind === "quote" ? [h("blockquote", { dir: direction(text.slice(block.start, block.end).join("")) }, made)] : made;
   }
 
   function rows(block) {
@@ -97,5 +98,5 @@ export function written(passage, { mark = null, words = [], notes = new Notes() 
 /** Name a place: the headings above a passage, and its page where it has one. */
 export function place(of) {
   const page = of.anchor?.page;
-  return [...(of.section ?? []), ...(page ? [`p. ${page}`] : [])];
+  return [...(of.section ?? []), ...(page ? [t("page", page)] : [])];
 }

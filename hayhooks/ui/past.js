@@ -15,7 +15,7 @@ export async function pastView(main, server) {
 
   function row(one) {
     const path = `/api/v1/conversations/${encodeURIComponent(one.id)}`;
-    const link = h("a", { href: `#/ask/${encodeURIComponent(one.id)}` }, one.title || one.id);
+    const link = h("a", { href: `#/ask/${encodeURIComponent(one.id)}`, dir: "auto" }, one.title || one.id);
     const line = h("li", h("div.name", link, h("span", [when.format(new Date((one.updated ?? one.created ?? 0) * 1000)), one.turns && t("turns", one.turns)].filter(Boolean).join(" · "))),
       h("div.actions",
         h("button.link", { type: "button", click: save }, t("export")),

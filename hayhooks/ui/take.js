@@ -1,25 +1,27 @@
 // Take away: an answer with its footnotes as Markdown, HTML and text for a word processor, its sources for a bibliography.
 
 import { call } from "./api.js";
+import { quotes } from "./answer.js";
 import { download, h, toast } from "./dom.js";
+import { place } from "./passage.js";
 import { t } from "./words.js";
 
 const escaped = (text) => String(text ?? "").replace(/[&<>"']/gu, (one) => `&#${one.codePointAt(0)};`);
 const line = (text) => String(text ?? "").replace(/\s+/gu, " ").trim();
-const placeOf = (one) => [one.title || one.source, ...(one.section ?? []), one.anchor?.page && `p. ${one.anchor.page}`].filter(Boolean).map(line).join(", ");
-const signed = (answer) => t("writtenBy", answer.mode, answer.metadata?.receipt ? `${location.origin}/#/answer/${answer.metadata.receipt}` : "");
+const placeOf = (one) => [one.title || one.source, ...place(one)].filter(Boolean).map(line).join(", ");
+const signed = (answer) => t("writtenBy", t(`modes.${answer.mode}`), answer.metadata?.receipt ? `${location.origin}/#/answer/${answer.metadata.receipt}` : "");
 
 /** The passages that an answer cites, each once, in the order of their numbers. */
 const cited = (answer) => [...new Map(answer.citations.map((one) => [`${one.number}:${one.start}`, one])).values()].sort((one, other) => one.number - other.number);
 
 /** The text of an answer without its quotations, which are written apart. */
-const body = (answer) => (answer.status === "quoted" ? "" : answer.answer);
+const body = (answer) => (quotes(answer) ? "" : answer.answer);
 
 export function asMarkdown(answer) {
   const escape = (text) => line(text).replace(/[\\`*_[\]<>]/gu, "\\$&");
   const seen = new Set();
   const notes = cited(answer).filter((one) => !seen.has(one.number) && seen.add(one.number));
-  const text = answer.status === "quoted"
+  const text = quotes(answer)
     ? notes.map((one) => `${one.quote.split("\n").map((part) => `> ${part}`).join("\n")}\n>\n> [^${one.number}]`).join("\n\n")
     : body(answer).replace(/\[(\d+)\]/gu, "[^$1]");
   const feet = notes.map((one) => `[^${one.number}]: ${escape(placeOf(one))}: “${escape(one.quote)}”`);
@@ -32,11 +34,11 @@ export function asHtml(answer, whole = true) {
   const notes = cited(answer).filter((one) => !seen.has(one.number) && seen.add(one.number));
   const known = new Set(notes.map((one) => String(one.number)));
   const link = (text) => escaped(text).replace(/\[(\d+)\]/gu, (mark, one) => (known.has(one) ? `<sup><a href="#n${one}" id="m${one}">${one}</a></sup>` : mark));
-  const text = answer.status === "quoted"
-    ? notes.map((one) => `<blockquote><p>${escaped(one.quote).replace(/\n+/gu, "<br>")}<sup><a href="#n${one.number}">${one.number}</a></sup></p></blockquote>`).join("\n")
-    : body(answer).split(/\n{2,}/u).map((part) => `<p>${link(part).replace(/\n/gu, "<br>")}</p>`).join("\n");
-  const feet = notes.map((one) => `<li id="n${one.number}" value="${one.number}">${escaped(placeOf(one))}: “${escaped(line(one.quote))}”</li>`);
-  const inner = `<h1>${escaped(line(answer.query))}</h1>\n${text}\n<hr>\n<ol>\n${feet.join("\n")}\n</ol>\n<p><small>${escaped(signed(answer))}</small></p>`;
+  const text = quotes(answer)
+    ? notes.map((one) => `<blockquote><p dir="auto">${escaped(one.quote).replace(/\n+/gu, "<br>")}<sup><a href="#n${one.number}">${one.number}</a></sup></p></blockquote>`).join("\n")
+    : body(answer).split(/\n{2,}/u).map((part) => `<p dir="auto">${link(part).replace(/\n/gu, "<br>")}</p>`).join("\n");
+  const feet = notes.map((one) => `<li dir="auto" id="n${one.number}" value="${one.number}">${escaped(placeOf(one))}: “${escaped(line(one.quote))}”</li>`);
+  const inner = `<h1 dir="auto">${escaped(line(answer.query))}</h1>\n${text}\n<hr>\n<ol>\n${feet.join("\n")}\n</ol>\n<p><small>${escaped(signed(answer))}</small></p>`;
   const style = "body{max-width:38rem;margin:3rem auto;padding:0 1rem;font:1.05rem/1.6 Georgia,'Songti SC',serif}ol,small{font-size:.85rem}";
   return whole ? `<!doctype html>\n<html><head><meta charset="utf-8"><title>${escaped(line(answer.query))}</title><style>${style}</style></head>\n<body>\n${inner}\n</body></html>\n` : inner;
 }

@@ -1,35 +1,51 @@
 // Why: what each stage did for an answer, its times and tokens, its receipt, and where a passage got lost.
 
 import { call } from "./api.js";
-import { h, icon } from "./dom.js";
+import { add, h, icon } from "./dom.js";
 import { failed } from "./failure.js";
+import { said } from "./server.js";
 import { number, t } from "./words.js";
 
 const duration = (ms) => (ms >= 1000 ? t("seconds", number(Math.round(ms / 100) / 10)) : t("ms", number(Math.round(ms))));
 
-/** Write how an answer came about, folded until it is asked for. */
+/** Name a component of the mode as readers call it. */
+function stageName(name) {
+  const word = t(`stages.${name}`);
+  return word === name ? name.replaceAll("_", " ") : word;
+}
+
+const lostAt = ({ stage, reason }) => (t(`lostAt.${stage}`) === stage ? said(reason) : t(`lostAt.${stage}`));
+
+/** Write how an answer came about, folded until it is asked for and made when it is. */
 export function whyBlock(answer) {
-  const { timings_ms: times = {}, usage = {}, llm_calls: calls, receipt, warnings = [], time_to_first_token_ms: first } = answer.metadata;
+  const folded = h("details.why", h("summary", t("why")));
+  folded.addEventListener("toggle", () => add(folded, whyOf(answer)), { once: true });
+  return folded;
+}
+
+function whyOf(answer) {
+  const { timings_ms: times = {}, usage = {}, llm_calls: calls, receipt, warnings = [], time_to_first_token_ms: first, confidence } = answer.metadata;
   const total = times.total || 1;
   const stages = Object.entries(times).filter(([name, ms]) => name !== "total" && ms >= 0.05);
   const facts = [
     [t("total"), duration(total)], first && [t("firstWord"), duration(first)], [t("calls"), number(calls)],
     usage.total_tokens && [t("tokens"), number(usage.total_tokens)],
-    answer.metadata.model && ["Model", answer.metadata.model], answer.metadata.confidence != null && ["p", String(answer.metadata.confidence)],
+    answer.metadata.model && [t("model"), answer.metadata.model],
+    confidence != null && [t("confidence"), `${number(Math.round(100 * confidence))} %`],
     receipt && [t("receipt"), h("a", { href: `#/answer/${receipt}` }, receipt.slice(0, 12))],
   ].filter(Boolean);
   const bars = stages.map(([name, ms]) => {
     const bar = h("i");
     bar.style.setProperty("inline-size", `${Math.max(0.5, Math.min(100, (100 * ms) / total))}%`);
-    return h("tr", h("th", { scope: "row" }, name), h("td.bar", bar), h("td.figure", duration(ms)));
+    return h("tr", h("th", { scope: "row", title: name }, stageName(name)), h("td.bar", bar), h("td.figure", duration(ms)));
   });
-  return h("details.why",
-    h("summary", t("why")),
+  return [
     h("h3", t("whyHead")),
     h("dl", facts.map(([name, value]) => h("div", h("dt", name), h("dd", value)))),
-    warnings.length > 0 && h("ul.warnings", { "aria-label": t("warnings") }, warnings.map((warning) => h("li", warning))),
+    warnings.length > 0 && h("ul.warnings", { "aria-label": t("warnings") }, warnings.map((warning) => h("li", { dir: "auto" }, said(warning)))),
     h("table.times", h("caption", t("times")), h("tbody", bars)),
-    lostForm(answer));
+    lostForm(answer),
+  ];
 }
 
 function lostForm(answer) {
@@ -48,7 +64,7 @@ function lostForm(answer) {
         h("ol.ranks", Object.entries(found.ranks ?? {}).map(([step, rank]) => h("li", { class: rank === null ? "missed" : "met" },
           icon(rank === null ? "M4 4l8 8M12 4l-8 8" : "M3 8l4 4 6-8"), h("span", t(`steps.${step}`)),
           h("span.figure", rank === null ? t("notAmong", found.sizes[step]) : t("rank", rank, found.sizes[step]))))),
-        h("p", h("strong", found.stage === "nothing_lost" ? t("notLost") : t("lost", found.label)), ". ", found.reason));
+        h("p", h("strong", t(found.stage === "nothing_lost" ? "notLost" : "lost")), " ", lostAt(found)));
     } catch (error) {
       result.replaceChildren(failed(error));
     }

@@ -3,32 +3,53 @@
 import { kept } from "./dom.js";
 
 const EN = {
-  skip: "Skip to the text", ask: "Ask", library: "Library", past: "Past questions", language: "中文", theme: "Light or dark",
+  skip: "Skip to the text", ask: "Ask", library: "Library", past: "Past", language: "中文", theme: "Light or dark",
   key: "Key",
   askHead: "What do the sources say?",
   askLead: "Every sentence of an answer stands beside the passage it comes from, with a verdict. What the books do not say is not answered.",
   emptyHead: "The shelves are empty", emptyLead: "Put a book in, and ask it something as soon as its words are found.",
-  toLibrary: "Put a book in", question: "Your question", followUp: "Ask on", send: "Ask", stop: "Stop", mode: "Mode",
+  toLibrary: "Put a book in", question: "Your question", followUp: "A follow-up question", send: "Ask", stopAsking: "Stop", mode: "Mode", comma: ", ", count: "{0} {1}",
   newTalk: "New conversation", only: "Only in", everywhere: "Leave this limit out", sentence: "Sentence {0}",
   promise: { simple: "one call of a model, or none", advanced: "up to 4 calls; compares several passages", precise: "up to 6 calls; shows only what holds", agent: "several calls; searches in steps" },
   stage: { query_rewritten: "Searching", documents_retrieved: "{0} passages read", generation_start: "Writing" },
-  verdict: { supported: "supported", partial: "partly supported", unsupported: "not supported", contradicted: "contradicted", quoted: "quoted" },
-  status: { not_found: "Not found", refused: "Refused", recalled: "From the conversation", quoted: "Closest passages, word for word" },
+  verdict: { supported: "supported", partial: "partly supported", unsupported: "not supported", contradicted: "contradicted", quoted: "quoted", closest: "closest" },
+  status: {
+    not_found: "Not found", refused: "Refused", recalled: "From the conversation", quoted: "Closest passages, word for word",
+    closest: "No passage clearly answers this; these come closest.",
+  },
+  unreachedLead: "The language model could not be reached, so nothing is said in other words. Whether a passage answers the question is for you to judge.",
+  absent: "{0} does not occur in your library.", near: " Names that do: ", stillReading: "The library is still being read: {0} passages are not searched by meaning yet.", howFar: "See how far it is",
+  emptyAsked: "There is nothing to answer from yet.", sources: "Sources", passagesRead: "Passages read: {0}", page: "p. {0}", table: "Table",
+  modes: { simple: "Simple", advanced: "Advanced", precise: "Precise", agent: "Agent" },
   quotedLead: "No language model is set up, so nothing is said in other words. Whether a passage answers the question is for you to judge.",
   summary: "Sentences: {0}. {1}", done: "The answer is complete.",
   changes: "What was changed ({0})", rejected: "Drafts that did not hold ({0})",
   change: { added: "mark added", replaced: "mark replaced", dropped: "mark dropped", marked: "marked as not supported", removed: "sentence removed" },
-  was: "was {0}, is {1}", none: "none",
-  beside: "Beside it", besideEmpty: "Choose a sentence, and its passage opens here with the words marked.",
+  was: "marks before: {0}, now: {1}", none: "none",
+  beside: "The passage", besideEmpty: "Choose a sentence, and its passage opens here with the words marked.",
   noPassage: "No passage stands behind this sentence.", openBook: "Open the book here", why: "Why", closePane: "Close",
   gone: "This passage is not in the library any more. What was quoted:", passageOf: "Passage {0}",
-  whyHead: "How this answer came about", times: "Times", total: "in all", tokens: "Tokens", calls: "Calls of a model", firstWord: "First word after",
-  judge: "Is this answer right?", right: "Right", wrong: "Something is wrong", kindOf: "What is it?", note: "In your words", tell: "Say so",
-  kind: { wrong: "What it says is not so", wrong_citation: "A passage does not say it", missing: "Something is missing" }, thanks: "Kept: {0}.",
+  whyHead: "How this answer came about", times: "Times", total: "in all", tokens: "Tokens", calls: "Calls of a model", firstWord: "First word after", model: "Model",
+  confidence: "Chance that the passages answer",
+  judge: "Is this answer right?", right: "It is right", wrong: "Something is wrong", kindOf: "What is it?", note: "In your words", tell: "Send",
+  kind: { wrong: "What it says is not so", wrong_citation: "A passage does not say it", missing: "Something is missing" }, thanks: "Thank you. Noted: “{0}”.",
   receipt: "Receipt", warnings: "Warnings", seconds: "{0} s", ms: "{0} ms", stale: "A source that this answer cites was replaced or deleted since.",
   lostHead: "Where was it lost?", lostLead: "Words of a passage that you expected to be used:", look: "Follow it",
   steps: { bm25: "found by words", vectors: "found by meaning", fused: "after the fusion", fetched: "passages fetched", ranked: "passages chosen", context: "read" },
-  rank: "{0}. of {1}", notAmong: "not among {0}", notLost: "Not lost", lost: "Lost: {0}",
+  rank: "number {0} of {1}", notAmong: "not among {0}", notLost: "It was not lost.", lost: "It was lost here.",
+  lostAt: {
+    never_ingested: "No passage of the library has these words.", split_across_children: "The words run over several pieces of a passage, and none of them was found.",
+    not_found_by_bm25: "The search by words did not find it.", not_found_by_vectors: "The search by meaning did not find it.", not_found_by_either: "The search found it neither by words nor by meaning.",
+    fused_out: "The search found it, and better hits took its place.", parent_not_fetched: "It was found, and the stored passage could not be read.",
+    ranked_out: "It was found, and other passages were preferred to it.", cut_by_budget: "It did not fit into what the model reads.",
+    refused: "It was read, and the answer is that the sources do not say this.", not_used: "It was read, and nothing in the answer comes from it.", not_cited: "The answer says the same and cites another passage.",
+  },
+  stages: {
+    conversation: "Conversation", tenant_filter: "Whose library", query_analyzer: "Analysis of the question", query_rewriter: "Rewording", hyde_embedder: "Imagined passage", text_embedder: "Meaning of the question",
+    bm25_retriever: "Search by words", embedding_retriever: "Search by meaning", retriever: "Search", joiner: "Fusion", language_balancer: "Balance of languages", parent_fetcher: "Reading the passages", ranker: "Ranking",
+    relevance: "Relevance", sub_questions: "Sub-questions", goal_restater: "Goal", context_builder: "Choosing what is read", gate: "Answerable or not", prompt_builder: "Prompt", generator: "Model",
+    hallucination_grader: "Checking the draft", citation_extractor: "Checking and citing", attempt: "Attempt", memory_router: "Question or conversation", memory_retriever: "Looking up the conversation",
+  },
   take: "Take away", copyMd: "Copy as Markdown", copyRich: "Copy for Word", saveMd: "Markdown", saveHtml: "HTML", saveBib: "BibTeX", saveCsl: "CSL JSON",
   copyLink: "Copy link", print: "Print", copied: "Copied.", writtenBy: "Answered by Shiguan, mode {0}, {1}",
   search: "Search in the passages", searchGo: "Search", filter: "Filter the list", found: "Passages found: {0}", nothing: "Nothing found.",
@@ -42,8 +63,11 @@ const EN = {
   turns: "Questions: {0}", rename: "Rename", export: "Export", open: "Open", title: "Title", save: "Save",
   keyHead: "A key, please", keyLead: "This library belongs to somebody. The key is kept for this tab only.", keyWrong: "That key is not valid, or was revoked. Give another one.",
   keyMake: "Whoever runs the server makes one with", enter: "Enter", leave: "Forget the key",
-  error: { offline: "The server does not answer. Is it running?", broken: "The line broke before the answer was complete. What came so far stands above.", too_many_requests: "Too many questions at once.", stopped: "Stopped." },
-  again: "Try again", waitFor: "Try again in {0} s.", reference: "for the log: {0}", themeNames: { "": "as the system", light: "light", dark: "dark" },
+  error: {
+    offline: "The server does not answer. Is it running?", broken: "The connection broke before the answer was complete. What came so far stands above.", too_many_requests: "Too many questions at once.", stopped: "Stopped.",
+    upstream_unavailable: "The language model could not be reached. Try again in some seconds.", answer_failed: "The answer could not be completed. Try again.", timeout: "The answer took too long. Ask less at once, or try again.",
+  },
+  again: "Try again", waitFor: "Try again in {0} s.", reference: "Number of this request in the server's log: {0}", themeNames: { "": "as the system", light: "light", dark: "dark" },
 };
 
 const ZH = {
@@ -51,22 +75,36 @@ const ZH = {
   askHead: "史料怎么说？",
   askLead: "答案的每一句都与所据原文并列，并注明是否成立。书中没有的，不答。",
   emptyHead: "书架还是空的", emptyLead: "放一本书进来，文字一入库便可发问。", toLibrary: "放书入库",
-  question: "你的问题", followUp: "接着问", send: "问", stop: "停", mode: "方式", newTalk: "另起一谈", only: "只查", everywhere: "去掉此限", sentence: "第{0}句",
+  question: "你的问题", followUp: "接着问", send: "问", stopAsking: "停", mode: "方式", comma: "，", count: "{1}{0}句", newTalk: "另起一谈", only: "只查", everywhere: "去掉此限", sentence: "第{0}句",
   promise: { simple: "调用模型至多一次", advanced: "至多四次；比较多段", precise: "至多六次；只留站得住的", agent: "多次；逐步查找" },
   stage: { query_rewritten: "检索中", documents_retrieved: "读了{0}段", generation_start: "作答中" },
-  verdict: { supported: "有据", partial: "部分有据", unsupported: "无据", contradicted: "与原文相反", quoted: "引文" },
-  status: { not_found: "未见", refused: "不答", recalled: "据此前谈话", quoted: "最接近的原文" },
+  verdict: { supported: "有据", partial: "部分有据", unsupported: "无据", contradicted: "与原文相反", quoted: "引文", closest: "相近" },
+  status: { not_found: "没有找到", refused: "不答", recalled: "据此前谈话", quoted: "最接近的原文", closest: "没有哪一段确实回答了这个问题，以下是最接近的。" },
+  unreachedLead: "语言模型没有应答，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
+  absent: "你的书库中没有“{0}”。", near: "相近的有：", stillReading: "书库还在读入：尚有{0}段不能按意义检得。", howFar: "看看进度",
+  emptyAsked: "还没有可据以回答的书。", sources: "出处", passagesRead: "读到的原文（{0}段）", page: "第{0}页", table: "表",
+  modes: { simple: "简答", advanced: "详考", precise: "严核", agent: "探寻" },
   quotedLead: "未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
   summary: "共{0}句：{1}", done: "答毕。", changes: "改动（{0}）", rejected: "未通过的草稿（{0}）",
-  change: { added: "补注", replaced: "换注", dropped: "去注", marked: "标为无据", removed: "删句" }, was: "原为{0}，今为{1}", none: "无",
-  beside: "原文", besideEmpty: "选一句，所据原文便在此展开，引处加朱。", noPassage: "此句没有所据的原文。", openBook: "翻到书中此处", why: "缘由", closePane: "关闭",
-  gone: "书库里已没有这一段。当时所引：", passageOf: "第{0}段", whyHead: "此答由来", times: "用时", total: "合计", tokens: "词元", calls: "调用模型", firstWord: "首字用时",
+  change: { added: "补注", replaced: "换注", dropped: "去注", marked: "标为无据", removed: "删句" }, was: "原注{0}，今注{1}", none: "无",
+  beside: "原文", besideEmpty: "选一句，所据原文便在此展开，引处加亮。", noPassage: "此句没有所据的原文。", openBook: "翻到书中此处", why: "缘由", closePane: "关闭",
+  gone: "书库里已没有这一段。当时所引：", passageOf: "第{0}段", whyHead: "此答由来", times: "用时", total: "合计", tokens: "词元", calls: "调用模型", firstWord: "首字用时", model: "模型", confidence: "原文能回答的可能",
   judge: "此答对吗？", right: "对", wrong: "有误", kindOf: "哪里不对？", note: "用你的话说", tell: "提交",
-  kind: { wrong: "所言不实", wrong_citation: "所引原文没有这样说", missing: "有遗漏" }, thanks: "已记下：{0}。",
+  kind: { wrong: "所言不实", wrong_citation: "所引原文没有这样说", missing: "有遗漏" }, thanks: "谢谢，已记下：{0}。",
   receipt: "凭据", warnings: "提示", seconds: "{0}秒", ms: "{0}毫秒", stale: "所引的书此后已被替换或删除。",
   lostHead: "漏在哪一步？", lostLead: "填入你以为该用到的原文：", look: "追查",
   steps: { bm25: "按字词检得", vectors: "按意义检得", fused: "合并之后", fetched: "取回段落", ranked: "选用段落", context: "读到" },
-  rank: "第{0}，共{1}", notAmong: "不在{0}条之中", notLost: "未漏", lost: "漏于：{0}",
+  rank: "第{0}，共{1}", notAmong: "不在{0}条之中", notLost: "没有漏。", lost: "漏在这里。",
+  lostAt: {
+    never_ingested: "书库中没有这些字。", split_across_children: "这些字跨了几个小段，都没有检得。", not_found_by_bm25: "按字词没有检得。", not_found_by_vectors: "按意义没有检得。", not_found_by_either: "按字词、按意义都没有检得。",
+    fused_out: "检得了，但合并时被更近的挤掉。", parent_not_fetched: "检得了，但原文读不出来。", ranked_out: "检得了，但选用了别的段落。", cut_by_budget: "放不进模型所读的篇幅。",
+    refused: "读到了，而答案说书中没有。", not_used: "读到了，而答案没有用。", not_cited: "答案说法相同，却引了另一段。",
+  },
+  stages: {
+    conversation: "谈话", tenant_filter: "书库归属", query_analyzer: "分析问题", query_rewriter: "改写问题", hyde_embedder: "拟写段落", text_embedder: "问题向量", bm25_retriever: "按字词检索", embedding_retriever: "按意义检索", retriever: "检索",
+    joiner: "合并", language_balancer: "语言权衡", parent_fetcher: "取原文", ranker: "重排", relevance: "判断相关", sub_questions: "分题", goal_restater: "重述目标", context_builder: "选定所读", gate: "能否回答", prompt_builder: "提示词",
+    generator: "模型", hallucination_grader: "核对草稿", citation_extractor: "核对与引注", attempt: "次数", memory_router: "问书或问谈话", memory_retriever: "查谈话",
+  },
   take: "带走", copyMd: "复制为 Markdown", copyRich: "复制到 Word", saveMd: "Markdown", saveHtml: "HTML", saveBib: "BibTeX", saveCsl: "CSL JSON", copyLink: "复制链接", print: "打印", copied: "已复制。",
   writtenBy: "史官作答，方式 {0}，{1}",
   search: "在原文中检索", searchGo: "检索", filter: "筛选书目", found: "{0}段", nothing: "没有找到。",
@@ -76,10 +114,17 @@ const ZH = {
   contents: "目录", back: "回到答案", earlier: "前文", further: "后文", onlyChapter: "只问此章", notes: "注", untitled: "无题",
   pastHead: "旧问", pastEmpty: "还没有问过。", reports: "评测报告", reportsEmpty: "此书库的文件夹中没有报告。", turns: "{0}问", rename: "改名", export: "导出", open: "打开", title: "题目", save: "保存",
   keyHead: "请出示钥匙", keyLead: "书库各有其主。钥匙只留在这个标签页里。", keyWrong: "这把钥匙无效或已吊销，请换一把。", keyMake: "由管理者发放：", enter: "进入", leave: "忘掉钥匙",
-  error: { offline: "服务器没有应答，是否在运行？", broken: "答案未完，连接已断；已到的部分在上面。", too_many_requests: "同时的问题太多。", stopped: "已停。" },
+  error: {
+    offline: "服务器没有应答，是否在运行？", broken: "答案未完，连接已断；已到的部分在上面。", too_many_requests: "同时的问题太多。", stopped: "已停。",
+    upstream_unavailable: "语言模型没有应答，请稍候再试。", answer_failed: "没有答成，请再试。", timeout: "用时过长；请少问一些，或再试。", bad_request: "请求读不懂。", refused: "这样问不行：", invalid_request: "请求有误：",
+    unauthenticated: "没有有效的钥匙。", forbidden: "这把钥匙不能做这件事。", tenant_mismatch: "钥匙不属于这个书库。", not_local: "没有设置钥匙，只有本机可以发问。", not_found: "没有找到：", method_not_allowed: "请求方式不对。",
+    head_too_large: "请求头太大。", payload_too_large: "内容太大，请分次发送。", internal: "服务器内部出错，请再试。", not_ready: "服务器还没有准备好，请稍候。", overloaded: "服务器太忙，请稍候再试。", shutting_down: "服务器正在关闭。",
+    store_unavailable: "书库暂时不能用，请再试。", storage_full: "服务器磁盘已满。",
+  },
   again: "再试", waitFor: "{0}秒后再试。", reference: "日志编号：{0}", themeNames: { "": "随系统", light: "明", dark: "暗" },
 };
 
+const formats = {};
 const TONGUES = { en: EN, zh: ZH };
 let tongue = kept("language", undefined, localStorage) ?? (navigator.language.startsWith("zh") ? "zh" : "en");
 if (!(tongue in TONGUES)) tongue = "en";
@@ -100,5 +145,14 @@ export function t(name, ...given) {
   return found.replace(/\{(\d)\}/g, (_, number) => given[number] ?? "");
 }
 
+/** Say something around an element, of which the rest of the sentence does not take the direction. */
+export function around(name, element) {
+  const [before, after] = t(name, "\0").split("\0");
+  return [before, element, after];
+}
+
 /** Write a number as the language does. */
-export const number = (value) => new Intl.NumberFormat(tongue).format(value ?? 0);
+export function number(value) {
+  formats[tongue] ??= new Intl.NumberFormat(tongue); // to make one takes longer than a frame
+  return formats[tongue].format(value ?? 0);
+}

@@ -110,7 +110,7 @@ def test_a_broken_line_keeps_what_came_and_offers_another_try(site, opened):
     site.script = [*told[:6], (CUT, None)]
     page = opened(site.url + "/")
     ask(page, done=False)
-    page.wait_for_selector(".failure >> text=The line broke")
+    page.wait_for_selector(".failure >> text=The connection broke")
     assert page.locator(".turn .sentence").count() == 1
     site.script = told
     page.locator(".failure button").click()
@@ -131,7 +131,7 @@ def test_an_error_in_the_stream_is_told_in_its_own_words(site, opened):
     site.script = [("error", ApiError("upstream_unavailable").body())]
     page = opened(site.url + "/")
     ask(page, done=False)
-    page.wait_for_selector(".failure >> text=The language model gave no usable answer.")
+    page.wait_for_selector(".failure >> text=The language model could not be reached.")
 
 
 def test_stopping_ends_the_stream(site, opened):
@@ -242,7 +242,7 @@ def test_what_was_changed_and_why_can_be_opened(site, opened):
     assert "321" in page.locator(".why dl").inner_text()
     page.fill(".lost textarea", "rose at Fanyang")
     page.locator(".lost button").click()
-    page.wait_for_selector(".lost >> text=Lost: ranked out")
+    page.wait_for_selector(".lost >> text=It was found, and other passages were preferred to it.")
     assert page.locator(".ranks .missed").inner_text().split("\n") == ["found by meaning", "not among 50"]
 
 
@@ -266,8 +266,8 @@ def test_an_answer_is_taken_away_in_every_form(site, opened):
 @pytest.mark.parametrize(
     ("locale", "right", "wrong", "tell", "kept"),
     [
-        ("en-US", "Right", "Something is wrong", "Say so", "Kept: A passage does not say it."),
-        ("zh-CN", "对", "有误", "提交", "已记下：所引原文没有这样说。"),
+        ("en-US", "It is right", "Something is wrong", "Send", "Thank you. Noted: “A passage does not say it”."),
+        ("zh-CN", "对", "有误", "提交", "谢谢，已记下：所引原文没有这样说。"),
     ],
 )
 def test_an_answer_is_judged_with_the_keyboard_alone(site, opened, locale, right, wrong, tell, kept):
@@ -318,13 +318,17 @@ def test_a_link_by_receipt_shows_the_answer_and_whether_it_is_stale(site, opened
 
 
 @pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
-@pytest.mark.parametrize("width", [390, 768, 1600])
+@pytest.mark.parametrize("width", [320, 390, 768, 1600])
 def test_every_view_fits_its_sheet_in_both_languages(site, opened, width, locale):
     site.passages = [passage(n, "text " * 80, section=[f"{n} Chapter", f"{n}.1 Part"]) for n in range(30)]
     site.sources = [source("x" * 180 + ".epub", "y" * 300, complete=False, vectors=3)]
     page = opened(site.url + "/", width=width, locale=locale)
     assert page.evaluate("document.documentElement.lang") == ("zh-Hans" if locale == "zh-CN" else "en")
     assert no_sideways(page)
+    # No word of the frame is broken over two lines.
+    assert page.evaluate(
+        "[...document.querySelectorAll('.rail span, .tools button')].every((one) => one.scrollWidth <= one.clientWidth + 1 || !one.clientWidth)"
+    )
     ask(page)
     page.locator("button.verdict").click()
     page.wait_for_selector(".beside mark")

@@ -1,7 +1,9 @@
 """axe-core finds nothing: every view, both languages, light and dark, desktop and phone."""
 
 import pytest
-from tests.doubles.page_site import Script, source
+from tests.doubles.page_site import WAIT, Script, passage, source
+
+from shiguan.serving.error_replies import ApiError
 
 pytestmark = pytest.mark.browser
 
@@ -21,7 +23,7 @@ def findings(page):
     ]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [320, 390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
 def test_axe_finds_nothing(site, opened, locale, scheme, width):
@@ -67,4 +69,28 @@ def test_axe_finds_nothing_where_the_key_is_asked_and_where_something_failed(sit
     assert findings(page) == []
     page.keyboard.press("Escape")
     page.wait_for_selector(".failure")
+    assert findings(page) == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("status", ["quoted", "closest", "not_found", "reading", "failed"])
+def test_axe_finds_nothing_where_an_answer_is_unsure_or_on_its_way(site, opened, status, locale, scheme, width):
+    hebrew = "הקברניט ציווה לקפל את המפרש. הרוח התחזקה."
+    site.passages = [passage(place, hebrew, language="he", title="סיפורי הים", section=["פרק"]) for place in range(3)]
+    script = Script([hebrew], quote=(0, 9))
+    told = script.events()
+    if status == "reading":
+        site.script = [*told[:3], (WAIT, None), *told[3:]]
+    elif status == "failed":
+        site.script = [*told[:3], ("error", ApiError("upstream_unavailable").body())]
+    else:
+        answer = script.quotations(status, absent=[{"term": "קולומבוס", "near": ["יונה"]}], waiting=3)
+        site.script = [("generation_complete", answer)]
+    page = opened(site.url + "/", width=width, locale=locale, scheme=scheme)
+    page.fill("#question", "מי היה קולומבוס?")
+    page.press("#question", "Enter")
+    wide = {"reading": ".beside .passage p", "failed": ".failure"}.get(status, ".turn .more")
+    page.wait_for_selector(".readings .passage p" if status == "reading" and width < 1000 else wide)
     assert findings(page) == []

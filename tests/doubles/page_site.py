@@ -38,14 +38,17 @@ class Script:
     quote: tuple[int, int] = (0, 9)
     changes: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    # Whether a sentence ends before its marks, as where these stand behind the full stop.
+    marks_behind: bool = False
 
     def claims(self) -> list[dict[str, Any]]:
         at, made = 0, []
         for index, text in enumerate(self.sentences):
             whole = f"{text} [1]"
             verdict = self.verdicts[index % len(self.verdicts)]
+            own = text if self.marks_behind else whole
             made.append({
-                "start": at, "end": at + len(whole), "text": whole, "numbers": [1], "verdict": verdict, "score": 0.9,
+                "start": at, "end": at + len(own), "text": own, "numbers": [1], "verdict": verdict, "score": 0.9,
                 "reason": f"reason {index}", "change": "",
             })  # fmt: skip
             at += len(whole) + 1
@@ -61,7 +64,7 @@ class Script:
     def answer(self) -> dict[str, Any]:
         claims = self.claims()
         return {
-            "answer": " ".join(claim["text"] for claim in claims), "query": self.query, "mode": "simple",
+            "answer": " ".join(f"{text} [1]" for text in self.sentences), "query": self.query, "mode": "simple",
             "status": "answered", "citations": [one for claim in claims for one in self.citations(claim)],
             "documents": [], "request_id": "r-1",
             "metadata": {
@@ -71,15 +74,30 @@ class Script:
             },
         }  # fmt: skip
 
+    def quotations(self, status: str, **metadata: Any) -> dict[str, Any]:
+        """The answer where nothing is said in other words: `quoted`, `closest` or `not_found`."""
+        answer = self.answer()
+        quoted = {
+            **answer["citations"][0],
+            "verdict": "quoted",
+            "sentence": [self.quote[0], self.quote[1]],
+            "words": [],
+        }
+        answer["metadata"] |= {"claims": [], "llm_calls": 0, "model": "", **metadata}
+        return answer | {
+            "status": status, "citations": [] if status == "not_found" else [quoted],
+            "answer": "The sources do not answer this question." if status == "not_found" else "> An Lushan",
+        }  # fmt: skip
+
     def events(self) -> list[tuple[str, Any]]:
         """The whole stream; a test puts `(WAIT, None)` and `(CUT, None)` between."""
         told: list[tuple[str, Any]] = [
             ("query_rewritten", {"query": self.query, "queries": [self.query], "method": "none"}),
-            ("documents_retrieved", {"attempt": 1, "documents": [{"number": 1}]}),
+            ("documents_retrieved", {"attempt": 1, "documents": [{**passage(0, ""), "id": "p1", "number": 1}]}),
             ("generation_start", {"attempt": 1}),
         ]
-        for index, claim in enumerate(self.claims()):
-            told += [("token", {"text": part}) for part in (claim["text"][:9], claim["text"][9:] + " ")]
+        for index, (claim, text) in enumerate(zip(self.claims(), self.sentences, strict=True)):
+            told += [("token", {"text": part}) for part in (text[:9], f"{text[9:]} [1] ")]
             told.append(("claim", {"index": index, **claim, "citations": self.citations(claim)}))
         return [*told, ("generation_complete", self.answer())]
 
@@ -101,6 +119,7 @@ class PageSite:
         self.keys: set[str] | None = None
         self.role = "write"
         self.script: list[tuple[str, Any]] = Script(["An Lushan rose in 755."]).events()
+        self.pause = 0.0  # seconds between two events
         self.refusal: ApiError | None = None
         self.sources: list[dict[str, Any]] = [source("tang.epub", "The Tang")]
         self.passages = [passage(0, "Before."), passage(1, "An Lushan rose at Fanyang in 755."), passage(2, "After.")]
@@ -244,6 +263,7 @@ class PageSite:
 
     async def _stream(self) -> Any:
         for number, (name, data) in enumerate(self.script, start=1):
+            await asyncio.sleep(self.pause)
             if name == WAIT:
                 await asyncio.to_thread(self.go.wait, 20)
                 self.go.clear()

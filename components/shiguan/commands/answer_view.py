@@ -1,7 +1,7 @@
 """What a person reads of an answer: it comes about before their eyes, with the passages that it rests on."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Self
@@ -16,6 +16,9 @@ from shiguan.text.terminal import console_for_people, one_line
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
 _MAX_QUOTE = 300
+QUOTING = ("quoted", "closest")
+"""Answers that are passages alone; of `closest` ones none clearly answers."""
+_UNSURE = "No passage clearly answers this; these come closest."
 
 
 class AnswerView:
@@ -49,7 +52,7 @@ class AnswerView:
             self._print((f"  {data['verdict']}", _VERDICT_STYLES.get(data["verdict"], "")))
         elif name == "generation_complete":
             self._waiting.stop()
-            if data["status"] != "quoted":
+            if data["status"] not in QUOTING:
                 self._print()
                 self._console.print()
             _print_rest(self._console, data)
@@ -64,11 +67,14 @@ class AnswerView:
 
 def _print_rest(console: Console, answer: dict[str, Any]) -> None:
     """Print the passages that an answer rests on, and how it came about."""
-    if answer["status"] == "quoted":
+    if answer["status"] in QUOTING:
         _print_quotations(console, answer)
     elif answer["citations"]:
         _print_citations(console, answer["citations"])
     metadata = answer["metadata"]
+    for sentence in _reservations(answer):
+        print_indented(console, Text(sentence), 2)
+        console.print()
     for name, value in metadata.get("explain", {}).items():
         _print_explained(console, name, value)
     seconds = metadata["timings_ms"].get("total", 0.0) / 1000
@@ -81,6 +87,17 @@ def _print_rest(console: Console, answer: dict[str, Any]) -> None:
         )
     )
     _print_warnings(console, metadata["warnings"])
+
+
+def _reservations(answer: dict[str, Any]) -> Iterator[str]:
+    """Say what an unsure answer has to be read with: names that stand nowhere, and passages that are not ready."""
+    if answer["status"] not in ("closest", "not_found"):
+        return
+    for one in answer["metadata"].get("absent") or ():
+        near = f" Names that do: {', '.join(one['near'])}." if one["near"] else ""
+        yield f"{one['term']} does not occur in your library.{near}"
+    if waiting := answer["metadata"].get("waiting"):
+        yield f"The library is still being read: {waiting:,} passages are not searched by meaning yet. Ask again later."
 
 
 def _print_citations(console: Console, citations: list[dict[str, Any]]) -> None:
@@ -101,6 +118,9 @@ def _print_head(console: Console, citation: dict[str, Any]) -> None:
 
 
 def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
+    if answer["status"] == "closest":
+        print_indented(console, Text(_UNSURE, style="bold"), 2)
+        console.print()
     for citation in answer["citations"]:
         _print_head(console, citation)
         text, at = Text(citation["quote"]), citation["start"]
@@ -109,8 +129,9 @@ def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
                 text.stylize(style, start - at, end - at)
         print_indented(console, text, 6)
         console.print()
-    print_indented(console, Text(answer["answer"].partition("\n")[0], style="dim"), 2)
-    console.print()
+    if answer["status"] == "quoted":
+        print_indented(console, Text(answer["answer"].partition("\n")[0], style="dim"), 2)
+        console.print()
 
 
 def print_passages(query: str, documents: list[Document], warnings: list[str]) -> None:

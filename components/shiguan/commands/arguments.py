@@ -49,7 +49,7 @@ def declare(add: Add) -> None:
     parser.add_argument("source", metavar="SOURCE", help="its name as `shiguan sources` shows it")
 
     parser = add("ask", "ask.ask", "answer a question from the library")
-    parser.add_argument("question")
+    _question(parser)
     parser.add_argument("--explain", action="store_true", help="show what each stage did")
     parser.add_argument("--history", type=Path, metavar="FILE", help=_HISTORY)
     parser.add_argument(
@@ -63,7 +63,7 @@ def declare(add: Add) -> None:
     parser.add_argument("--conversation", metavar="ID", help="one that is to go on (default: a new one)")
     _question_options(parser, budget=True)
     parser = add("search", "ask.search", "find passages without answering")
-    parser.add_argument("question", nargs="?")
+    _question(parser, optional=True)
     parser.add_argument(
         "--queries", type=Path, metavar="FILE", help='JSONL (.gz too) of {"id", "text"}: one result line each'
     )
@@ -103,7 +103,7 @@ def declare(add: Add) -> None:
 
 def _declare_review(add: Add) -> None:
     parser = add("why", "review.why", "say where the passage that you expected was lost")
-    parser.add_argument("question")
+    _question(parser)
     parser.add_argument(
         "--expected", required=True, metavar="TEXT", help="words of the passage that should have been used, or its id"
     )
@@ -248,18 +248,22 @@ def _declare_eval(add: Add) -> None:
     )
 
 
+def _question(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    text = "in words of its own or in quotation marks; - reads it from standard input"
+    parser.add_argument("question", nargs="*" if optional else "+", metavar="QUESTION", help=text)
+
+
 def _mode_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--mode", default="simple", help="a mode that `shiguan modes` lists (default: simple)")
-    parser.add_argument(
-        "--top-k", type=_whole_number(1, 50), help="how many passages at most (default: what the mode says)"
-    )
+    text = "simple, advanced, precise, agent, or another that `shiguan modes` lists (default: simple)"
+    parser.add_argument("--mode", default="simple", help=text)
+    parser.add_argument("--top-k", type=_whole_number(1, 50), metavar="N")
 
 
 def _question_options(parser: argparse.ArgumentParser, *, budget: bool = False) -> None:
     _mode_options(parser)
-    group = parser.add_argument_group("options of the question", "docs/options.md has their values and what they do")
+    group = parser.add_argument_group("options of the question", "docs/options.md says more of each")
     for name in QUESTION_OPTIONS:
-        group.add_argument(f"--{name.replace('_', '-')}")
+        group.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE")
     for name in QUESTION_LISTS:
         group.add_argument(
             f"--{name}", action="append", metavar="NAME", help=f"read this {name} alone; may be repeated"
@@ -272,6 +276,18 @@ def _question_options(parser: argparse.ArgumentParser, *, budget: bool = False) 
             help="what a question may spend, such as calls=2,tokens=8000,seconds=20,cost=0.01; steps are left out "
             "for it",
         )
+
+
+def describe(parser: argparse.ArgumentParser) -> None:
+    """Give the options of a question their values and their meaning, which only help and completion wait for."""
+    actions = [action for action in parser._actions if action.dest in ("top_k", *QUESTION_OPTIONS)]
+    if actions:
+        from shiguan.engine.options import AskOptions, allowed_values
+    for action in actions:
+        values = allowed_values(action.dest)
+        named = values if isinstance(values, str) else ", ".join(values)
+        action.help = f"{named}. {AskOptions.model_fields[action.dest].description}".replace("%", "%%")
+        action.choices = None if isinstance(values, str) else values
 
 
 def _set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:

@@ -12,7 +12,16 @@ from typing import Any
 from haystack import Document
 
 from shiguan.commands.answer_view import AnswerView, print_passages
-from shiguan.commands.options import open_runner, print_json, question_options, read_history, say, tell, tenant
+from shiguan.commands.options import (
+    open_runner,
+    print_json,
+    question_options,
+    read_history,
+    say,
+    tell,
+    tenant,
+    typed_question,
+)
 from shiguan.commands.terminal import track
 from shiguan.conversations import ConversationStore, check_conversation_id, export_json, export_markdown, head_of
 from shiguan.engine.conversations import open_conversations
@@ -24,16 +33,17 @@ from shiguan.resources import data_folder, write_json
 
 
 def ask(options: argparse.Namespace) -> int:
-    checked_question(options.question)
+    question = typed_question(options)
+    checked_question(question)
     history = read_history(options.history) if options.history else None
     more = {"history": history, "conversation_id": options.conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), "explain": options.explain, **question_options(options, **more)}
     with open_runner(options, keep_receipt=_writing(options.receipt)) as runner:
         # Before the runner is closed, which waits for a summary of the conversation.
         if options.json:
-            print_json(runner.ask(options.question, **asked))
+            print_json(runner.ask(question, **asked))
         else:
-            asyncio.run(_show(runner, options.question, asked))
+            asyncio.run(_show(runner, question, asked))
     return 0
 
 
@@ -50,7 +60,7 @@ def chat(options: argparse.Namespace) -> int:
     conversation = options.conversation or f"chat-{secrets.token_hex(4)}"
     check_conversation_id(conversation)
     if not options.json:
-        say(f"Conversation {conversation}. /quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it.")
+        say(f"Conversation {conversation}. quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it.")
     more = {"conversation_id": conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), **question_options(options, **more)}
     with open_runner(options) as runner, asyncio.Runner() as loop:
@@ -74,7 +84,7 @@ def _next_question(*, prompt: bool) -> str | None:
         line = input("> " if prompt and sys.stdin.isatty() else "").strip()
     except EOFError:
         return None
-    return None if line == "/quit" else line
+    return None if line.lower().removeprefix("/") in ("quit", "exit") else line
 
 
 def _writing(path: Path | None) -> Any:
@@ -86,23 +96,24 @@ def _writing(path: Path | None) -> Any:
 
 
 def search(options: argparse.Namespace) -> int:
-    if (options.question is None) == (options.queries is None):
+    if bool(options.question) == (options.queries is not None):
         raise RefusedError("`search` takes either a question or `--queries FILE`. Give one of them.")
     if options.queries is not None:
         return _search_file(options)
-    checked_question(options.question)
+    question = typed_question(options)
+    checked_question(question)
     asked = question_options(options)
     with open_runner(options, retrieval_only=True) as runner:
-        documents, warnings = runner.search(options.question, tenant_id=tenant(options), **asked)
+        documents, warnings = runner.search(question, tenant_id=tenant(options), **asked)
     if options.json:
         results = [
             {**_hit(document), "source": document.meta.get("source"), "section": document.meta.get("section", []),
              "anchor": document.meta.get("anchor"), "text": document.content}
             for document in documents
         ]  # fmt: skip
-        print_json({"query": options.question, "mode": options.mode, "results": results, "warnings": warnings})
+        print_json({"query": question, "mode": options.mode, "results": results, "warnings": warnings})
     else:
-        print_passages(options.question, documents, warnings)
+        print_passages(question, documents, warnings)
     return 0
 
 

@@ -34,6 +34,12 @@ def tell(options: argparse.Namespace, value: dict[str, Any], *lines: str) -> Non
             say(line)
 
 
+def typed_question(options: argparse.Namespace) -> str:
+    """Put the words of a question together, or read it from standard input."""
+    words = sys.stdin.read().split() if options.question == ["-"] else options.question
+    return " ".join(words)
+
+
 def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]:
     from shiguan.engine.options import read_options
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from shiguan.checking.reading import shortened
-from shiguan.commands.options import open_library, open_runner, print_json, read_history, tell, tenant
+from shiguan.commands.options import open_library, open_runner, print_json, read_history, tell, tenant, typed_question
 from shiguan.engine.feedback import FeedbackFile
 from shiguan.engine.receipts import Replay, read_receipt
 from shiguan.engine.runner import checked_question
@@ -20,20 +20,21 @@ _SHOWN = 3
 
 
 def why(options: argparse.Namespace) -> int:
-    checked_question(options.question)
+    question = typed_question(options)
+    checked_question(question)
     if not options.expected.strip():
         raise RefusedError("`--expected` is empty. Give words of the passage that should have been used, or its id.")
     asked: dict[str, Any] = {"history": read_history(options.history)} if options.history else {}
     with open_runner(options) as runner:
         expected = ExpectedPassages(open_library(options).stores, tenant(options)).find(options.expected)
-        run = TracedMode(runner).ask(options.question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+        run = TracedMode(runner).ask(question, tenant_id=tenant(options), top_k=options.top_k, **asked)
         trace = run.trace()
     found = attribute(trace, expected)
     if options.json:
-        about = {"question": options.question, "mode": options.mode}
+        about = {"question": question, "mode": options.mode}
         print_json({**about, **found.to_json(), "passages": expected.places()})
     else:
-        _print_why(options.question, found, expected, trace.asked)
+        _print_why(question, found, expected, trace.asked)
     return 0
 
 
@@ -60,7 +61,7 @@ def _print_why(question: str, found: Attribution, expected: ExpectedPassage, ask
         if name in found.ranks:
             rank, size = found.ranks[name], found.sizes[name]
             mark = ("✓", "green") if rank is not None else ("✗", "red")
-            place = f"{rank}. of {size}" if rank is not None else f"not among {size}"
+            place = f"number {rank} of {size}" if rank is not None else f"not among {size}"
             console.print(Text.assemble("  ", mark, f" {label:<18}", (place, "" if rank else "red")))
         elif name == "vectors":
             console.print(Text.assemble("  ", ("-", "dim"), f" {label:<18}", ("not asked", "dim")))

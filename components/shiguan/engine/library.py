@@ -4,6 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -206,10 +207,11 @@ class Library:
         :param sections: Headings, of any level; a passage below one of them is left. None for all.
         :param tenant_id: Whose library.
         :returns: A filter in Haystack's format; None where nothing is to be left out.
-        :raises RefusedError: If no passage stands under one of the headings, or too many headings under them.
+        :raises RefusedError: If there is no such source, no passage under one of the headings, or too many headings.
         """
         conditions: list[dict[str, Any]] = []
         if sources:
+            self._check_sources(sources, tenant_id)
             conditions.append(where("meta.source", "in", list(sources)))
         if sections:
             wanted = {_heading(name): name for name in sections}
@@ -231,6 +233,15 @@ class Library:
             alternatives = [where("meta.section", "==", list(path)) for path in paths]
             conditions.append({"operator": "OR", "conditions": alternatives})
         return {"operator": "AND", "conditions": conditions} if conditions else None
+
+    def _check_sources(self, names: Sequence[str], tenant_id: str) -> None:
+        count = self.stores["parents"].count_documents_by_filter
+        for name in names:
+            if not count(of_tenant(tenant_id, where("meta.source", "==", name))):
+                files = self.stores["parents"].list_files(of_tenant(tenant_id))
+                near = get_close_matches(name, {file["source"] for file in files}, n=1)
+                meant = f"Did you mean `{near[0]}`? " if near else ""
+                raise RefusedError(f"There is no source `{name}` in this library. {meant}`shiguan sources` lists them.")
 
     def delete(self, source: str, *, tenant_id: str) -> int:
         """

@@ -12,13 +12,16 @@ from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
-from shiguan.resources import data_folder
+from shiguan.resources import data_folder, resource_folder
 from shiguan.tenants import check_filters
 
 ENGINE_OPTIONS = ("sources", "sections", "temperature", "max_tokens", "conversation_id", "budget")
 """Options that the engine sees to; every other one goes where a mode's `inputs` say."""
 _WRITING = ("temperature", "max_tokens")
 _NOT_IN_RECEIPTS = {"conversation_id", "history", "budget"}
+
+# Where options lie whose values are names of files.
+_FILES = {"task": "layers/task", "profile": "profiles"}
 
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -162,6 +165,21 @@ class AskOptions(BaseModel, extra="forbid"):
         if self.rewrite_method == "decompose" and "rewrite_method" in inputs and "sub_questions" not in outputs:
             names.append("rewrite_method: decompose")  # a plan whose parts nothing answers
         return names + [name for name in _WRITING if name in given and not writes]
+
+
+def allowed_values(name: str) -> list[str] | str:
+    """Tell what an option may be: a list of the words that it takes, or a description."""
+    if name in _FILES:
+        return sorted(path.stem for path in (resource_folder("prompts") / _FILES[name]).iterdir())
+    schema = AskOptions.model_json_schema()
+    found = schema["properties"][name]["anyOf"][0]
+    if "$ref" in found:
+        return f"object of {', '.join(schema['$defs'][found['$ref'].rpartition('/')[2]]['properties'])}"
+    if "enum" in found:
+        return list(found["enum"])
+    if "minimum" in found:
+        return f"{found['minimum']:,} to {found['maximum']:,}"
+    return {"string": "text", "array": "list", "object": "object"}[found["type"]]
 
 
 def read_options(given: Mapping[str, Any]) -> AskOptions:

@@ -183,13 +183,16 @@ def _lost(
         ranks_of = (rank for rank, family in enumerate(families, start=1) if family in expected.parent_ids)
         place = next(ranks_of, len(families) + 1)
         if place > sizes["fetched"]:
-            return "ranked_out", f"It came {place}. among the passages, and {sizes['fetched']} were read."
+            return "ranked_out", f"It was number {place} of the passages, and {sizes['fetched']} were read."
         return "parent_not_fetched", "Its retrieval unit was found and the stored passage could not be read."
     if ranks["ranked"] is None:
-        return "ranked_out", f"It was {ranks['fetched']}. before the ranking, which kept {sizes['ranked']}."
+        return "ranked_out", f"It was number {ranks['fetched']} before the ranking, which kept {sizes['ranked']}."
     if "context" in ranks:
         if ranks["context"] is None:
-            return "cut_by_budget", f"It was {ranks['ranked']}., and {sizes['context']} passages stand in the context."
+            return (
+                "cut_by_budget",
+                f"It was number {ranks['ranked']}, and {sizes['context']} passages were read.",
+            )
         if not any(expected.is_read_in(document) for document in trace.lists["context"]):
             return "cut_by_budget", "The passage stands in the context without the expected words."
     if trace.answer is None:
@@ -210,7 +213,7 @@ def _not_retrieved(expected: ExpectedPassage, ranks: dict[str, int | None], size
             return "not_found_by_vectors", f"It is not among the {sizes['vectors']} found by vectors."
         neither = f"It is neither among the {sizes['bm25']} found by words nor the {sizes['vectors']} found by vectors."
         return "not_found_by_either", neither
-    at = ", ".join(f"{ranks[name]}. by {name}" for name in searched if ranks[name] is not None)
+    at = ", ".join(f"number {ranks[name]} by {name}" for name in searched if ranks[name] is not None)
     return "fused_out", f"It was found ({at}) and is not among the {sizes['fused']} that the fusion kept."
 
 

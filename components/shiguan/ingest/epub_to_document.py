@@ -28,7 +28,8 @@ class EPUBToDocument:
 
     What is no text of the book (covers, contents, indexes, imprints, notes about the author) is left out and named in
     `warnings`, by the cues in `epub/roles.yaml`. A stated role (`epub:type`, `role`, guide) is enough; titles and words
-    alone take only short parts at either end of the book, and never most of it.
+    alone take only short parts at either end of the book, and never most of it. A formula of MathML is read as TeX; of
+    a picture its description is read, if it is one and no placeholder.
 
     Stands behind the file router and before `SourceStamper` and `ParentChildSplitter`.
 
@@ -37,7 +38,8 @@ class EPUBToDocument:
     - `source`, `file_path`, `title`, `author`, `language` (ISO 639-1; absent where the book does not say or says it
       of text in another script)
     - `section`: headings, outermost first
-    - `kind`: `text`, `quote`, `footnote` (one that nothing refers to), `caption`, `table`
+    - `kind`: `text`, `quote`, `footnote` (one that nothing refers to), `caption`, `table`, `list` (of places in the
+      book: links or names with pages)
     - `anchor`: `href` (name of the file inside the archive), `spine` (index in the reading order), `path` (an XPath of
       local names in that file: `/html/body/section[1]/p[2]`) and `offset` (code points into that element's text as
       `shiguan.ingest.epub.trees.element_text` defines it: white space in single spaces, without ruby readings).

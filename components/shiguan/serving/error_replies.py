@@ -88,7 +88,11 @@ _TOLD: tuple[tuple[type[Exception], str, str], ...] = (
     (TimeoutError, "timeout", ""),
     (StoreFullError, "storage_full", ""),
     (StoreError, "store_unavailable", ""),
-    (EndpointError, "upstream_unavailable", "The stage `{}` got no usable answer from its language model."),
+    (
+        EndpointError,
+        "upstream_unavailable",
+        "The language model of the stage `{}` gave no usable answer.",
+    ),
     (AnswerError, "answer_failed", "The stage `{}` failed; nothing was answered."),
 )
 

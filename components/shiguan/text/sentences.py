@@ -18,25 +18,31 @@ _HARD_BREAK = re.compile(
 )
 
 # Marks that end a sentence wherever they stand, without a space after them.
-_FULL = frozenset("。！？；｡︒？！؟۔।॥։።፧။។៕༎‼⁇⁈⁉")
+_FULL = frozenset("。！？；｡︒？！؟؛۔׃।॥։።፧။។៕༎‼⁇⁈⁉")
 _ELLIPSIS = frozenset("…‥.")
 _STOP = re.compile(
     # The stop itself: a run of marks, or a spaced ellipsis.
-    r"(?P<run>\.(?:[ \u00a0]\.)+|[.!?．…‥。！？；｡︒؟۔।॥։።፧။។៕༎‼⁇⁈⁉]+)"
-    # What closes with it: quotes, brackets, and the marks of notes and citations.
+    r"(?P<run>\.(?:[ \u00a0]\.)+|[.!?．…‥。！？；｡︒؟؛۔׃।॥։።፧။។៕༎‼⁇⁈⁉]+)"
+    # What closes with it: quotes, brackets, direction marks, and the marks of notes and citations.
     r"(?P<close>(?: ?\[\^?\d{1,3}(?:[ ,，、–-]{1,3}\d{1,3}){0,8}\](?!\()| ?【\d{1,3}】"
-    r"|[”’」』）》〉】〕］｝﹂﹄)\]}»›\"'＂＇¹²³⁰⁴-⁹]|[“‘«](?=\s|$)|[ \u00a0\u202f]»(?=[\s,.;]|$)){0,24})"
+    r"|[”’״」』）》〉】〕］｝﹂﹄)\]}»›\"'＂＇¹²³⁰⁴-⁹"
+    r"\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]|[“‘«](?=\s|$)|[ \u00a0\u202f]»(?=[\s,.;]|$)){0,24})"
 )
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
 _WORD_AFTER = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-# "I" and "A" before a space are words: "I like art. I always did."
-_ROMAN_OR_LETTER = re.compile(r"(?![IA]\s)(?:[ivxlcdm]+|[IVXLCDM]+|[A-Z])(?![^\W_])")
+_LAST_WORD = re.compile(r"[^\W_]\S*\s+$")
+_ROMAN_OR_LETTER = re.compile(r"(?:[ivxlcdm]+|[IVXLCDM]+|[A-Z]\d*)(?![^\W_])")
+_NUMBER = re.compile(r"[\d¼-¾⅐-⅞]|[AB]\.?[CD]\b")
+_WORD_OF_A_LETTER = re.compile(r"[IA]\s")
+# "Ph.D", "LL.B", "N.E"; and "Sh", "Wm", "Fr": a capital and then no vowel.
+_DOTTED = re.compile(r"(?=.*\b[^\W\d_]\b)(?:[^\W\d_](?:\.[^\W\d_])+|[A-Z][A-Za-z]{0,3}(?:\.[A-Z][A-Za-z]{0,3})+)")
+_NO_VOWEL = re.compile(r"[B-DF-HJ-NP-TV-XZ][b-df-hj-np-tv-xz]{1,3}")
 _SPACE = re.compile(r"\s*")
 # How far around a stop words are looked at, in characters: longer than any abbreviation.
 _REACH = 40
-_OPENERS = "»“‘\"'([{«‹„‚¿¡—–-*_#>（《「『【〈"
+_OPENERS = "»“‘\"'([{«‹„‚״¿¡—–-*_#>（《「『【〈\u200e\u200f\u061c\u202a\u202b\u2066\u2067\u2068"
 _WIDE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_TITLES, _NUMBERED, _OPEN, _STARTERS = (
+_TITLES, _NUMBERED, _WORDS, _OPEN, _STARTERS = (
     frozenset(words.split()) for words in read_table(Path(__file__).with_name("sentences.yaml")).values()
 )
 
@@ -107,7 +113,7 @@ def _boundaries(text: str, start: int, end: int) -> Iterator[int]:
             if quotes % 2 == 0:
                 at = text.index('"', stop)
         if wide:
-            ends = at >= end or not (text[at] in "，、,：:" or (text[at] == "と" and at > stop))
+            ends = at >= end or not (text[at] in "，、,،：:" or (text[at] == "と" and at > stop))
         else:
             ends = _ends_latin(text, match, sentence, end)
         if ends and at < end:
@@ -157,18 +163,34 @@ def _is_abbreviated(before: str, after: str, *, closed: bool) -> bool:
     lower = word.lower()
     if lower in _TITLES:
         return True
-    first = not before[: found.start()].strip()
-    if first and not closed and (word.isdecimal() or _ROMAN_OR_LETTER.fullmatch(word)):
+    before = before[: found.start()]
+    if not before.strip() and not closed and (word.isdecimal() or _ROMAN_OR_LETTER.fullmatch(word)):
         return True  # "1. Introduction", "IV. The Whale"
-    if lower in _NUMBERED:
-        return after[:1].isdigit() or bool(_ROMAN_OR_LETTER.match(after))
-    initial = len(word) == 1 and word.isupper() and not _WIDE.match(word)
-    dotted = "." in word and all(len(part) == 1 for part in word.split("."))
-    if lower not in _OPEN and not initial and not dotted:
+    digit = bool(_NUMBER.match(after))
+    if lower in _NUMBERED and (digit or _ROMAN_OR_LETTER.match(after)):
+        return lower not in _WORDS or not _WORD_OF_A_LETTER.match(after)
+    if word == "v":
+        # "Fletcher v. Peck", and no vector v.
+        return digit or ((party := _LAST_WORD.search(before)) is not None and party[0][0].isupper())
+    if len(word) == 1 and word.islower():
+        return digit  # "c. 1200"
+    if lower == "long" and digit:
+        return "°" in after
+    if lower not in _OPEN and not _DOTTED.fullmatch(word) and not _is_initial(word, before):
         return False
     next_word = _WORD_AFTER.match(after)
     if not next_word:
-        return after[:1].isdigit()  # "Oct. 5"
+        return True  # "Oct. 5", "U.S. $5", "Smith & Co. & Sons"
     # "J. I. Smith": a starter that is itself an initial starts nothing.
     another_initial = len(next_word[0]) == 1 and after[next_word.end() :][:1] == "."
     return another_initial or next_word[0].lower() not in _STARTERS
+
+
+def _is_initial(word: str, before: str) -> bool:
+    """Tell whether a word stands for a name: one letter, or a capital without a vowel."""
+    if len(word) > 1:
+        return bool(_NO_VOWEL.fullmatch(word)) and not before.rstrip()[-1:].isdigit()
+    if word.isupper():
+        return not (word in "CFK" and before.endswith("°"))
+    # Letters of scripts that have no capitals: "ח. נ. ביאליק", but not the last one of ארה״ב.
+    return word.isalpha() and not _WIDE.match(word) and (not before or before[-1] in " \t\n\u00a0([.-־")

@@ -212,6 +212,22 @@ def test_a_chapter_of_more_headings_than_a_filter_takes_is_refused_in_words_that
     assert quick.narrowed(None, ["Of day 7"], tenant_id="a") is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("diery.md", "There is no source `diery.md` in this library. Did you mean `diary.md`?"),
+        ("zzz.epub", "There is no source `zzz.epub` in this library. `shiguan sources` lists them."),
+    ],
+)
+def test_a_source_that_is_not_there_is_refused_with_the_name_that_was_meant(quick, tmp_path, name, told):
+    ingest(quick, touch(tmp_path / "diary.md", "The garrison marched."), "typos")
+    assert quick.narrowed(["diary.md"], None, tenant_id="typos") is not None
+    with pytest.raises(RefusedError, match=re.escape(told)):
+        quick.narrowed(["diary.md", name], None, tenant_id="typos")
+    with pytest.raises(RefusedError, match=r"There is no source `diary\.md`"):
+        quick.narrowed(["diary.md"], None, tenant_id="another")
+
+
 def test_words_that_never_came_in_are_missed_and_come_with_the_same_file(quick, tmp_path):
     path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
     units = ingest(quick, path, "t").children

@@ -131,7 +131,7 @@ def test_why_is_pleasant_to_read(library, capsys):
     assert main(["why", "安祿山反於何地？", "--expected", "Zhang Xun held the town", *library]) == 0
     out = capsys.readouterr().out
     assert "✗ found by words" in out
-    assert re.search(r"✗ found by words +not among 1\n  ✓ found by vectors +\d\. of 6\n", out)
+    assert re.search(r"✗ found by words +not among 1\n  ✓ found by vectors +number \d of 6\n", out)
     assert "Lost: read and not used." in out
 
 

@@ -64,6 +64,18 @@ def test_every_row_of_a_table_is_a_sentence_of_its_own():
         ["Smith et al. showed it.", "We agree."],
         ["Yahoo! announced it.", "Who cares?"],
         ["A spaced . . . pause.", "Done."],
+        ["The case of Fletcher v. Peck was heard in 1810.", "Brown v. The Board came later."],
+        ["Let w be orthogonal to v.", "Then w is zero."],
+        ["It lies 3 km S. of the centre and 2 miles N.E. of the bridge.", "Nobody lives there."],
+        ["W. E. Allen, Sh. Nutsubidze, Wm. Blake & Co. (London) and Fr. Tarchnishvili wrote it.", "It sold."],
+        ["Add 22⁄3 cups, approx. ⅔ of No. ½.", "The ratio is 22⁄3.", "Stir."],
+        ["See Vol. I of the work, Vols. II-IV, Figs. A and B, Fig. S1 and Eq. (3).", "There it stands."],
+        ["By Prop. 3.2, Thm. 4 and Op. 27 it holds.", "Suppose not."],
+        ["Jane Doe, Ph.D. Yale and LL.B. Oxford, taught with a D.Phil. student.", "She left."],
+        ["At lat. 41° N. and long. 44° E. Greenwich time is kept.", "It was 20 °C.", "Cold winds blew."],
+        ["He lived c. 1200 (r. 1184, d. 1213, fl. 1190).", "His U.S. $5 bill is new."],
+        ["Take T in V.", "Let S be zero.", "Hence B is.", "Done."],
+        ["Lieut. Brown and Geo. Smith cite op. cit. Jones, 2nd ed. Oxford.", "They err."],
     ],
     ids=lambda expected: expected[0],
 )
@@ -78,8 +90,12 @@ def test_english_sentences_keep_abbreviations_initials_numbers_and_quotes_togeth
         ["राम गया।", "वह आया॥"],
         ["Он пришёл.", "Ушёл?", "Да."],
         ["Il dit : « Non ! »", "Puis rien.", "»Gut.«", "»Ja!«"],
+        ["הוא הפליג לארה״ב.", "האם חזר?", "״לא!״", "סוף הפסוק׃", "ועוד אחד."],
+        ['ח. נ. ביאליק וד״ר א. כהן באו בתש"ח.', "כך כתבה פרופ. לוי בעמ. 5."],
+        ["הוא הלך.\u200f", "\u200fהיא נשארה.\u200e", "סוף."],
+        ["قال د. طه حسين ذلك في ص. ٥.", "انتهى۔", "ثم نام؛", "«هل جاء؟»، قال المعلم.", "نعم."],
     ],
-    ids=["arabic", "devanagari", "russian", "french"],
+    ids=["arabic", "devanagari", "russian", "french", "hebrew", "hebrew initials", "direction marks", "arabic marks"],
 )
 def test_other_scripts_end_at_their_own_stops(expected):
     assert sentences(" ".join(expected)) == expected

@@ -54,6 +54,10 @@ class BlockBuilder:
         self._pieces.append((note, text))
         self.notes.append((note, text))
 
+    @property
+    def ends_with_digit(self) -> bool:
+        return bool(self._pieces) and isinstance(self._pieces[-1], str) and self._pieces[-1][-1:].isdecimal()
+
     def text(self) -> str:
         text = "".join(piece for piece in self._pieces if isinstance(piece, str))
         return text.strip("\n").rstrip() if self._preformatted else text.strip()

@@ -5,11 +5,20 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
+from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
 from shiguan.ingest.epub.package import primary_language
-from shiguan.ingest.epub.roles import Roles, alternative_text, is_data_table, is_line_group, is_page_mark
+from shiguan.ingest.epub.pictures import (
+    PICTURES,
+    alternative_text,
+    formula_text,
+    has_formula,
+    is_placeholder,
+    picture_formula,
+)
+from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group, is_page_mark
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, tokens, visible, walk
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
 from shiguan.text.languages import detect_language
 
 SECTIONS = frozenset(
@@ -69,7 +78,9 @@ class ChapterReader:
     two pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
     """
 
-    def __init__(self, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles) -> None:
+    def __init__(
+        self, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles, repeated: frozenset[str]
+    ) -> None:
         self.blocks: list[Block] = []
         self.headings: list[Block] = []
         self.left_out: Counter[str] = Counter()
@@ -77,12 +88,16 @@ class ChapterReader:
         self._sections = sections
         self._notes = notes
         self._roles = roles
+        # Alternatives that come again and again; and what stands beside the formula that was read last.
+        self._repeated = repeated
+        self._beside = ""
         self._gap = ""
         self._block: BlockBuilder | None = None
 
     def read(self, file: BookFile, *, left_out: str) -> None:
         """Read a file; where `left_out` says what it is, it is no text of the book and only counted."""
         self._file = file
+        self._link_lists = link_lists(file.root)
         self._position = 0
         self._space = False
         self._sections.start_file(file.href)
@@ -116,8 +131,16 @@ class ChapterReader:
             self._enter_block(element, frame, parent)
         if name == "br":
             self._gap = "\n"
-        elif name in ("img", "image") or (name == "math" and element.get("alttext")):
+        elif name in PICTURES and frame.shown:
             self._image(element, frame)
+        elif (element.tail or "")[:1] == "⁄" and self._block is not None and element_text(element).isdecimal():
+            # "2<sup>2</sup>⁄<sub>3</sub>" is no 22⁄3.
+            self._gap = self._gap or (" " if self._block.ends_with_digit else "")
+        elif name == "math" and frame.shown:
+            self._say_formula(formula_text(element), frame)
+            self._beside = " ".join(element.get("alttext", "").split())
+            # Its letters count for anchors, and stand in no block a second time.
+            frame.muted = True
         return frame
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
@@ -126,6 +149,8 @@ class ChapterReader:
         types = tokens(element, "type", "role")
         if types & NOTE_LISTS:
             frame.kind = "footnote"
+        elif element in self._link_lists and frame.kind == "text":
+            frame.kind = "list"
         frame.depth += name in SECTIONS
         frame.no_headings = frame.no_headings or name in _NO_HEADINGS
         if name == "blockquote" or "epigraph" in types:
@@ -139,7 +164,7 @@ class ChapterReader:
         elif name == "table":
             frame.table = is_data_table(element)
             if frame.table:
-                frame.kind = "table" if frame.kind != "footnote" else "footnote"
+                frame.kind = "table" if frame.kind not in ("footnote", "list") else frame.kind
                 frame.lines = frame
         elif name == "pre":
             frame.preformatted = True
@@ -163,13 +188,21 @@ class ChapterReader:
             frame.muted = frame.muted or is_mark(element)
         elif is_page_mark(element, name) or element.get("hidden") is not None:
             frame.muted = True
-        elif name == "case":
-            # Of an `epub:switch` only the default is for readers that know no other vocabulary.
+        elif name in ("case", "default") or element.get("aria-hidden") == "true":
+            frame.muted = frame.muted or self._stands_twice(element, name)
+        elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
         elif self._roles.keeps(element):
             frame.left_out, frame.kept = "", True
         elif kind := self._roles.leaves_out(element, self._file.href):
             frame.left_out, frame.kept = kind, False
+
+    def _stands_twice(self, element: Element, name: str) -> bool:
+        """Tell whether something is shown instead of a formula beside it, or a case of `epub:switch` is no formula."""
+        if name == "case":
+            return not has_formula(element)
+        before = element.getprevious()
+        return before is not None and has_formula(before)
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self._notes.marks.get(element)
@@ -248,8 +281,13 @@ class ChapterReader:
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0
         begins_word = (element.tail or "")[:1].isalnum()
-        alt = alternative_text(element, inline=running or begins_word or frame.heading) if frame.shown else ""
-        if not alt:
+        inline = running or begins_word or frame.heading
+        if formula := picture_formula(element):
+            if element.get("alt", "").strip() != self._beside:
+                self._say_formula(formula, frame)
+            return
+        alt = alternative_text(element, inline=inline, repeated=self._repeated)
+        if not alt or alt == self._beside:
             return
         if frame.heading or len(alt) <= _SHORT_ALT:
             # A letter drawn as a picture: an initial, a rare character, a title in ornamental type.
@@ -267,6 +305,12 @@ class ChapterReader:
             builder.kind = "caption" if frame.kind != "footnote" else frame.kind
             builder.add(label)
             self._emit(builder)
+
+    def _say_formula(self, text: str, frame: Frame) -> None:
+        if text:
+            block = self._open_block(frame, self._next_position())
+            block.add((self._gap if block.length else self._gap.lstrip()) + text)
+            self._gap = ""
 
     def _flush(self) -> None:
         block, self._block = self._block, None

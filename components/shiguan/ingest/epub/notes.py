@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shiguan.ingest.epub.package import Resolve
+from shiguan.ingest.epub.pictures import formula_text
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens, walk
 
 _NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
@@ -167,6 +168,8 @@ class NoteIndex:
         note.placed = True
 
         def instead(node: Element) -> str | None:
+            if node.tag == "math":
+                return formula_text(node)
             if node in self._back_links or (node.tag == "a" and says_back(node)):
                 return ""
             if node not in self.marks or not is_mark(node):

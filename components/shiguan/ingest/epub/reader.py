@@ -9,8 +9,10 @@ from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.chapter import ChapterReader
+from shiguan.ingest.epub.lists import mark_lists
 from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
+from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, leave_out
 from shiguan.ingest.epub.sections import SectionTracker
 from shiguan.ingest.epub.trees import Element, parse_xhtml
@@ -97,7 +99,8 @@ def _read(
         )
     sections = SectionTracker(package.nav, (landmark.label for landmark in package.starts if landmark.label))
     roles = Roles(package, include_front_matter=include)
-    reader = ChapterReader(package.language, sections=sections, notes=notes, roles=roles)
+    repeated = repeated_alternatives(file.root for file in files)
+    reader = ChapterReader(package.language, sections=sections, notes=notes, roles=roles, repeated=repeated)
     for file in files:
         outside = not (file.linear or include)
         left_out = "outside the reading order" if outside else roles.leaves_out_file(file.href, file.root)
@@ -113,6 +116,7 @@ def _read(
         else:
             most = f"{package.source}: most of its text looks like {' and '.join(parts)}; it was kept."
             package.warnings.append(most)
+    mark_lists(blocks)
     # A book of nothing but headings is rather shown as such than refused.
     return blocks or reader.headings, left
 

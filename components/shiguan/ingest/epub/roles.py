@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.ingest.epub.blocks import Block
+from shiguan.ingest.epub.lists import is_contents
 from shiguan.ingest.epub.package import Package
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
 from shiguan.resources import read_patterns
@@ -30,14 +31,6 @@ _LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split(
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
 _SHORT_LINE = 60
 _MIN_LINES = 3
-_CONTENTS_LINKS = 5
-_CONTENTS_SHARE = 0.7
-_FILE_NAME = re.compile(r"\S+\.(?:jpe?g|png|gif|svg|webp|bmp|tiff?)$", re.IGNORECASE)
-_EMPTY_ALT = re.compile(
-    r"(?:image|img|picture|photo|figure|fig|illustration|illus|cover|cover image|logo|icon|ornament|decoration|"
-    r"title page|portrait|插图|插圖|图片|圖片|图像|图|圖|封面|image description)?[\s\d._-]*$",
-    re.IGNORECASE,
-)
 
 
 @lru_cache(maxsize=1)
@@ -56,6 +49,13 @@ def kind_of(words: Collection[str], cue: str) -> str:
     """Tell which kind of part any of the words stands for, or nothing."""
     known = kinds_by(cue)
     return next((known[word] for word in sorted(words) if word in known), "")
+
+
+@lru_cache(maxsize=4096)
+def kind_of_title(title: str) -> str:
+    """Tell which kind of part a title says that it stands over, or nothing."""
+    named = (kind for kind, known in cues().items() if "named" in known and known["named"].fullmatch(title))
+    return kinds_by("titles").get(title) or next(named, "")
 
 
 def evidence(text: str) -> set[str]:
@@ -82,7 +82,7 @@ class Roles:
         """Tell what a whole file is that is no text of the book, or nothing."""
         if self._include:
             return ""
-        return self._targets.get((href, "")) or ("contents" if _is_contents(root) else "")
+        return self._targets.get((href, "")) or ("contents" if is_contents(root) else "")
 
     def leaves_out(self, element: Element, href: str) -> str:
         """Tell what an element is that is no text of the book, or nothing."""
@@ -141,21 +141,6 @@ def is_data_table(table: Element) -> bool:
     return widest > 1
 
 
-def alternative_text(element: Element, *, inline: bool) -> str:
-    """Give the words that stand for a picture."""
-    if element.tag == "math":
-        return " ".join(element.get("alttext", "").split())
-    if tokens(element, "role") & {"presentation", "none"}:
-        return ""
-    alt = " ".join((element.get("alt") or element.get("aria-label") or "").split())
-    if inline and 0 < len(alt) <= 2:
-        return alt
-    if _EMPTY_ALT.match(alt) or _FILE_NAME.match(alt):
-        return ""
-    wide = sum(1 for c in alt if ord(c) > 0x2E80)
-    return alt if len(alt) + 2 * wide >= 8 and (" " in alt or wide >= 3) else ""
-
-
 def _kind_by_class(element: Element) -> str:
     """Tell what an element is by its class, where its text does not say otherwise."""
     kind = kind_of(tokens(element, "class"), "classes")
@@ -169,21 +154,13 @@ def _kind_by_class(element: Element) -> str:
     return kind if evidence(text) else ""
 
 
-def _is_contents(root: Element) -> bool:
-    """Is this file, with no role stated, a list of links to other files?"""
-    links = [link for link in root.iter("a") if link.get("href", "").partition("#")[0]]
-    if len(links) < _CONTENTS_LINKS:
-        return False
-    body = next(root.iter("body"), root)
-    linked = sum(len(element_text(link)) for link in links)
-    return linked >= _CONTENTS_SHARE * len(element_text(body))
-
-
 _IMPRINT = "imprint"
 # What goes by titles and words alone stands in the first or last tenth of the text, or so near to an end.
 _END_SHARE, _END = 10, 2000
 # A title that a book repeats more often belongs to its text: an anthology says of each author who he was.
 _MOST_ALIKE = 2
+# A list has so many lines.
+_MIN_LISTED = 5
 # Files, each with a title that stands in it.
 _Titles = Collection[tuple[str, str]]
 _BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
@@ -198,6 +175,8 @@ def plain_title(title: str) -> str:
 def leave_out(blocks: Sequence[Block], lines: _Titles, headings: _Titles) -> tuple[list[Block], Counter[str]]:
     """
     Take out the parts that titles and words show to be no text of the book, and name them with their lengths.
+
+    A list by its title that is not left out (in the middle of the book, with longer lines) gets the kind `list`.
 
     A title counts in the file that holds its heading or that its line of the table of contents leads to: what follows
     in the next file without a heading of its own stands under it, too, and may be a chapter.
@@ -218,6 +197,9 @@ def leave_out(blocks: Sequence[Block], lines: _Titles, headings: _Titles) -> tup
                 start, end = _imprint(run)
             elif often[title] <= _MOST_ALIKE and _fits(run, title, kind):
                 end = len(run)
+        if title and not end and _is_listing(run, kind):
+            for block in run:
+                block.kind = "list" if block.kind == "text" else block.kind
         before += text
         gone = [block for block in run[start:end] if not block.kept]
         if gone:
@@ -235,7 +217,7 @@ def _cue_over(block: Block, owned: _Titles, listed: _Titles) -> tuple[str, str, 
     href = block.anchor["href"]
     above = [plain_title(heading) for heading in block.section]
     for i, title in enumerate(above):
-        kind = kinds_by("titles").get(title) or kinds_by("doubtful").get(title)
+        kind = kind_of_title(title) or kinds_by("doubtful").get(title)
         # A chapter whose heading ranks too low stands below such a title, and has a line of its own.
         if kind and (href, title) in owned and not any((href, below) in listed for below in above[i + 1 :]):
             return href, title, kind
@@ -249,7 +231,13 @@ def _fits(run: Sequence[Block], title: str, kind: str) -> bool:
         return False
     text = "\n".join(block.content for block in run)
     short = size <= known.get("line", size) * len(text.split("\n"))
-    return short and (title in known["titles"] or bool(evidence(text)))
+    return short and (kind_of_title(title) == kind or bool(evidence(text)))
+
+
+def _is_listing(run: Sequence[Block], kind: str) -> bool:
+    """Tell whether what stands under the title of a list may be one, with lines of up to twice the length."""
+    lines = sum(block.content.count("\n") + 1 for block in run)
+    return lines >= _MIN_LISTED and _size(run) <= 2 * cues()[kind].get("line", 0) * lines
 
 
 def _imprint(run: Sequence[Block]) -> tuple[int, int]:

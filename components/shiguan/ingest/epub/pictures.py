@@ -1,0 +1,116 @@
+"""What is read of a picture and a formula: the words that describe it, its TeX, and never a placeholder."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from lxml import etree
+from mathml_to_latex.converter import MathMLToLaTeX
+
+from shiguan.ingest.epub.trees import Element, element_text, tokens, visible
+from shiguan.resources import read_patterns
+
+PICTURES = frozenset(("img", "image"))
+# The same words on so many pictures of a book describe none of them.
+_MOST_ALIKE = 5
+_MOST_MARKUP = 50_000
+_LABEL = re.compile(
+    r"(?:(?:image|picture|photo|figure|description|alt(?:ernative)?[ ]text)\s*[:：]\s*)+", re.IGNORECASE
+)
+_MARKS = " .,:;!?[](){}*_-–—“”\"'。，：；「」【】（）"
+_FORMULA_CLASS = re.compile(r"math|tex\b|equation|formula")
+_TEX_ENCODING = re.compile(r"tex$", re.IGNORECASE)
+# What TeX needs to set a formula and nobody to read it.
+_STYLE = re.compile(r"\\(?:display|text)style(?![a-zA-Z])")
+_WRAPPED = re.compile(r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|\\[(\[]((?:(?!\\[)\]]).)*)\\[)\]]|\$\$?([^$]*)\$\$?")
+_FENCE = re.compile(r"\\left(\\[a-zA-Z]+|[^\w\s])\\right\.|\\left\.\\right(\\[a-zA-Z]+|[^\w\s])")
+_EMPTY_SCRIPT = re.compile(r"[\^_]\{\}|\\(?=_\{)")
+_INNER_SPACE = re.compile(r"(?<=[(\[{]) | (?=[)\]},;.]|\\\})")
+
+
+def repeated_alternatives(roots: Iterable[Element]) -> frozenset[str]:
+    """Find the alternatives that a book gives to picture after picture."""
+    times = Counter(_alternative(picture) for root in roots for picture in root.iter(*PICTURES))
+    return frozenset(text for text, count in times.items() if count > _MOST_ALIKE)
+
+
+def alternative_text(element: Element, *, inline: bool, repeated: frozenset[str]) -> str:
+    """Give the words that stand for a picture, if they describe it."""
+    if tokens(element, "role") & {"presentation", "none"} or element.get("aria-hidden") == "true":
+        return ""
+    text = _alternative(element)
+    if inline and 0 < len(text) <= 2:
+        return text
+    if text in repeated or is_placeholder(text):
+        return ""
+    wide = sum(1 for c in text if ord(c) > 0x2E80)
+    return text if len(text) + 2 * wide >= 8 and (" " in text or wide >= 3) else ""
+
+
+def _alternative(element: Element) -> str:
+    return " ".join((element.get("alt") or element.get("aria-label") or "").split())
+
+
+def is_placeholder(text: str) -> bool:
+    """Tell whether words stand where a description should and say nothing."""
+    plain = _LABEL.sub("", text.strip()).strip(_MARKS)
+    return not plain or any(pattern.fullmatch(plain) for pattern in _placeholders())
+
+
+@lru_cache(maxsize=1)
+def _placeholders() -> tuple[re.Pattern[str], ...]:
+    return tuple(read_patterns(Path(__file__).with_name("pictures.yaml")).values())
+
+
+def picture_formula(element: Element) -> str:
+    """Give the TeX of a formula that is drawn as a picture and says so."""
+    drawn = any(_FORMULA_CLASS.search(word) for word in tokens(element, "class"))
+    text = _alternative(element) if drawn else ""
+    return "" if is_placeholder(text) else _readable(text)
+
+
+def has_formula(element: Element) -> bool:
+    """Tell whether an element is a formula or holds one."""
+    return next(element.iter("math"), None) is not None
+
+
+def formula_text(element: Element) -> str:
+    """
+    Write a formula of MathML in a line of TeX.
+
+    As its annotation has it; else from its elements; where that gives nothing, as the words beside it say it.
+    """
+    for annotation in element.iter("annotation"):
+        if _TEX_ENCODING.search(annotation.get("encoding", "")) and (annotation.text or "").strip():
+            return _readable(annotation.text or "")
+    beside = element.get("alttext", "")
+    return (
+        _readable(_converted(element)) or ("" if is_placeholder(beside) else _readable(beside)) or element_text(element)
+    )
+
+
+def _converted(element: Element) -> str:
+    markup = etree.tostring(element, encoding="unicode", with_tail=False)
+    if len(markup) > _MOST_MARKUP:
+        return ""
+    try:
+        return str(MathMLToLaTeX.convert(markup))
+    except MemoryError:
+        raise
+    except Exception:
+        # Whatever is wrong in a formula, its letters are read as they stand.
+        return ""
+
+
+def _readable(tex: str) -> str:
+    text = " ".join(_STYLE.sub(" ", visible(tex)).split())
+    while wrapped := _WRAPPED.fullmatch(text):
+        text = next(inner for inner in wrapped.groups() if inner is not None).strip()
+    text = _FENCE.sub(lambda fence: _fence(fence[1] or fence[2]), text)
+    return _INNER_SPACE.sub("", " ".join(_EMPTY_SCRIPT.sub("", text).split()))
+
+
+def _fence(mark: str) -> str:
+    return f"\\{mark}" if mark in "{}" else mark

@@ -1,0 +1,65 @@
+// The field in which a question is typed: its mode, its limits, and the button that asks or stops.
+
+import { add, h, kept } from "./dom.js";
+import { scope, unlimited } from "./scope.js";
+import { t } from "./words.js";
+
+/** The form; `send(body)` asks. */
+export function composed(server, send) {
+  const field = h("textarea", { rows: 1, maxlength: 2000, id: "question", enterkeyhint: "send" });
+  const label = h("label.hidden", { for: "question" }, t("question"));
+  const modes = h("select", { id: "mode", "aria-describedby": "promise" }, server.modes.map((mode) => h("option", { value: mode }, t(`modes.${mode}`))));
+  const promise = h("span.promise", { id: "promise" });
+  const go = h("button.primary", { type: "submit" }, t("send"));
+  const fresh = h("a.link", { href: "#/ask", hidden: true }, t("newTalk"));
+  const limit = h("div.limit");
+  const form = h("form.composer", { submit }, limit, h("div.line", label, field, go), h("div.line.small", h("label", { for: "mode" }, t("mode")), modes, promise, fresh));
+  let stopping = null;
+  modes.value = server.modes.includes(kept("mode")) ? kept("mode") : server.modes.find((mode) => mode === "simple") ?? server.modes[0];
+  modes.addEventListener("change", promised);
+  field.addEventListener("input", grow);
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+  });
+  promised();
+  limited();
+  return {
+    form, field,
+    fill: (text) => { field.value = text; grow(); field.focus(); },
+    label: (going) => { field.placeholder = t(going ? "followUp" : "question"); fresh.hidden = !going; },
+    busy: (controller) => { stopping = controller; go.textContent = t("stopAsking"); },
+    idle: () => { stopping = null; go.textContent = t("send"); },
+  };
+
+  function promised() {
+    kept("mode", modes.value);
+    const word = t(`promise.${modes.value}`);
+    promise.textContent = word === modes.value ? "" : word;
+  }
+
+  function grow() {
+    field.style.setProperty("block-size", "auto");
+    field.style.setProperty("block-size", `${Math.min(field.scrollHeight + 2, 220)}px`);
+  }
+
+  function limited() {
+    const { sources, sections } = scope();
+    const names = [...sources, ...sections];
+    limit.hidden = !names.length;
+    limit.replaceChildren();
+    add(limit, [h("span", t("only")), names.map((name) => h("span.chip", { dir: "auto" }, name)), h("button.link", { type: "button", click: () => { unlimited(); limited(); field.focus(); } }, t("everywhere"))]);
+  }
+
+  function submit(event) {
+    event.preventDefault();
+    if (stopping) {
+      if (event.type === "submit") stopping.abort();
+      return;
+    }
+    const query = field.value.trim();
+    if (!query) return;
+    field.value = "";
+    grow();
+    send({ query, mode: modes.value });
+  }
+}

@@ -1,0 +1,81 @@
+// A turn: the question, what kind of answer it got, its text, its sources, and what became of it.
+
+import { call } from "./api.js";
+import { choices, prose, quotations, quotes, sources, tally } from "./answer.js";
+import { bookAt } from "./beside.js";
+import { add, h } from "./dom.js";
+import { judgeBlock } from "./judge.js";
+import { place } from "./passage.js";
+import { said } from "./server.js";
+import { takeBlock } from "./take.js";
+import { whyBlock } from "./why.js";
+import { around, number, t } from "./words.js";
+
+const UNSURE = new Set(["closest", "not_found"]);
+// A model that was asked and did not answer leaves the quotations, and says so among the warnings.
+const UNREACHED = /\b(?:model|endpoint)\b.*\b(?:reach|respon|answer|unavailable|fail|refus|time)/iu;
+
+/** Write a turn; `choosable(root, given)` lets its sentences be chosen, `retry(query)` puts another question into the field. */
+export function writtenTurn(turn, { choosable, retry }) {
+  const { answer } = turn;
+  const head = h("h2.query", turn.query);
+  if (!answer) return h("article.turn", head);
+  const text = h("div.answer");
+  const given = answer.metadata ? choices(answer) : [];
+  choosable(text, () => given);
+  add(text, quotes(answer) ? quotations(answer) : prose(answer.answer, answer.metadata?.claims ?? [], answer.citations));
+  return h("article.turn", head, turn.stale && h("p.notice", t("stale")), noticeOf(turn, retry), text, ...belowText(turn));
+}
+
+/** Write what stands below the text of a turn. */
+export function belowText({ answer, drafts }) {
+  const claims = answer.metadata?.claims ?? [];
+  return [
+    claims.length > 0 && h("p.tally", t("summary", claims.length, tally(claims))),
+    sourcesBlock(answer),
+    answer.metadata && judgeBlock(answer),
+    answer.metadata && h("div.more", changesBlock(answer), draftsBlock(drafts), whyBlock(answer), takeBlock(answer)),
+  ].filter(Boolean);
+}
+
+function noticeOf({ query, answer }, retry) {
+  const word = t(`status.${answer.status}`);
+  if (answer.status === "answered" || word === answer.status) return null;
+  const notice = h("div.notice", h("p", h("strong", word)));
+  if (answer.status === "quoted") notice.append(h("p", t(unreached(answer) ? "unreachedLead" : "quotedLead")));
+  if (!UNSURE.has(answer.status)) return notice;
+  const { absent = [], waiting = 0 } = answer.metadata ?? {};
+  for (const { term, near } of absent ?? []) {
+    notice.append(h("p", around("absent", h("bdi", term)), near?.length > 0 && [t("near"), near.map((name, index) => [index > 0 && t("comma"),
+      h("button.link", { type: "button", dir: "auto", click: () => retry(query.replaceAll(term, name)) }, name)])]));
+  }
+  if (waiting > 0) notice.append(h("p", t("stillReading", number(waiting)), " ", h("a", { href: "#/library" }, t("howFar"))));
+  if (answer.status === "not_found") sayIfEmpty(notice);
+  return notice;
+}
+
+const unreached = ({ metadata }) => (metadata?.calls ?? []).some((one) => one.failed) || (metadata?.warnings ?? []).some((one) => UNREACHED.test(one));
+
+/** An empty library answers nothing, and that is not what the sources say. */
+async function sayIfEmpty(notice) {
+  const found = await call("/api/v1/documents").catch(() => null);
+  if (found?.sources.length === 0) notice.replaceChildren(h("p", h("strong", t("emptyHead"))), h("p", t("emptyAsked"), " ", h("a", { href: "#/library" }, t("toLibrary"))));
+}
+
+/** The cited passages by their numbers; printed, with what is quoted of them. */
+function sourcesBlock(answer) {
+  const cited = sources(answer);
+  return cited.length > 0 && h("section", { class: `sources ${quotes(answer) ? "printed" : ""}` }, h("h3", t("sources")), h("ol", cited.map((one) => h("li", { value: one.number },
+    h("a", { href: bookAt(one), dir: "auto" }, [one.title || one.source, ...place(one)].filter(Boolean).join(" › ")),
+    h("q.printed", { lang: one.language }, one.quote)))));
+}
+
+function changesBlock(answer) {
+  const changes = answer.metadata.changes ?? [];
+  const numbers = (given) => (given?.length ? given.map((one) => `[${one}]`).join(" ") : t("none"));
+  return changes.length > 0 && h("details.changes", h("summary", t("changes", changes.length)), h("ul", changes.map((one) => h("li",
+    h("strong", t(`change.${one.kind}`)), h(one.kind === "removed" ? "del" : "q", one.claim ?? one.text ?? ""),
+    one.was && h("span.figure", t("was", numbers(one.was), numbers(one.numbers))), one.reason && h("span.reason", said(one.reason))))));
+}
+
+const draftsBlock = (drafts) => drafts?.length > 0 && h("details.changes", h("summary", t("rejected", drafts.length)), h("ul", drafts.map((one) => h("li", { dir: "auto" }, one))));

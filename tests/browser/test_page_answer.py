@@ -1,0 +1,347 @@
+"""What stands around an answer: its marks, its passages, its sources, and what is said where nothing clearly answers."""
+
+import re
+
+import pytest
+from tests.doubles.page_site import WAIT, Script, passage, source
+
+from shiguan.serving.error_replies import ApiError
+
+pytestmark = pytest.mark.browser
+SENTENCES = ["An Lushan rose in 755.", "He took Luoyang."]
+HEBREW = "הקברניט ציווה לקפל את המפרש. הרוח התחזקה."
+
+
+def ask(page, text="Who rose?", done=True):
+    page.fill("#question", text)
+    page.press("#question", "Enter")
+    if done:
+        page.wait_for_selector(".turn:last-of-type .more")
+
+
+def written(page):
+    """What each sentence is followed by, in order."""
+    return page.locator(".sentence").evaluate_all(
+        "all => all.map((one) => one.innerText.replace(/\\s+/gu, ' ').trim())"
+    )
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_marks_stay_with_their_sentence_while_it_is_written_and_after(site, opened, behind):
+    script = Script(SENTENCES, marks_behind=behind)
+    told = script.events()
+    site.script = [*told[:6], (WAIT, None), *told[6:]]
+    expected = ["An Lushan rose in 755. 1 supported", "He took Luoyang. 1 partly supported"]
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    page.locator(".sentence").wait_for()
+    assert [one.replace("755.1", "755. 1") for one in written(page)] == expected[:1]
+    site.go.set()
+    page.wait_for_selector(".more")
+    assert [re.sub(r"\.(?=1 )", ". ", one) for one in written(page)] == expected
+    site.receipts["cd" * 32] = script.answer()
+    page.goto(f"{site.url}/#/answer/{'cd' * 32}")
+    page.wait_for_selector(".turn .sentence")
+    assert [re.sub(r"\.(?=1 )", ". ", one) for one in written(page)] == expected
+
+
+def test_a_mark_that_comes_late_is_put_behind_its_own_sentence(site, opened):
+    told = Script(SENTENCES, marks_behind=True).events()
+    told[4] = ("token", {"text": told[4][1]["text"].replace(" [1]", "")})
+    told[6] = ("token", {"text": "[1] " + told[6][1]["text"]})
+    site.script = [*told[:-1], (WAIT, None), told[-1]]
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    page.locator(".sentence").nth(1).wait_for()
+    assert page.locator(".sentence").first.locator("sup.mark").inner_text() == "1"
+    assert page.locator(".answer p").inner_text().count("[1]") == 0
+    site.go.set()
+
+
+def test_a_mark_opens_its_passage_and_is_a_link_into_the_book(site, opened):
+    site.script = Script(SENTENCES).events()
+    page = opened(site.url + "/", width=390)
+    ask(page)
+    mark = page.locator(".sentence").nth(1).locator("sup.mark a")
+    assert mark.get_attribute("href") == "#/book?source=tang.epub&passage=p1&start=0&end=9"
+    mark.click()
+    page.wait_for_selector(".beside.open .reason >> text=reason 1")
+    assert "#/ask/" in page.url
+
+
+@pytest.mark.parametrize(("width", "opens"), [(1280, True), (390, False)])
+def test_the_first_passage_opens_by_itself_where_there_is_room(site, opened, width, opens):
+    page = opened(site.url + "/", width=width)
+    ask(page)
+    assert page.locator(".beside mark").count() == int(opens)
+    assert page.locator(".sentence.chosen").count() == int(opens)
+    assert page.evaluate("document.activeElement.id") == "question"
+
+
+def test_passages_are_shown_while_the_model_writes(site, opened):
+    told = Script(SENTENCES).events()
+    site.script = [*told[:3], (WAIT, None), *told[3:]]
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    page.wait_for_selector(".beside .passage >> text=An Lushan rose at Fanyang in 755.")
+    assert page.locator(".beside h2").inner_text() == "Passages read: 1"
+    site.go.set()
+    page.wait_for_selector(".beside mark")
+    assert page.locator(".beside h2").inner_text() == "The passage"
+
+
+def test_passages_are_listed_on_a_phone_until_the_first_word_comes(site, opened):
+    told = Script(SENTENCES).events()
+    site.script = [*told[:3], (WAIT, None), *told[3:]]
+    page = opened(site.url + "/", width=390)
+    ask(page, done=False)
+    page.wait_for_selector(".readings .passage >> text=An Lushan rose at Fanyang in 755.")
+    assert "The Tang" in page.locator(".readings").inner_text()
+    site.go.set()
+    page.wait_for_selector(".more")
+    assert page.locator(".readings").count() == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_quote_in_a_table_is_scrolled_to(site, opened, width):
+    rows = "\n".join(f"{700 + row} | {'a long name of a place ' * 6} | Fanyang {row}" for row in range(80))
+    text = f"{'Before the table. ' * 40}\n\n{rows}"
+    site.passages[1] = passage(1, text, blocks=[{"start": 0, "end": text.index("700 |"), "kind": "text"},
+                                                {"start": text.index("700 |"), "end": len(text), "kind": "table"}])  # fmt: skip
+    at = text.index("Fanyang 77")
+    site.script = Script(SENTENCES, quote=(at, at + 10)).events()
+    page = opened(site.url + "/", width=width)
+    ask(page)
+    page.locator("button.verdict").first.click()
+    page.locator(".beside mark").wait_for()
+    place, frame = page.locator(".beside mark").bounding_box(), page.locator(".beside-body").bounding_box()
+    assert frame["y"] <= place["y"] <= frame["y"] + frame["height"] - place["height"]
+    assert frame["x"] <= place["x"] <= frame["x"] + frame["width"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_evidence_is_not_marked_in_the_colour_of_a_contradiction(site, opened, scheme):
+    site.script = Script(["He rose.", "a", "b", "c"]).events()
+    page = opened(site.url + "/", scheme=scheme)
+    ask(page)
+    page.locator(".beside mark").wait_for()
+    red = page.locator(".verdict.contradicted").first.evaluate("one => getComputedStyle(one).color")
+    drawn = page.locator(".beside mark").evaluate(
+        "one => { const s = getComputedStyle(one); return s.boxShadow + s.backgroundColor + s.color }"
+    )
+    assert red not in drawn
+
+
+def test_a_model_that_cannot_be_reached_leaves_the_quotations_and_one_sentence(site, opened):
+    warning = "The language model at http://127.0.0.1:9/v1 could not be reached: connection refused."
+    site.script = [("generation_complete", Script(SENTENCES).quotations("quoted", warnings=[warning]))]
+    page = opened(site.url + "/")
+    ask(page)
+    assert page.locator(".quotation").count() == 1
+    assert page.locator(".notice").inner_text().split("\n")[-1] == (
+        "The language model could not be reached, so nothing is said in other words. Whether a passage answers the "
+        "question is for you to judge."
+    )
+    assert page.locator(".failure").count() == 0
+    page.locator("summary >> text=Why").click()
+    assert warning in page.locator(".why").inner_text()
+
+
+def test_what_was_read_stays_where_the_model_fails(site, opened):
+    told = Script(SENTENCES).events()
+    site.script = [*told[:3], ("error", ApiError("upstream_unavailable").body())]
+    page = opened(site.url + "/", width=390)
+    ask(page, done=False)
+    page.wait_for_selector(".failure >> text=The language model could not be reached.")
+    assert page.locator(".readings .hit").count() == 1
+
+
+def test_passages_that_are_only_the_closest_are_said_to_be_unsure(site, opened):
+    absent = [{"term": "Rokhshan", "near": ["Roxana", "Rokshan"]}, {"term": "Nurhaci", "near": []}]
+    site.script = [("generation_complete", Script(SENTENCES).quotations("closest", absent=absent, waiting=1204))]
+    page = opened(site.url + "/", width=390)
+    ask(page, "Who was Rokhshan?")
+    told = page.locator(".notice").inner_text()
+    assert told.startswith("No passage clearly answers this; these come closest.")
+    assert "Rokhshan does not occur in your library. Names that do: Roxana, Rokshan" in told
+    assert "Nurhaci does not occur in your library." in told
+    assert "The library is still being read: 1,204 passages are not searched by meaning yet." in told
+    assert page.locator("figcaption button.verdict").inner_text() == "closest"
+    page.locator(".notice button >> text=Rokshan").click()
+    assert page.locator("#question").input_value() == "Who was Rokshan?"
+    page.locator(".quotation").click()
+    page.locator(".beside mark").wait_for()
+    page.evaluate("document.querySelector('.beside .close').click()")
+    page.locator("summary >> text=Take away").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Markdown", exact=True).click()
+    assert "> An Lushan" in waiting.value.path().read_text(encoding="utf-8")
+
+
+def test_what_was_not_found_says_so_and_how_far_the_library_is(site, opened):
+    answer = Script(SENTENCES).quotations("not_found", absent=[{"term": "朱元璋", "near": ["朱全忠"]}], waiting=3)
+    site.script = [("generation_complete", answer)]
+    page = opened(site.url + "/", locale="zh-CN")
+    ask(page, "朱元璋是谁？")
+    told = page.locator(".notice").inner_text()
+    assert "你的书库中没有朱元璋。相近的有：朱全忠" in told.replace("“", "").replace("”", "")
+    assert "书库还在读入：尚有3段不能按意义检得。" in told
+
+
+def test_an_empty_library_is_not_taken_for_one_that_does_not_say(site, opened):
+    site.sources = []
+    site.script = [("generation_complete", Script(SENTENCES).quotations("not_found"))]
+    page = opened(site.url + "/")
+    ask(page)
+    page.wait_for_selector(".notice >> text=The shelves are empty")
+    assert page.locator(".notice a").get_attribute("href") == "#/library"
+
+
+def test_a_mistyped_source_is_named(site, opened):
+    message = "There is no source `tang.ebup` in this library. Did you mean `tang.epub`? `shiguan sources` lists them."
+    site.refusal = ApiError("refused", message=message)
+    page = opened(site.url + "/")
+    ask(page, done=False)
+    page.wait_for_selector(".failure >> text=Did you mean `tang.epub`?")
+    page = opened(site.url + "/", locale="zh-CN")
+    ask(page, done=False)
+    page.wait_for_selector(".failure >> text=书库中没有“tang.ebup”。是否指“tang.epub”？")
+
+
+def test_what_is_printed_has_its_sources_with_their_words(site, opened):
+    page = opened(site.url + "/")
+    site.script = Script(SENTENCES).events()
+    ask(page)
+    assert page.locator(".sources li").inner_text() == "The Tang › 1 War"
+    page.emulate_media(media="print")
+    assert "An Lushan" in page.locator(".sources li").inner_text().split("\n")[-1]
+    for hidden in (".composer", ".beside", ".rail", ".judge", ".more"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    page.emulate_media(media="screen")
+    site.script = [("generation_complete", Script(SENTENCES).quotations("quoted"))]
+    ask(page, "Again?")
+    assert not page.locator(".turn:last-of-type .sources").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator(".turn:last-of-type .sources").is_visible()
+
+
+def test_text_runs_as_its_language_does_and_the_frame_as_that_of_the_page(site, opened):
+    site.passages = [passage(place, HEBREW, title="סיפורי הים", section=["פרק שלישי"]) for place in range(3)]
+    site.sources = [source("ships.epub", "סיפורי הים")]
+    site.script = Script([HEBREW.split(". ", maxsplit=1)[0] + "."], quote=(0, 9)).events()
+    page = opened(site.url + "/")
+    ask(page, "מדוע ציווה הקברניט?")
+    page.locator(".beside mark").wait_for()
+
+    def runs(selector):
+        return page.locator(selector).first.evaluate("one => getComputedStyle(one).direction")
+
+    for selector in (".query", ".answer p", ".beside .passage p", ".beside .where", ".beside cite"):
+        assert runs(selector) == "rtl", selector
+    for selector in ("html", ".tally", ".beside h2", ".judge"):
+        assert runs(selector) == "ltr", selector
+    page.fill("#question", "ומה אחר כך?")
+    assert runs("#question") == "rtl"
+    site.script = [("generation_complete", Script(SENTENCES).quotations("quoted"))]
+    site.script[0][1]["citations"][0]["quote"] = HEBREW
+    ask(page, "ומה אחר כך?")
+    assert runs(".turn:last-of-type .quotation") == "rtl"
+    page.goto(f"{site.url}/#/book?source=tang.epub")
+    page.wait_for_selector(".page .passage")
+    for selector in (".page h1", ".page h2", ".page .passage p", ".contents .chapters a"):
+        assert runs(selector) == "rtl", selector
+    page.goto(f"{site.url}/#/library")
+    page.wait_for_selector(".source")
+    assert runs(".source .name a") == "rtl"
+    assert runs(".source") == "ltr"
+
+
+def test_numbers_stand_in_no_boxes_and_in_one_row(site, opened):
+    page = opened(site.url + "/", width=390)
+    ask(page)
+    page.evaluate("document.querySelectorAll('.more details').forEach((one) => { one.open = true })")
+    page.fill(".lost textarea", "words")
+    page.locator(".lost button").click()
+    page.wait_for_selector(".ranks .missed")
+    figures = page.locator(".why .figure")
+    assert figures.evaluate_all("all => all.every((one) => getComputedStyle(one).borderTopWidth === '0px')")
+    row = page.locator(".times tr").first.evaluate(
+        "one => [one.offsetHeight, parseFloat(getComputedStyle(one).fontSize)]"
+    )
+    assert row[0] < 3 * row[1]
+
+
+ALLOWED = {
+    "English",
+    "Markdown",
+    "Word",
+    "HTML",
+    "BibTeX",
+    "JSON",
+    "EPUB",
+    "DOCX",
+    "JSONL",
+    "tang",
+    "epub",
+    "Tang",
+    "Lushan",
+}
+
+
+@pytest.mark.parametrize("status", ["answered", "quoted", "closest", "not_found"])
+def test_the_chinese_page_is_chinese_throughout(site, opened, status):
+    site.passages = [
+        passage(place, "安禄山反于范阳。", title="旧唐书", section=["卷二百上"], author="刘昫") for place in range(3)
+    ]
+    site.sources = [source("tang.epub", "旧唐书"), source("tang.epub", "新唐书", complete=False, vectors=3)]
+    site.conversations = [{"id": "c1", "title": "安禄山", "turns": 2}]
+    script = Script(
+        ["安禄山反。", "陷东京。", "入关。", "至罗马。"],
+        changes=[
+            {
+                "claim": "又反。",
+                "kind": "replaced",
+                "was": [7],
+                "numbers": [1],
+                "reason": "[7]: there is no such source",
+            }
+        ],
+        warnings=["1 of the answer's 4 sentences are not supported by the sources."],
+        query="安禄山何时反？",
+    )
+    reasons = [
+        "a passage says so word for word",
+        "the passages say only a part of it",
+        "no passage has 755",
+        "another number: 3",
+    ]
+    told = script.events()
+    claims = [data for name, data in told if name == "claim"] + told[-1][1]["metadata"]["claims"]
+    for place, claim in enumerate(claims):
+        claim["reason"] = reasons[place % 4]
+    for citation in [one for claim in claims for one in claim.get("citations", [])] + told[-1][1]["citations"]:
+        citation |= {"title": "旧唐书", "section": ["卷二百上"], "quote": "安禄山反"}
+    if status != "answered":
+        answer = script.quotations(status, warnings=["Searched by words alone, not by meaning. X."], waiting=4)
+        answer["answer"] = "资料没有回答这个问题。"
+        for citation in answer["citations"]:
+            citation |= {"title": "旧唐书", "section": ["卷二百上"], "quote": "安禄山反"}
+        told = [("generation_complete", answer)]
+    told[-1][1]["metadata"] |= {"confidence": 0.3675, "model": "", "time_to_first_token_ms": 640}
+    site.script = told
+    page = opened(site.url + "/", locale="zh-CN")
+    ask(page, "安禄山何时反？")
+    page.evaluate("document.querySelectorAll('.more details, .judge details').forEach((one) => { one.open = true })")
+    page.fill(".lost textarea", "范阳")
+    page.locator(".lost button").click()
+    page.wait_for_selector(".ranks .missed")
+    page.locator(".judge .link").click()
+    page.wait_for_selector(".judge [role=status] p")
+    seen = [page.locator("body").inner_text()]
+    for view, ready in (("library", ".source"), ("past", ".past li"), ("book?source=tang.epub", ".page .passage")):
+        page.goto(f"{site.url}/#/{view}")
+        page.wait_for_selector(ready)
+        seen.append(page.locator("body").inner_text())
+    foreign = {word for text in seen for word in re.findall(r"[A-Za-z]{3,}", text)} - ALLOWED
+    hexadecimal = {word for word in foreign if re.fullmatch(r"[a-f]+", word)}
+    assert foreign - hexadecimal == set()

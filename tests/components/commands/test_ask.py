@@ -1,0 +1,148 @@
+"""How a question is typed, what the options say of themselves, and what a person reads of an unsure answer."""
+
+import io
+import json
+import subprocess
+
+import pytest
+from tests.doubles.small_library import TENANT, ingest_small_library
+
+from shiguan.cli import main
+from shiguan.commands.answer_view import AnswerView
+from shiguan.commands.arguments import QUESTION_OPTIONS
+from shiguan.engine.options import AskOptions, allowed_values
+
+QUESTION = "Who proposed the two-tax reform?"
+WORDS = QUESTION.split()
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    return ingest_small_library(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture
+def shiguan(data_dir, capsys, monkeypatch):
+    def run(*arguments, typed=""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        code = main([*arguments, "--tenant", TENANT, "--data-dir", str(data_dir)])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "typed"),
+    [
+        ((QUESTION,), ""),
+        (WORDS, ""),
+        (("--mode", "simple", *WORDS), ""),
+        (("-",), f"\n{QUESTION}\n"),
+        (("-",), "Who proposed\nthe two-tax reform?"),
+    ],
+)
+def test_a_question_needs_no_quotation_marks_and_comes_from_standard_input(shiguan, arguments, typed):
+    code, out, _ = shiguan("ask", *arguments, "--json", typed=typed)
+    assert (code, json.loads(out)["query"]) == (0, QUESTION)
+
+
+def test_a_search_needs_no_quotation_marks_either(shiguan):
+    code, out, _ = shiguan("search", *WORDS, "--json")
+    assert (code, json.loads(out)["query"]) == (0, QUESTION)
+    assert json.loads(shiguan("search", "-", "--json", typed=QUESTION)[1])["query"] == QUESTION
+
+
+def test_where_a_passage_was_lost_is_asked_without_quotation_marks(shiguan):
+    code, out, _ = shiguan("why", *WORDS, "--expected", "Yang Yan", "--json")
+    assert (code, json.loads(out)["question"]) == (0, QUESTION)
+
+
+def test_nothing_on_standard_input_is_an_empty_question(shiguan):
+    code, _, err = shiguan("ask", "-", typed=" \n")
+    assert (code, "The question is empty" in err) == (2, True)
+
+
+@pytest.mark.parametrize("end", ["quit", "exit", "/quit", "/exit", " Quit "])
+def test_a_chat_ends_at_the_word_that_people_type(shiguan, end):
+    code, out, _ = shiguan("chat", "--json", typed=f"{end}\n{QUESTION}\n")
+    assert (code, out) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["ask", "chat", "search"])
+def test_help_tells_the_values_of_every_option(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for name in ("top_k", *QUESTION_OPTIONS):
+        values = allowed_values(name)
+        told_values = values if isinstance(values, str) else ", ".join(values)
+        assert f"{told_values}. {AskOptions.model_fields[name].description}" in told
+    assert "step_back" in told
+    assert "compare" in told
+    assert "simple, advanced, precise" in told
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_options_and_their_values(capsys, shell):
+    with pytest.raises(SystemExit) as ended:
+        main(["--print-completion", shell])
+    script = capsys.readouterr().out
+    assert ended.value.code == 0
+    for word in ("ingest", "retrieval", "hybrid", "rewrite-method", "step_back"):
+        assert word in script
+
+
+def test_bash_offers_the_values_of_an_option(capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        main(["--print-completion", "bash"])
+    script = tmp_path / "shiguan.bash"
+    script.write_text(capsys.readouterr().out, encoding="utf-8")
+    line = ["shiguan", "ask", "--retrieval", "h"]
+    typed = f"COMP_WORDS=({' '.join(line)}); COMP_CWORD={len(line) - 1}; _shtab_shiguan; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(["bash", "-c", f"source {script}; {typed}"], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["hybrid"], done.stderr
+
+
+def answer(status, **metadata):
+    citation = {
+        "number": 1, "source": "tang.epub", "section": ["Annals"], "anchor": {}, "start": 0, "quote": "朱全忠篡唐。",
+        "sentence": [0, 6], "words": [], "verdict": "quoted", "confidence": 0.3,
+    }  # fmt: skip
+    shown = status in ("quoted", "closest")
+    base = {"timings_ms": {"total": 120.0}, "llm_calls": 0, "model": "", "warnings": []}
+    return {
+        "answer": "The closest passages, word for word.\n\n> 朱全忠篡唐。" if shown else "The sources do not answer this question.",
+        "query": "朱元璋是怎样取得天下的？", "mode": "simple", "status": status, "citations": [citation] if shown else [],
+        "metadata": {**base, **metadata},
+    }  # fmt: skip
+
+
+def shown(capsys, found):
+    with AnswerView(found["query"]) as view:
+        if found["status"] == "not_found":
+            view.tell("token", {"text": found["answer"]})
+        view.tell("generation_complete", found)
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_passages_that_are_only_the_closest_are_said_to_be_unsure_before_they_are_shown(capsys):
+    out = shown(capsys, answer("closest"))
+    unsure = "No passage clearly answers this; these come closest."
+    assert out.index(unsure) < out.index("[1] tang.epub") < out.index("朱全忠篡唐。")
+    assert out.count("closest") == 1
+
+
+@pytest.mark.parametrize("status", ["closest", "not_found"])
+def test_a_name_that_stands_nowhere_is_told_with_the_nearest_ones(capsys, status):
+    absent = [{"term": "朱元璋", "near": ["朱全忠", "朱玫"]}, {"term": "Nurhaci", "near": []}]
+    out = shown(capsys, answer(status, absent=absent))
+    assert "朱元璋 does not occur in your library. Names that do: 朱全忠, 朱玫." in out
+    assert "Nurhaci does not occur in your library. simple" in out
+
+
+@pytest.mark.parametrize(("status", "told"), [("closest", True), ("not_found", True), ("quoted", False)])
+def test_a_library_that_is_still_being_read_is_told_where_the_answer_is_unsure(capsys, status, told):
+    out = shown(capsys, answer(status, waiting=1204))
+    assert ("The library is still being read: 1,204 passages are not searched by meaning yet." in out) is told
+    assert "still being read" not in shown(capsys, answer(status, waiting=0))

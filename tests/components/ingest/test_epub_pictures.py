@@ -1,0 +1,167 @@
+"""What is read of pictures and formulas: words that describe, TeX, and no placeholders."""
+
+import pytest
+from haystack.dataclasses import ByteStream
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+from tests.doubles.epub_builder import EpubBuilder, chapter
+
+from shiguan.ingest.epub.pictures import formula_text
+from shiguan.ingest.epub_to_document import EPUBToDocument
+from shiguan.ingest.html_page_to_document import HtmlPageToDocument
+
+
+def contents(body):
+    data = EpubBuilder(chapters={"ch1.xhtml": chapter(body)}).build()
+    return [one.content for one in EPUBToDocument().run(sources=[ByteStream(data)])["documents"]]
+
+
+def math(inner, attributes=""):
+    return f'<math xmlns="http://www.w3.org/1998/Math/MathML" {attributes}>{inner}</math>'
+
+
+SQUARE = "<msup><mi>x</mi><mn>2</mn></msup>"
+
+
+@pytest.mark.parametrize(
+    "alternative",
+    [
+        "Alternative text not available",
+        "No alternative text provided.",
+        "alt text",
+        "Image description",
+        "image not available",
+        "Insert alt text here",
+        "Decorative image",
+        "Image: image001.png",
+        "C:\\books\\my map 01.jpg",
+        "Figure 3.2",
+        "Image 1 of 12",
+        "Front cover",
+        "https://example.org/the map.png",
+        "תמונה 12",
+        "אין טקסט חלופי",
+        "图片说明 12",
+    ],
+)
+def test_alternative_that_describes_nothing_is_dropped(alternative):
+    assert contents(f'<p>Before.</p><img src="a.png" alt="{alternative}"/><p>After.</p>') == ["Before.", "After."]
+
+
+def test_alternative_that_comes_again_and_again_describes_nothing():
+    pictures = '<p>One.</p><img src="a.png" alt="Ein Bild ohne Beschreibung"/>' * 6
+    assert contents(pictures + '<img src="b.png" alt="A map of the Yellow River"/>') == [
+        *["One."] * 6,
+        "[Image: A map of the Yellow River]",
+    ]
+    assert (
+        contents('<img src="a.png" alt="A bar chart of grain prices"/>' * 2)
+        == ["[Image: A bar chart of grain prices]"] * 2
+    )
+
+
+def test_titles_and_pictures_that_readers_are_not_shown_are_no_text():
+    drawn = (
+        '<svg xmlns="http://www.w3.org/2000/svg"><title>Image</title><desc>Alternative text not available</desc></svg>'
+    )
+    hidden = '<img src="a.png" aria-hidden="true" alt="A map of the Yellow River"/>'
+    assert contents(f"<p>Text.</p>{drawn}{hidden}") == ["Text."]
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        ("<mi>x</mi>", "x"),
+        (SQUARE, "x^{2}"),
+        ("<mi>T</mi><mo>&#8289;</mo><mo>(</mo><mi>x</mi><mo>)</mo><mo>=</mo><mi>A</mi><mo>&#8290;</mo><mi>x</mi>", "T (x) = A x"),
+        ("<mo>{</mo><mi>u</mi><mo>,</mo><mi>v</mi><mo>}</mo>", "\\{u, v\\}"),
+        (
+            "<mo>[</mo><mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr>"
+            "<mtr><mtd><mn>3</mn></mtd><mtd><mn>4</mn></mtd></mtr></mtable><mo>]</mo>",
+            "[1 & 2 \\\\ 3 & 4]",
+        ),
+        ("<msup><mi>ℝ</mi><mi>n</mi></msup>", "\\mathbb{R}^{n}"),
+        (f'<semantics>{SQUARE}<annotation encoding="application/x-tex">{{\\displaystyle x^2}}</annotation></semantics>', "x^2"),
+        (f'<semantics>{SQUARE}<annotation encoding="StarMath 5.0">x sup 2</annotation></semantics>', "x^{2}"),
+        ("<msub><mi>x</mi></msub>", "x"),
+        ("<ci>x</ci>", "x"),
+        ("<mmultiscripts><mi>C</mi><mi>k</mi><none/><mprescripts/><mi>n</mi><none/></mmultiscripts>", "_{n}C_{k}"),
+        ("x + 1", "x + 1"),
+        ("<mrow>" * 2000 + "<mi>x</mi>" + "</mrow>" * 2000, "x"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("attributes", ["", 'alttext="Alternative text not available"', 'display="block"'])
+def test_formula_is_read_as_tex_where_it_stands(inner, expected, attributes):
+    assert contents(f"<p>Let {math(inner, attributes)}, then go.</p>") == [f"Let {expected}, then go."]
+
+
+NO_WORDS = 'alttext="Alternative text not available"'
+TEX_BESIDE = 'alttext="{\\displaystyle x^{2}}"'
+
+
+def test_formula_without_content_is_read_by_the_words_beside_it():
+    assert contents(f"<p>Let {math('', TEX_BESIDE)} be.</p>") == ["Let x^{2} be."]
+    assert contents(f"<p>Let {math('', NO_WORDS)} be.</p>") == ["Let be."]
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [
+        '<img class="fallback" alt="{\\displaystyle x^{2}}" src="f.svg"/>',
+        '<span class="katex-html" aria-hidden="true">x2</span>',
+    ],
+)
+def test_formula_is_read_once_whatever_stands_beside_it(twin):
+    assert contents(f"<p>Let <span>{math(SQUARE, TEX_BESIDE)}</span>{twin} be.</p>") == ["Let x^{2} be."]
+
+
+def test_picture_of_a_formula_is_read_as_its_tex():
+    assert contents('<p>Let <img class="tex" alt="E=mc^2" src="f.png"/> be.</p>') == ["Let E=mc^2 be."]
+
+
+def test_formula_stands_in_headings_cells_and_notes():
+    body = (
+        f"<h2>The space {math(SQUARE)}</h2><table><tr><td>{math(SQUARE)}</td><td>b</td></tr></table>"
+        "<p>See<a epub:type='noteref' href='#n'>1</a>.</p>"
+        f"<aside epub:type='footnote' id='n'><p>It is {math(SQUARE)}.</p></aside>"
+    )
+    data = EpubBuilder(chapters={"ch1.xhtml": chapter(body)}).build()
+    documents = EPUBToDocument().run(sources=[ByteStream(data)])["documents"]
+    assert [one.content for one in documents] == ["x^{2} | b", "See [Note: It is x^{2}.]."]
+    assert documents[0].meta["section"] == ["The space x^{2}"]
+
+
+def test_anchor_behind_a_formula_counts_the_letters_of_the_file():
+    data = EpubBuilder(chapters={"ch1.xhtml": chapter(f"<div>{math(SQUARE)} ab<p>cd</p>ef</div>")}).build()
+    documents = EPUBToDocument().run(sources=[ByteStream(data)])["documents"]
+    # "x2 ab cd ef": what `element_text` gives of the element.
+    assert [(one.content, one.meta["anchor"]["offset"]) for one in documents] == [("x^{2} ab", 0), ("cd", 0), ("ef", 9)]
+
+
+def test_mixed_fraction_keeps_its_numbers_apart():
+    assert contents("<p>It is 2<sup>2</sup>⁄<sub>3</sub> long, or <sup>1</sup>⁄<sub>2</sub>.</p>") == [
+        "It is 2 2⁄3 long, or 1⁄2."
+    ]
+
+
+def test_web_page_reads_formulas_too():
+    page = f"<html><body><p>Let {math(SQUARE)}.</p></body></html>".encode()
+    result = HtmlPageToDocument().run(sources=[ByteStream(page, mime_type="text/html", meta={"file_path": "p.html"})])
+    assert [one.content for one in result["documents"]] == ["Let x^{2}."]
+
+
+NAMES = st.sampled_from(
+    "mrow mi mn mo mfrac msup msub mtable mtr mtd mfenced munderover semantics annotation mtext p".split()
+)
+TREES = st.recursive(
+    st.builds(lambda name, text: f"<{name}>{text}</{name}>", NAMES, st.text("ab12+({&lt;", max_size=4).map(lambda t: t.replace("&", "&amp;").replace("<", ""))),
+    lambda inner: st.builds(lambda name, kids: f"<{name}>{''.join(kids)}</{name}>", NAMES, st.lists(inner, max_size=4)),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(TREES)
+def test_any_formula_is_read_as_one_line(tree):
+    text = formula_text(etree.fromstring(f"<math>{tree}</math>"))
+    assert text == " ".join(text.split())

@@ -1,0 +1,46 @@
+"""How the demonstration ends: with lines that can be typed as they stand."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def demo(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    spec = importlib.util.spec_from_file_location("demo", ROOT / "examples" / "demo.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_it_ends_with_the_lines_that_let_the_reader_go_on(demo, monkeypatch, capsys, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "activate").write_text("ACTIVE=yes\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(demo, "main", lambda arguments: 0)
+    assert demo.demo() == 0
+    lines = capsys.readouterr().out.rstrip().splitlines()[-3:]
+    assert lines[-1].split() == ["shiguan", "ask", "who", "was", "Guo", "Ziyi"]
+    typed = "; ".join(lines[:2]) + '; echo "$ACTIVE $SHIGUAN_DATA_DIR"'
+    done = subprocess.run(["bash", "-ec", typed], capture_output=True, text=True, check=True, cwd=os.sep)
+    assert done.stdout.split() == ["yes", str(ROOT / ".data" / "demo")]
+
+
+def test_a_command_that_fails_ends_it_with_its_code(demo, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "main", lambda arguments: 3)
+    assert demo.demo() == 3
+    assert "export" not in capsys.readouterr().out
+
+
+def test_the_server_of_the_makefile_listens_where_it_is_told():
+    told = subprocess.run(["make", "-n", "serve", "PORT=1999"], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert "serve --open --port 1999 --data-dir .data/demo" in told.stdout
+    told = subprocess.run(["make", "-n", "serve"], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert "--port 1416" in told.stdout
