@@ -96,10 +96,9 @@ class ElasticsearchIndex:
             raise_on_error=False,
             max_retries=3,
             initial_backoff=1,
-            ignore_status=404 if verb == "delete" else (),
         ):
             entry = next(iter(item.values()))
-            if not done:
+            if not done and not (verb == "delete" and entry["status"] == 404):
                 refused.append((entry["_id"], f"status {entry['status']}: {cause(entry)}"))
         if refresh:
             self.server.whole(patient.indices.refresh(index=self.name))

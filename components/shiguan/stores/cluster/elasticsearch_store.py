@@ -141,9 +141,7 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
 
     def delete_documents(self, document_ids: list[str]) -> None:  # type: ignore[override]  # as above
         """Delete passages; ids that are not stored are no error."""
-        if document_ids:
-            actions = ({"_op_type": "delete", "_id": document_id} for document_id in document_ids)
-            self._bulk(actions, "delete", len(document_ids))
+        self._delete(document_ids)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Give the passages that match; up to a thousand, such as parents by id, come in one request."""
@@ -215,9 +213,11 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         """Delete the passages that match, a page at a time: no request takes long, however many there are."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
-        ids = self.list_ids(filters)
-        self.delete_documents(ids)
-        return len(ids)
+        return self._delete(self.list_ids(filters))
+
+    def _delete(self, document_ids: list[str]) -> int:
+        actions = ({"_op_type": "delete", "_id": document_id} for document_id in document_ids)
+        return self._bulk(actions, "delete", len(document_ids)) if document_ids else 0
 
     def _bm25_retrieval(
         self,

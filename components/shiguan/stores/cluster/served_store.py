@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
-from shiguan.errors import StoreError
+from shiguan.errors import StoreError, StoreUnavailableError
 from shiguan.stores.cluster.server import Server
 
 _SET_UP_SECONDS = 60.0
@@ -75,7 +75,8 @@ class ServedStore:
             with self.server.reporting(), closing(self.server.open()) as client:
                 return [entry | part.state(client)]
         except StoreError as error:
-            unknown: dict[str, Any] = {"version": None, "health": "unreachable", "documents": None, "notes": []}
+            health = "unreachable" if isinstance(error, StoreUnavailableError) else "unknown"
+            unknown: dict[str, Any] = {"version": None, "health": health, "documents": None, "notes": []}
             return [entry | unknown | {"problems": [str(error)]}]
 
 

@@ -93,7 +93,10 @@ class Server:
 
     def refusal(self, verb: str, refused: list[tuple[str, str]], count: int, index: str) -> StoreError:
         """Make the error for passages that the server did not take, by id and reason."""
-        named = "; ".join(f"`{document_id}` ({reason})" for document_id, reason in refused[:_NAMED])
+        by_reason: dict[str, list[str]] = {}
+        for document_id, reason in refused[:_NAMED]:
+            by_reason.setdefault(reason, []).append(f"`{document_id}`")
+        named = "; ".join(f"{', '.join(ids)} ({reason})" for reason, ids in by_reason.items())
         more = f" and {len(refused) - _NAMED:,} more" if len(refused) > _NAMED else ""
         return StoreError(
             f"{self.place} refused to {verb} {len(refused):,} of {count:,} passages in {index}: {named}{more}. The "
