@@ -28,7 +28,7 @@ def status(options: argparse.Namespace) -> int:
     found = [entry for entries in by_kind.values() for entry in entries]
     passages = [*by_kind["parents"], *by_kind["children"]]
     readable = found and all(entry["documents"] is not None for entry in passages)
-    unfinished = list(_unfinished_files(stores)) if readable else []
+    unfinished = list(_unfinished_files(options.deployment, stores)) if readable else []
     lines = [line for entry in found for line in _status_lines(entry)]
     more = [f"  ! and {len(unfinished) - _NAMED:,} more files"] if len(unfinished) > _NAMED else []
     lines += [*(f"  ! {text}" for text in unfinished[:_NAMED]), *more]
@@ -38,7 +38,7 @@ def status(options: argparse.Namespace) -> int:
     return 1 if unfinished or any(entry["problems"] for entry in found) else 0
 
 
-def _unfinished_files(stores: dict[str, Any]) -> Iterator[str]:
+def _unfinished_files(deployment: str, stores: dict[str, Any]) -> Iterator[str]:
     """Compare what the parents say of each file with the children and the vectors that are there."""
     counts = stores["children"].unscoped().count_by_file()
     for file in stores["parents"].unscoped().list_files():
@@ -47,7 +47,7 @@ def _unfinished_files(stores: dict[str, Any]) -> Iterator[str]:
         if words != units:
             yield f"{name} has {words:,} of {units:,} retrieval units: ingest the file again"
         elif vectors != words:
-            command = f"shiguan ingest --resume --tenant {file['tenant_id']}"
+            command = f"shiguan ingest --resume --deployment {deployment} --tenant {file['tenant_id']}"
             yield f"{name} has {vectors:,} vectors for {words:,} retrieval units: run `{command}`"
 
 
