@@ -124,9 +124,8 @@ def test_a_server_that_dies_in_an_ingest_leaves_a_file_that_is_named_until_it_is
     told = capsys.readouterr().out
     assert "`rows.jsonl` of the tenant `t` has 0 of 3 retrieval units: ingest the file again" in told
     assert main(["ingest", "--resume", *command]) == 1
-    told = capsys.readouterr().out
-    assert "rows.jsonl: only 0 of its 3 retrieval units are there: an ingest broke off." in told
-    assert "Ingest the file again." in told
+    told = " ".join(capsys.readouterr().out.split())  # a narrow terminal breaks lines
+    assert "rows.jsonl: only 0 of its 3 retrieval units are there: an ingest broke off. Ingest the file again." in told
 
     assert main(["ingest", str(corpus), *command]) == 0
     assert main(["stores", "status"]) == 0
