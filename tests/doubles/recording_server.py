@@ -66,6 +66,13 @@ class RecordingServer:
         wrong = specifications.wrong(self.kind, self.requests)
         assert not wrong, f"the server's own specification has these otherwise: {wrong}"
 
+    def start_again(self) -> None:
+        """Open the port again after `stop`; what was kept is there."""
+        self._stopping.clear()
+        self._server = _Server(self._server.server_address, _handler(self))
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
     def stop(self) -> None:
         """Close the port and every connection; a second call does nothing."""
         self._stopping.set()

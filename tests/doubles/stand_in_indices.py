@@ -79,6 +79,8 @@ class StandInIndices(RecordingServer):
         assert parts[:2] == ["_cluster", "health"], f"the stand-in does not know {request.path}"
         name = self.resolve(parts[2])
         assert name in self.indexes, "of a missing index the server waits for its time to run out"
+        if request.query.get("wait_for_no_initializing_shards") == "true":
+            self.recovering = 0
         waiting = self.recovers()
         return Reply(
             {
@@ -110,6 +112,10 @@ class StandInIndices(RecordingServer):
         return Reply({"acknowledged": True, "shards_acknowledged": not self.fresh, "index": name})
 
     def _settings(self, name: str, request: Request) -> Reply:
+        if request.method == "PUT":
+            ((setting, value),) = request.body.items()
+            self.blocks[name] = {setting.removeprefix("index.blocks.")} if value else set()
+            return Reply({"acknowledged": True})
         assert request.path.endswith("/_settings/index.blocks.*,index.number_of_shards")
         index: dict[str, Any] = {"number_of_shards": str(self.settings[name]["index"]["number_of_shards"])}
         if self.blocks.get(name):

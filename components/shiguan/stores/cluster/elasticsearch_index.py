@@ -37,15 +37,12 @@ class ElasticsearchIndex:
             )
 
     def make(self, client: Elasticsearch) -> list[str]:
-        if not client.indices.exists(index=self.name):
-            try:
-                client.indices.create(
-                    index=self.name, mappings=self.schema.mappings(), settings=self.schema.settings(), timeout="50s"
-                )
-                return [f"index {self.name} made"]
-            except BadRequestError as error:
-                if error.error != "resource_already_exists_exception":
-                    raise
+        made = not client.indices.exists(index=self.name) and self._create(client)
+        # What comes next may ask it at once; an index that is restored is yellow and cannot be read yet.
+        patient = client.options(ignore_status=408)
+        patient.cluster.health(index=self.name, wait_for_no_initializing_shards=True, timeout="50s")
+        if made:
+            return [f"index {self.name} made"]
         breaking, harmless = self._differences(client)
         if breaking:
             raise StoreError(
@@ -104,6 +101,16 @@ class ElasticsearchIndex:
             self.server.whole(patient.indices.refresh(index=self.name))
         if refused:
             raise self.server.refusal(verb, refused, count, self.name)
+
+    def _create(self, client: Elasticsearch) -> bool:
+        mappings, settings = self.schema.mappings(), self.schema.settings()
+        try:
+            client.indices.create(index=self.name, mappings=mappings, settings=settings)
+        except BadRequestError as error:
+            if error.error != "resource_already_exists_exception":
+                raise
+            return False
+        return True
 
     def _differences(self, client: Elasticsearch) -> tuple[list[str], list[str]]:
         found = client.indices.get_mapping(index=self.name)

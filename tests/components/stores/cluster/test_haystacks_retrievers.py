@@ -87,16 +87,24 @@ def test_plain_haystack_loads_them_and_what_it_dumps(tmp_path):
     assert done.stdout.split() == ["shiguan.stores.cluster.elasticsearch_store", "7"], done.stderr
 
 
-@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-def test_plain_haystack_loads_the_deployments_files(tmp_path, monkeypatch, mode):
-    """In a process that has imported nothing of this project."""
+def test_plain_haystack_loads_the_deployments_files(tmp_path, monkeypatch):
+    """Each one first, in a process that has imported nothing of this project."""
     with_small_models(tmp_path, monkeypatch)
-    done = in_a_new_process(
-        "import sys; from haystack import AsyncPipeline, Pipeline; text = open(sys.argv[1]).read();"
-        "Pipeline.loads(text); AsyncPipeline.loads(text); print('loaded')",
-        pipeline_path("elasticsearch_qdrant", mode),
-    )
-    assert done.stdout.strip() == "loaded", done.stderr
+    code = """
+import os, sys
+from haystack import AsyncPipeline, Pipeline
+for path in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        text = open(path, encoding="utf-8").read()
+        Pipeline.loads(text)
+        AsyncPipeline.loads(text)
+        os._exit(0)
+    print(path, os.waitpid(child, 0)[1])
+"""
+    paths = [pipeline_path("elasticsearch_qdrant", mode) for mode in ("simple", "advanced", "precise")]
+    done = in_a_new_process(code, *paths)
+    assert done.stdout.split() == [part for path in paths for part in (str(path), "0")], done.stderr
 
 
 def test_haystacks_own_store_is_loaded_as_before_and_nothing_else_passes_for_one():

@@ -157,9 +157,9 @@ def test_a_source_of_seventy_thousand_records_is_taken_out(elasticsearch, qdrant
     deletions = []
 
     def stopped_once(request):
-        if request.path.endswith("/shiguan-children/_delete_by_query"):
+        if request.path == "/shiguan-children/_bulk":
             deletions.append(request)
-            return Reply({"error": {"type": "node", "reason": "left"}}, status=500) if len(deletions) == 3 else None
+            return Reply({"error": {"type": "node", "reason": "left"}}, status=500) if len(deletions) == 11 else None
         return None
 
     elasticsearch.faults.append(stopped_once)
