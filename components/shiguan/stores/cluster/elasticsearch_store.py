@@ -24,6 +24,7 @@ from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
 from shiguan.stores.cluster.served_store import ServedStore
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
+from shiguan.text.passages import SharedDocument
 
 _PAGE = 1_000  # passages in one answer
 _ID_PAGE = 10_000  # ids in one answer, the most that an index gives by default
@@ -255,6 +256,12 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         # In place of Haystack's, whose retrievers call it: it would take a part of an answer for the whole.
         hits = self._search(**body, source={"includes": ["id", *HIT_FIELDS]}, track_total_hits=False)["hits"]["hits"]
         return [self._deserialize_document(hit) for hit in hits]
+
+    def _deserialize_document(self, hit: dict[str, Any]) -> Document:
+        fields = dict(hit["_source"])
+        return SharedDocument(
+            id=fields.pop("id"), content=fields.pop("content", None), meta=fields, score=hit["_score"]
+        )
 
     def _hits(
         self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]

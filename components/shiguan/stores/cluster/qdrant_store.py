@@ -26,6 +26,7 @@ from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servabl
 from shiguan.stores.cluster.served_store import ServedStore
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
+from shiguan.text.passages import SharedDocument
 
 _PAGE = 10_000  # ids in one answer
 _DELETED = 1_000  # children in one request
@@ -202,7 +203,14 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
                 limit=top_k,
                 with_payload=_HITS,
             )
-        return self._process_query_point_results(answer.points, scale_score=scale_score)
+        return [
+            SharedDocument(
+                id=payload["id"],
+                meta=payload.get("meta") or {},
+                score=(point.score + 1) / 2 if scale_score else point.score,
+            )
+            for point, payload in ((point, point.payload or {}) for point in answer.points)
+        ]
 
     async def _query_by_embedding_async(  # type: ignore[override]  # as above
         self, query_embedding: list[float], **options: Any
