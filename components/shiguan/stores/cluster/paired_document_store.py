@@ -105,6 +105,8 @@ class PairedDocumentStore(PipelineStore):
         return self.words.count_documents()
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
+        """Count the children that match and can be read; the server that watches its stores by it asks both."""
+        self.vectors.count_documents_by_filter(filters)
         return self.words.count_documents_by_filter(filters)
 
     def unscoped(self) -> "PairedDocumentStore":

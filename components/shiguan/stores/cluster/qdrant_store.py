@@ -155,8 +155,11 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
         return [str(record.payload["id"]) for record in self._records(filters, with_payload=["id"])]
 
     def count_documents(self) -> int:
+        return self.count_documents_by_filter({})
+
+    def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         with self._connected() as client:
-            return int(client.count(self.index, exact=True).count)
+            return int(client.count(self.index, count_filter=self._condition(filters), exact=True).count)
 
     def count_by_file(self, filters: dict[str, Any] | None, files: int) -> dict[str, int]:
         """Count the children of each file, of which there are at most so many."""

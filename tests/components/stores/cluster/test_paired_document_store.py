@@ -95,6 +95,15 @@ def test_a_server_that_goes_down_while_in_use_is_named(pair, elasticsearch, qdra
 
 
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
+def test_what_a_server_watches_its_stores_by_asks_both(pair, elasticsearch, qdrant, name):
+    pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    assert pair.count_documents_by_filter(TENANT) == 1
+    {"Elasticsearch": elasticsearch, "Qdrant": qdrant}[name].stop()
+    with pytest.raises(StoreUnavailableError, match=f"{name} at"):
+        pair.count_documents_by_filter(TENANT)
+
+
+@pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
 def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, name):
     words = ElasticsearchStore("children", timeout=0.2).unscoped()
     vectors = QdrantStore("children", embedding_dim=2, timeout=1).unscoped()
