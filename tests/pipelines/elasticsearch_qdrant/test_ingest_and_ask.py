@@ -1,6 +1,8 @@
 """The whole path, from a file to an answer, through the deployment's own files and both servers' stand-ins."""
 
 import json
+import re
+import shutil
 
 import pytest
 from tests.doubles.recording_server import Reply
@@ -146,6 +148,28 @@ def test_vectors_that_are_lost_are_named_and_made_again(elasticsearch, qdrant, s
     )
     assert main(["ingest", "--resume", "--deployment", DEPLOYMENT, "--tenant", "t"]) == 0
     assert main(["stores", "status"]) == 0
+
+
+def test_words_move_to_an_index_of_another_name_and_nothing_is_embedded_again(
+    elasticsearch, qdrant, small_models, corpus, tmp_path, capsys
+):
+    """The steps of docs/operating.md: a deployment that differs in one name, `init`, `copy`."""
+    assert main(["stores", "init"]) == 0
+    ingest(corpus)
+    folder = tmp_path / "pipelines" / "elasticsearch_qdrant"
+    shutil.copytree(folder, folder.with_name("next"))
+    store = re.compile(r"(ElasticsearchStore\n\s+init_parameters:\n\s+index: shiguan-children)\b")
+    for path in folder.with_name("next").glob("*.yml"):
+        path.write_text(store.sub(r"\1-2", path.read_text(encoding="utf-8")), encoding="utf-8")
+    assert main(["stores", "init", "--deployment", "next"]) == 0
+    embedded = len(qdrant.sent("PUT", "/points"))
+    assert main(["stores", "copy", "--from", DEPLOYMENT, "--to", "next"]) == 0
+    assert main(["stores", "status", "--deployment", "next"]) == 0
+    assert len(qdrant.sent("PUT", "/points")) == embedded
+    assert elasticsearch.indexes["shiguan-children-2"] == elasticsearch.indexes["shiguan-children"] != {}
+    elasticsearch.indexes["shiguan-children"].clear()
+    with Runner("next", "simple") as runner:
+        assert "Liu Yan taxed salt" in runner.ask("Who taxed salt?", tenant_id="t")["answer"]
 
 
 def test_a_server_that_is_down_is_named_when_one_asks(elasticsearch, qdrant, small_models, capsys):
