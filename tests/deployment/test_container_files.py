@@ -11,7 +11,6 @@ import yaml
 from bench.speed.deployment_sizes import GIB, children_within, table
 from tests.components.stores.cluster.test_analysis_in_lucene import KNOWN, SAMPLES
 
-
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
 DOCKERFILE = ROOT / "hayhooks" / "Dockerfile"

@@ -72,7 +72,7 @@ class ServedStore:
         part = self._part()
         entry: dict[str, Any] = {"server": self.server.place, "name": part.name}
         try:
-            with self.server.reporting(), closing(self.server.open()) as client:
+            with self.server.reporting(), closing(self.server.open(patient=False)) as client:
                 return [entry | part.state(client)]
         except StoreError as error:
             health = "unreachable" if isinstance(error, StoreUnavailableError) else "unknown"

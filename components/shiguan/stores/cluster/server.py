@@ -69,21 +69,22 @@ class Server:
                 )
         return urls
 
-    def open(self, timeout: float | None = None) -> Any:
-        """Open a client that tries again where the server is away or busy; nothing is sent yet."""
+    def open(self, timeout: float | None = None, *, patient: bool = True) -> Any:
+        """Open a client, which tries again where the server is away or busy unless told not to; nothing is sent yet."""
         trusted, seconds, urls = _trusted_authority(), timeout or self.timeout, self.urls()
         key = self.api_key.resolve_value() if self.api_key else None
         if self.name == "Elasticsearch":
             own: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
             # Of several nodes the next one is asked at once.
-            own |= {"transport_class": _PatientTransport, "max_retries": len(urls) - 1}
+            own |= {"transport_class": _PatientTransport if patient else Transport, "max_retries": len(urls) - 1}
             return Elasticsearch(urls, api_key=key, request_timeout=seconds, **own)
         verified: dict[str, Any] = {"verify": trusted} if trusted else {}
         with warnings.catch_warnings():
             # Whether a key may travel without encryption is the operator's decision, see docs/deploy.md.
             warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
             client = QdrantClient(url=urls[0], api_key=key, timeout=int(seconds), check_compatibility=False, **verified)
-        client.http.client.add_middleware(lambda request, send: _patiently(partial(send, request), _qdrant_wait))
+        if patient:
+            client.http.client.add_middleware(lambda request, send: _patiently(partial(send, request), _qdrant_wait))
         return client
 
     @property

@@ -168,6 +168,13 @@ def test_both_servers_are_asked_again_as_often(pair, elasticsearch, qdrant, wait
     assert waits == [0.1, 1.0, 2.0, 4.0]
 
 
+def test_the_status_of_a_server_that_is_away_is_given_at_once(pair, elasticsearch, qdrant, waits):
+    elasticsearch.stop()
+    qdrant.stop()
+    assert [entry["health"] for entry in pair.status()] == ["unreachable", "unreachable"]
+    assert waits == []
+
+
 def test_the_cause_behind_an_error_is_named(pair, elasticsearch):
     """The outermost error says that a request failed, the innermost why."""
     inner = {"type": "circuit_breaking_exception", "reason": "Data too large"}
