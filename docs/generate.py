@@ -108,6 +108,10 @@ OPTIONS_AFTER = """
 - `sources` and `sections` limit a question to books, or parts of them, by name, and narrow `filters`. Headings are
   looked up in the library and unknown ones refused. `sections` are for the deployment `embedded`; the servers of the
   other cannot filter by them, which is told.
+- `filters` look at `id` and at a passage's meta (`meta.NAME`): `==`, `!=`, `in` and `not in` with texts, numbers, true,
+  false, null and lists, `>`, `>=`, `<` and `<=` with numbers, under `AND`, `OR` and `NOT`. True and false equal no
+  number; dates, contents and embeddings cannot be asked for. The servers of `elasticsearch_qdrant` answer less of it:
+  [deploy.md](deploy.md#filters).
 
 What an answer tells: [answer_object.md](answer_object.md).
 """

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 import reprlib
 from collections.abc import Callable
 from copy import copy
@@ -12,12 +13,12 @@ from shiguan.errors import RefusedError
 
 TENANT_FIELD = "meta.tenant_id"
 _SAFE = frozenset(
-    "build_index bulk_loading close drop_vectors existing_ids from_dict generations get_distance other_vectors set_up "
-    "status to_dict unscoped write_documents write_vectors".split()
+    "build_index bulk_loading close drop_vectors existing_ids from_dict get_distance other_vectors set_up status "
+    "to_dict unscoped write_documents write_vectors".split()
 )
 """What a store does without showing, counting or removing a document; every other public method needs a tenant."""
 
-_SEARCHES = frozenset({"_bm25_retrieval", "_embedding_retrieval", "_query_by_embedding"})
+_SEARCHES = re.compile(r"_\w+_retrieval\w*|_query_\w+")
 """Haystack's retrievers call these of their stores."""
 
 
@@ -190,7 +191,7 @@ class TenantGuarded:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for name in dir(cls):
-            if name in _SEARCHES or not (name.startswith("_") or name in _SAFE or name.removesuffix("_async") in _SAFE):
+            if _SEARCHES.fullmatch(name) or not (name.startswith("_") or name.removesuffix("_async") in _SAFE):
                 method = inspect.getattr_static(cls, name)
                 if inspect.isfunction(method) and not hasattr(method, "guards_tenant"):
                     setattr(cls, name, _guarded(name, method))

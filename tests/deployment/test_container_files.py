@@ -11,8 +11,6 @@ import yaml
 from bench.speed.deployment_sizes import GIB, children_within, table
 from tests.components.stores.cluster.test_analysis_in_lucene import KNOWN, SAMPLES
 
-from shiguan.stores.cluster.qdrant_collection import SNAPSHOTS
-
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
 DOCKERFILE = ROOT / "hayhooks" / "Dockerfile"
@@ -139,7 +137,9 @@ def test_both_servers_can_write_backups():
         assert "backups:/backups" in SERVICES[name]["volumes"]
         assert SERVICES[name]["depends_on"] == {"backups": {"condition": "service_completed_successfully"}}
     assert SERVICES["elasticsearch"]["environment"]["path.repo"] == "/backups/elasticsearch"
-    assert f"file://{SERVICES['qdrant']['environment']['QDRANT__STORAGE__SNAPSHOTS_PATH']}" == SNAPSHOTS
+    assert SERVICES["qdrant"]["environment"]["QDRANT__STORAGE__SNAPSHOTS_PATH"] == "/backups/qdrant"
+    steps = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    assert "file:///backups/qdrant/shiguan-children/" in steps
 
 
 def test_encryption_is_laid_over_services_that_there_are():

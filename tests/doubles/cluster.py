@@ -1,14 +1,18 @@
 """Fixtures for tests of the deployment `elasticsearch_qdrant`: its servers' stand-ins and its files with small models."""
 
+import inspect
 import re
 import shutil
 import time
 
 import pytest
+import yaml
+from haystack.core.serialization import import_class_by_name
 from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
 from tests.doubles.stand_in_qdrant import StandInQdrant
 
 from shiguan.engine import loading
+from shiguan.engine.loading import mappings
 from shiguan.resources import resource_folder
 
 _EMBEDDER = re.compile(
@@ -59,6 +63,20 @@ def with_small_models(folder, monkeypatch):
     monkeypatch.setattr(
         loading, "resource_folder", lambda name: pipelines if name == "pipelines" else resource_folder(name)
     )
+
+
+def with_names_of_their_own(folder, prefix):
+    """Let every store of the copied files have a name that begins with a prefix."""
+    for path in (folder / "pipelines" / "elasticsearch_qdrant").glob("*.yml"):
+        definition = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for node in mappings(definition):
+            if str(node.get("type", "")).startswith("shiguan.stores.cluster."):
+                parameters = node.setdefault("init_parameters", {})
+                if "words" not in parameters:  # of the pair each has one
+                    default = inspect.signature(import_class_by_name(node["type"])).parameters["index"].default
+                    name = parameters.get("index", default)
+                    parameters["index"] = name if name.startswith(prefix) else f"{prefix}-{name}"
+        path.write_text(yaml.safe_dump(definition, allow_unicode=True, sort_keys=False), encoding="utf-8")
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ class RecordingServer:
     Serves `answer` of a subclass over HTTP; `requests` holds everything that was asked, in order.
 
     `faults` is a list of functions from a request to a reply or None; the first that replies is used instead of the
-    stand-in's own answer. Use as a context manager.
+    stand-in's own answer. `late` seconds pass before each answer. Use as a context manager.
     """
 
     headers: ClassVar[dict[str, str]] = {}
@@ -49,7 +49,9 @@ class RecordingServer:
         self.faults: list[Any] = []
         self.failures: list[Exception] = []
         self.api_key: str | None = None
+        self.late = 0.0
         self.lock = threading.RLock()
+        self._stopping = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
@@ -64,13 +66,25 @@ class RecordingServer:
         wrong = specifications.wrong(self.kind, self.requests)
         assert not wrong, f"the server's own specification has these otherwise: {wrong}"
 
+    def start_again(self) -> None:
+        """Open the port again after `stop`; what was kept is there."""
+        self._stopping.clear()
+        self._server = _Server(self._server.server_address, _handler(self))
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
     def stop(self) -> None:
         """Close the port and every connection; a second call does nothing."""
+        self._stopping.set()
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
             self._server.hang_up()
             self._server.server_close()
+
+    def hang_up(self) -> None:
+        """Reset every connection, as a server does that stops."""
+        self._server.hang_up()
 
     @property
     def url(self) -> str:
@@ -84,6 +98,8 @@ class RecordingServer:
         raise NotImplementedError
 
     def reply(self, request: Request) -> Reply:
+        if self.late:
+            self._stopping.wait(self.late)
         with self.lock:
             self.requests.append(request)
             for fault in self.faults:

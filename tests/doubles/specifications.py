@@ -10,9 +10,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "shared" / "specs"
 _NEWEST = {"es": "elasticsearch-9.5.0.jsonschema.json", "qdrant": "qdrant-1.19.openapi.json"}
 _OLDEST = {"es": "elasticsearch-8.19.1.jsonschema.json", "qdrant": "qdrant-1.15.openapi.json"}
 # Endpoints that the trimmed specifications leave out.
-_LEFT_OUT = re.compile(
-    r"/_(tasks|snapshot|reindex|aliases)|/_(alias|doc|create|settings)\b|/facet$|/snapshots|^/aliases$|^/collections$"
-)
+_LEFT_OUT = re.compile(r"/_(doc|settings)\b|/facet$")
 _seen: set[str] = set()
 
 

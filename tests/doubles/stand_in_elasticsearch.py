@@ -9,7 +9,7 @@ from tests.doubles.stand_in_indices import SHARDS, StandInIndices, error_reply
 
 from shiguan.text.terms import terms
 
-_SYSTEM = {"_doc", "_bulk", "_search", "_count", "_mget", "_refresh", "_delete_by_query", "_mapping", "_settings"}
+_SYSTEM = {"_doc", "_bulk", "_search", "_count", "_mget", "_refresh", "_mapping", "_settings"}
 _MAX_TERMS = 65_536
 _VERSION = {
     "number": "8.19.0", "build_flavor": "default", "build_date": "2025-07-23T22:10:18.138215839Z", "build_hash": "0",
@@ -20,7 +20,7 @@ _VERSION = {
 
 class StandInElasticsearch(StandInIndices):
     """
-    Keeps `indexes` (name or alias -> documents by id), `mappings`, `settings`, `templates`, `aliases` and `snapshots`.
+    Keeps `indexes` (name or alias -> documents by id), `mappings` and `settings`; see `StandInIndices` for their states.
 
     Words are those of `shiguan.text.terms`, not those of the analysis that an index asks for: the stand-in shows
     which requests are made and that filters, pages and errors are handled, not how Elasticsearch ranks. `refuse` maps a
@@ -39,8 +39,6 @@ class StandInElasticsearch(StandInIndices):
             return Reply({**names, "version": _VERSION, "tagline": "You Know, for Search"})
         if parts[0].startswith("_"):
             return self.administer(request, parts)
-        if parts[1:2] == ["_alias"]:
-            return self.aliases_of(parts[0])
         if len(parts) == 1:
             return self.index(request, parts[0])
         name, action = self.resolve(parts[0]), parts[1]
@@ -49,16 +47,6 @@ class StandInElasticsearch(StandInIndices):
             return error_reply(404, "index_not_found_exception", f"no such index [{name}]")
         return getattr(self, action)(name, request)
 
-    def _mapping(self, name: str, request: Request) -> Reply:
-        return Reply({name: {"mappings": self.mappings[name]}})
-
-    def _settings(self, name: str, request: Request) -> Reply:
-        self.settings[name] = {**self.settings[name], "later": request.body}
-        return Reply({"acknowledged": True})
-
-    def _refresh(self, name: str, request: Request) -> Reply:
-        return Reply({"_shards": SHARDS})
-
     def _bulk(self, name: str, request: Request) -> Reply:
         documents, items, lines = self.indexes[name], [], iter(request.body)
         state = {"_version": 1, "_seq_no": 0, "_primary_term": 1, "_shards": SHARDS}
@@ -66,7 +54,10 @@ class StandInElasticsearch(StandInIndices):
             action, head = next(iter(line.items()))
             source = None if action == "delete" else next(lines)
             item: dict[str, Any] = {"_index": name, "_id": head["_id"], **state}
-            if head["_id"] in self.refuse:
+            blocked = self.blocked(name, deletes=action == "delete")
+            if blocked:
+                item |= {"status": blocked[0], "error": blocked[1]}
+            elif head["_id"] in self.refuse:
                 item |= {"status": 400, "error": self.refuse[head["_id"]]}
             elif action == "delete":
                 found = documents.pop(head["_id"], None)
@@ -84,6 +75,9 @@ class StandInElasticsearch(StandInIndices):
         """One document by id: read, written if it is as it was (`if_seq_no`) or not there (`op_type`), removed."""
         documents, key = self.indexes[name], request.path.rsplit("/", 1)[1]
         found = documents.get(key)
+        blocked = self.blocked(name, deletes=request.method == "DELETE") if request.method != "GET" else None
+        if blocked:
+            return error_reply(blocked[0], blocked[1]["type"], blocked[1]["reason"])
         if request.method == "GET":
             state = {"_seq_no": self.versions.get(key, 0), "_primary_term": 1, "_source": found} if found else {}
             return Reply({"_index": name, "_id": key, "found": bool(found), **state}, status=200 if found else 404)
@@ -104,21 +98,9 @@ class StandInElasticsearch(StandInIndices):
         return Reply({"docs": [{"_index": name, "_id": i, "found": i in found} for i in request.body["ids"]]})
 
     def _count(self, name: str, request: Request) -> Reply:
+        if self.recovers():
+            return self.unavailable()
         return self._refused(request) or Reply({"count": len(self._matching(name, request.body)), "_shards": SHARDS})
-
-    def _delete_by_query(self, name: str, request: Request) -> Reply:
-        refused = self._refused(request)
-        if refused:
-            return refused
-        found = self._matching(name, request.body)
-        for key in found:
-            del self.indexes[name][key]
-        done = {
-            "took": 1, "timed_out": False, "total": len(found), "deleted": len(found), "batches": 1, "noops": 0,
-            "version_conflicts": 0, "retries": {"bulk": 0, "search": 0}, "throttled_millis": 0, "failures": [],
-            "requests_per_second": -1.0, "throttled_until_millis": 0,
-        }  # fmt: skip
-        return self.begin(request, done)
 
     def _refused(self, request: Request) -> Reply | None:
         """Refuse more terms than `index.max_terms_count` lets through."""
@@ -137,6 +119,8 @@ class StandInElasticsearch(StandInIndices):
         return {field: spec["type"] for field, spec in self.mappings[name].get("properties", {}).items()}
 
     def _search(self, name: str, request: Request) -> Reply:
+        if self.recovers():
+            return self.unavailable()
         body = request.body or {}
         refused = self._refused(request)
         if refused:

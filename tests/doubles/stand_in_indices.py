@@ -1,12 +1,18 @@
-"""What the stand-in for Elasticsearch knows of indexes: templates, aliases, tasks, copies and snapshots."""
+"""What the stand-in for Elasticsearch knows of indexes: how they are made, and the states that they can be in."""
 
-import copy
-import re
 from typing import Any
 
 from tests.doubles.recording_server import RecordingServer, Reply, Request
 
 SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+_BLOCKS = {
+    "write": (403, "FORBIDDEN/8/index write (api)"),
+    "read_only": (403, "FORBIDDEN/5/index read-only (api)"),
+    "read_only_allow_delete": (
+        429,
+        "TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block",
+    ),
+}
 
 
 class Aliased(dict[str, Any]):
@@ -16,6 +22,9 @@ class Aliased(dict[str, Any]):
         super().__init__()
         self.aliases = aliases
 
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(self.aliases.get(str(name), name))
+
     def __missing__(self, name: str) -> Any:
         if name not in self.aliases:
             raise KeyError(name)
@@ -23,7 +32,14 @@ class Aliased(dict[str, Any]):
 
 
 class StandInIndices(RecordingServer):
-    """The administration; `running` is how often a task is still running when it is looked at."""
+    """
+    Indexes and their states, as Elasticsearch 8.19.0 has shown them.
+
+    `recovering` is how many more answers find the primaries not there: health is `recovering_health` (of a primary that
+    is brought back from a snapshot yellow, of any other red), searches and counts get 503, writes wait. `fresh` is the
+    same for each index from when it is made. `blocks` has the blocks of an index by name. Names in `aliases` stand for
+    another index.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,122 +47,86 @@ class StandInIndices(RecordingServer):
         self.indexes = Aliased(self.aliases)
         self.mappings = Aliased(self.aliases)
         self.settings = Aliased(self.aliases)
-        self.templates: dict[str, dict[str, Any]] = {}
+        self.blocks: dict[str, set[str]] = {}
         self.refuse: dict[str, dict[str, Any]] = {}
         self.versions: dict[str, int] = {}
-        self.tasks: dict[str, dict[str, Any]] = {}
-        self.snapshots: dict[str, dict[str, Any]] = {}
-        self.running = 0
+        self.recovering = 0
+        self.recovering_health = "red"
+        self.fresh = 0
 
     def resolve(self, name: str) -> str:
         return self.aliases.get(name, name)
 
-    def begin(self, request: Request, done: dict[str, Any]) -> Reply:
-        """Give the outcome of some work, or a task that will have it."""
-        if request.query.get("wait_for_completion") != "false":
-            return Reply(done)
-        task = f"node:{len(self.tasks) + 1}"
-        self.tasks[task] = done
-        return Reply({"task": task})
+    def recovers(self) -> bool:
+        """Say whether the primaries are still not there; each answer brings them nearer."""
+        self.recovering -= 1
+        return self.recovering >= 0
+
+    def unavailable(self) -> Reply:
+        cause = {"type": "no_shard_available_action_exception", "reason": "[n1][indices:data/read/search[phase/query]]"}
+        error = {"root_cause": [cause], "type": "search_phase_execution_exception", "reason": "all shards failed"}
+        return Reply({"error": error | {"phase": "query", "grouped": True}, "status": 503}, status=503)
+
+    def blocked(self, name: str, *, deletes: bool = False) -> tuple[int, dict[str, str]] | None:
+        """Give the status and the error with which an index refuses a write."""
+        for block, (status, text) in _BLOCKS.items():
+            if block in self.blocks.get(name, ()) and not (deletes and block == "read_only_allow_delete"):
+                reason = f"index [{name}] blocked by: [{text}];"
+                return status, {"type": "cluster_block_exception", "reason": reason}
+        return None
 
     def administer(self, request: Request, parts: list[str]) -> Reply:
-        action = parts[0]
-        if action == "_cluster":
-            name = self.resolve(parts[2]) if len(parts) > 2 else None
-            return Reply({"status": "green" if name is None or name in self.indexes else "red", "timed_out": False})
-        if action == "_index_template":
-            return self._template(request, parts[1])
-        if action == "_aliases":
-            return self._move(request.body["actions"])
-        if action == "_tasks":
-            self.running -= 1
-            done = self.running < 0
-            return Reply({"completed": done, "task": {}, **({"response": self.tasks[parts[1]]} if done else {})})
-        if action == "_reindex":
-            return self._reindex(request)
-        assert action == "_snapshot", f"the stand-in does not know {request.path}"
-        return self._snapshot(request, parts)
-
-    def _template(self, request: Request, name: str) -> Reply:
-        if request.method == "PUT":
-            self.templates[name] = request.body
-            return Reply({"acknowledged": True})
-        if name not in self.templates:
-            return error_reply(404, "resource_not_found_exception", f"index template matching [{name}] not found")
-        return Reply({"index_templates": [{"name": name, "index_template": self.templates[name]}]})
+        assert parts[:2] == ["_cluster", "health"], f"the stand-in does not know {request.path}"
+        name = self.resolve(parts[2])
+        assert name in self.indexes, "of a missing index the server waits for its time to run out"
+        if request.query.get("wait_for_no_initializing_shards") == "true":
+            self.recovering = 0
+        waiting = self.recovers()
+        return Reply(
+            {
+                "cluster_name": "stand-in", "status": self.recovering_health if waiting else "green",
+                "timed_out": False, "number_of_nodes": 1, "number_of_data_nodes": 1,
+                "active_primary_shards": int(not waiting), "active_shards": int(not waiting), "relocating_shards": 0,
+                "initializing_shards": int(waiting), "unassigned_shards": 0, "unassigned_primary_shards": 0,
+                "delayed_unassigned_shards": 0, "number_of_pending_tasks": 0, "number_of_in_flight_fetch": 0,
+                "task_max_waiting_in_queue_millis": 0, "active_shards_percent_as_number": 0.0 if waiting else 100.0,
+            }
+        )  # fmt: skip
 
     def index(self, request: Request, name: str) -> Reply:
         if request.method == "PUT":
             return self._create(name, request.body or {})
-        return Reply({}, status=200 if self.resolve(name) in self.indexes else 404)
+        if request.method == "DELETE":
+            for kept in (self.indexes, self.mappings, self.settings):
+                kept.pop(self.resolve(name), None)
+            return Reply({"acknowledged": True})
+        return Reply({}, status=200 if name in self.indexes else 404)
 
     def _create(self, name: str, body: dict[str, Any]) -> Reply:
-        if name in self.indexes or name in self.aliases:
+        if name in self.indexes:
             return error_reply(400, "resource_already_exists_exception", f"index [{name}] already exists")
-        fitting = (t["template"] for t in self.templates.values() for p in t["index_patterns"] if _fits(p, name))
-        template = next(fitting, {})
         self.indexes[name] = {}
-        self.mappings[name] = body.get("mappings") or template.get("mappings", {})
-        self.settings[name] = {
-            **template.get("settings", {}),
-            **({"own": body["settings"]} if "settings" in body else {}),
-        }
-        for alias in body.get("aliases", {}):
-            self.aliases[alias] = name
-        return Reply({"acknowledged": True, "shards_acknowledged": True, "index": name})
+        self.mappings[name] = body.get("mappings", {})
+        self.settings[name] = body.get("settings", {})
+        self.recovering = self.fresh
+        return Reply({"acknowledged": True, "shards_acknowledged": not self.fresh, "index": name})
 
-    def aliases_of(self, pattern: str) -> Reply:
-        names = [name for name in self.indexes if _fits(self.resolve(pattern), name)]
-        return Reply({name: {"aliases": {a: {} for a, to in self.aliases.items() if to == name}} for name in names})
+    def _settings(self, name: str, request: Request) -> Reply:
+        if request.method == "PUT":
+            ((setting, value),) = request.body.items()
+            self.blocks[name] = {setting.removeprefix("index.blocks.")} if value else set()
+            return Reply({"acknowledged": True})
+        assert request.path.endswith("/_settings/index.blocks.*,index.number_of_shards")
+        index: dict[str, Any] = {"number_of_shards": str(self.settings[name]["index"]["number_of_shards"])}
+        if self.blocks.get(name):
+            index["blocks"] = dict.fromkeys(self.blocks[name], "true")
+        return Reply({name: {"settings": {"index": index}}})
 
-    def _move(self, actions: list[dict[str, Any]]) -> Reply:
-        for action in actions:
-            kind, body = next(iter(action.items()))
-            if kind == "remove":
-                assert self.aliases.pop(body["alias"]) == body["index"]
-            else:
-                assert kind == "add"
-                assert body["alias"] not in self.aliases, "one name for two indexes"
-                self.aliases[body["alias"]] = body["index"]
-        return Reply({"acknowledged": True, "errors": False})
+    def _mapping(self, name: str, request: Request) -> Reply:
+        return Reply({name: {"mappings": self.mappings[name]}})
 
-    def _reindex(self, request: Request) -> Reply:
-        body = request.body
-        assert body["dest"]["op_type"] == "create"
-        source, target = self.indexes[body["source"]["index"]], self.indexes[body["dest"]["index"]]
-        new = {key: copy.deepcopy(document) for key, document in source.items() if key not in target}
-        target.update(new)
-        conflicts = len(source) - len(new)
-        assert not conflicts or body["conflicts"] == "proceed"
-        done = {"took": 1, "timed_out": False, "total": len(source), "created": len(new), "updated": 0, "deleted": 0}
-        return self.begin(request, {**done, "version_conflicts": conflicts, "failures": []})
-
-    def _snapshot(self, request: Request, parts: list[str]) -> Reply:
-        if len(parts) == 2 or parts[2] == "_verify":
-            return Reply({"nodes": {}} if parts[2:] else {"acknowledged": True})
-        name = parts[2]
-        if request.method == "GET":
-            found = [s["entry"] for key, s in self.snapshots.items() if _fits(name, key)]
-            missing = not found and "*" not in name
-            missed = error_reply(404, "snapshot_missing_exception", f"[shiguan:{name}] is missing")
-            return missed if missing else Reply({"snapshots": found, "total": len(found), "remaining": 0})
-        if parts[3:] == ["_restore"]:
-            kept = self.snapshots[name]
-            target = re.sub(request.body["rename_pattern"], request.body["rename_replacement"], kept["index"])
-            assert target not in self.indexes, "an open index of that name exists"
-            for part in ("indexes", "mappings", "settings"):
-                getattr(self, part)[target] = copy.deepcopy(kept[part])
-            return Reply({"accepted": True})
-        (index,) = request.body["indices"]
-        parts_kept = {part: copy.deepcopy(getattr(self, part)[index]) for part in ("indexes", "mappings", "settings")}
-        entry = {"snapshot": name, "uuid": name, "state": "SUCCESS", "indices": [index], "failures": []}
-        entry |= {"metadata": request.body["metadata"], "shards": {"total": 1, "failed": 0, "successful": 1}}
-        self.snapshots[name] = {"index": index, "entry": entry, **parts_kept}
-        return Reply({"accepted": True})
-
-
-def _fits(pattern: str, name: str) -> bool:
-    return re.fullmatch(re.escape(pattern).replace("\\*", ".*"), name) is not None
+    def _refresh(self, name: str, request: Request) -> Reply:
+        return Reply({"_shards": SHARDS})
 
 
 def error_reply(status: int, kind: str, reason: str) -> Reply:

@@ -1,5 +1,6 @@
 """A stand-in for the Qdrant server: its REST calls, answered by the client library's own local mode, over real HTTP."""
 
+from collections import Counter
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -13,6 +14,9 @@ class StandInQdrant(RecordingServer):
     Keeps collections in `QdrantClient(":memory:")`, which filters and compares vectors as the server does.
 
     What that has not (payload indexes, graphs, quantisation) is written down in `configs` and `payload_schemas`.
+    `status` is a collection's: `green`; `red`; `yellow` while its graphs are made, which takes `making` more looks at
+    it; `grey` where these wait for an update, after which they are made. `postponed` is how many looks graphs take
+    after each update.
     """
 
     kind = "qdrant"
@@ -22,9 +26,9 @@ class StandInQdrant(RecordingServer):
         self.local = QdrantClient(":memory:", force_disable_check_same_thread=True)
         self.configs: dict[str, dict[str, Any]] = {}
         self.payload_schemas: dict[str, dict[str, Any]] = {}
-        self.aliases: dict[str, str] = {}
-        self.snapshots: dict[str, dict[str, Any]] = {}
         self.status = "green"
+        self.making = 0
+        self.postponed = 0
 
     def __exit__(self, *arguments: object) -> None:
         super().__exit__(*arguments)
@@ -35,20 +39,11 @@ class StandInQdrant(RecordingServer):
             return Reply("Invalid API key or JWT", status=401)
         parts = [part for part in request.path.split("/") if part]
         if not parts:
-            return Reply({"title": "qdrant - vector search engine", "version": "1.15.0"})
-        if parts == ["aliases"]:
-            pairs = [{"alias_name": alias, "collection_name": name} for alias, name in self.aliases.items()]
-            return _result({"aliases": pairs})
+            return Reply({"title": "qdrant - vector search engine", "version": "1.19.0"})
         assert parts[0] == "collections", f"the stand-in does not know {request.path}"
-        if len(parts) == 1:
-            return _result({"collections": [{"name": name} for name in self.configs]})
-        if parts[1] == "aliases":
-            return self._move(request.body["actions"])
-        return self._collection(self.aliases.get(parts[1], parts[1]), "/".join(parts[2:]), request)
+        return self._collection(parts[1], "/".join(parts[2:]), request)
 
     def _collection(self, name: str, action: str, request: Request) -> Reply:
-        if action == "snapshots/recover":
-            return self._recover(name, request.body["location"])
         if action == "exists":
             return _result({"exists": name in self.configs})
         if not action and request.method == "PUT":
@@ -57,11 +52,10 @@ class StandInQdrant(RecordingServer):
             return _error(404, f"Not found: Collection `{name}` doesn't exist!")
         if not action and request.method == "PATCH":
             self.configs[name]["optimizers_config"] = request.body["optimizers_config"]
+            self._updated()
             return _result(True)
         if not action:
             return _result(self._info(name)) if request.method == "GET" else self._drop(name)
-        if action == "snapshots":
-            return self._snapshots(name, request.method)
         if action == "index":
             schema = request.body["field_schema"]
             kind = schema if isinstance(schema, str) else schema["type"]
@@ -72,36 +66,15 @@ class StandInQdrant(RecordingServer):
             return _result({"operation_id": 1, "status": "completed"})
         return self._points(name, request.method, action, request.body)
 
-    def _move(self, actions: list[dict[str, Any]]) -> Reply:
-        for action in actions:
-            kind, body = next(iter(action.items()))
-            if kind == "delete_alias":
-                del self.aliases[body["alias_name"]]
-            else:
-                self.aliases[body["alias_name"]] = body["collection_name"]
-        return _result(True)
+    def _updated(self) -> None:
+        if self.status == "grey" or self.postponed:
+            self.status, self.making = "yellow", max(1, self.postponed)
 
-    def _snapshots(self, name: str, method: str) -> Reply:
-        if method == "GET":
-            return _result([kept["entry"] for kept in self.snapshots.values() if kept["collection"] == name])
-        points, _ = self.local.scroll(name, limit=100_000, with_payload=True, with_vectors=True)
-        snapshot = f"{name}-{len(self.snapshots) + 1}.snapshot"
-        entry = {"name": snapshot, "creation_time": None, "size": 1 + len(points), "checksum": None}
-        kept = {"collection": name, "entry": entry, "points": points, "config": self.configs[name]}
-        self.snapshots[snapshot] = {**kept, "schema": dict(self.payload_schemas[name])}
-        return _result(entry)
-
-    def _recover(self, name: str, location: str) -> Reply:
-        collection, snapshot = location.rsplit("/", 2)[1:]
-        kept = self.snapshots[snapshot]
-        assert kept["collection"] == collection
-        assert name not in self.configs
-        self._create(name, kept["config"])
-        self.payload_schemas[name] = kept["schema"]
-        points = [models.PointStruct(id=p.id, vector=p.vector or {}, payload=p.payload) for p in kept["points"]]
-        if points:
-            self.local.upsert(name, points)
-        return _result(True)
+    def _looked(self) -> str:
+        if self.status == "yellow":
+            self.making -= 1
+            self.status = "yellow" if self.making >= 0 else "green"
+        return self.status
 
     def _create(self, name: str, body: dict[str, Any]) -> Reply:
         if name in self.configs:
@@ -120,7 +93,7 @@ class StandInQdrant(RecordingServer):
     def _info(self, name: str) -> dict[str, Any]:
         body = self.configs[name]
         return {
-            "status": self.status,
+            "status": self._looked(),
             "optimizer_status": "ok",
             "segments_count": 1,
             "indexed_vectors_count": 0,
@@ -146,6 +119,12 @@ class StandInQdrant(RecordingServer):
             "payload_schema": self.payload_schemas[name],
         }
 
+    def _facet(self, name: str, key: str, condition: Any, limit: int) -> list[dict[str, Any]]:
+        """Count by value as the server does; the local mode writes what could be a UUID as one, with dashes."""
+        points, _ = self.local.scroll(name, condition, limit=1_000_000)
+        counts = Counter(value for point in points if (value := _at(point.payload, key)) is not None)
+        return [{"value": value, "count": count} for value, count in counts.most_common(limit)]
+
     def _points(self, name: str, method: str, action: str, body: dict[str, Any]) -> Reply:
         condition = TypeAdapter(models.Filter | None).validate_python(body.get("filter"))
         if action == "points" and method == "PUT":
@@ -155,13 +134,14 @@ class StandInQdrant(RecordingServer):
                     got = len(point["vector"])
                     return _error(400, f"Wrong input: Vector dimension error: expected dim: {size}, got {got}")
             self.local.upsert(name, [models.PointStruct.model_validate(point) for point in body["points"]])
+            self._updated()
             return _result({"operation_id": 1, "status": "completed"})
         if action == "points":
             vectors = body.get("with_vector", False)
             wanted = body.get("with_payload", True)
             return _result(self.local.retrieve(name, body["ids"], with_payload=wanted, with_vectors=vectors))
         if action == "facet":
-            return _result(self.local.facet(name, body["key"], facet_filter=condition, limit=body["limit"], exact=True))
+            return _result({"hits": self._facet(name, body["key"], condition, body["limit"])})
         if action == "points/count":
             return _result(self.local.count(name, count_filter=condition))
         if action == "points/scroll":
@@ -184,6 +164,12 @@ class StandInQdrant(RecordingServer):
             self.local.delete(name, selector)
             return _result({"operation_id": 1, "status": "completed"})
         raise AssertionError(f"the stand-in does not know {method} {action}")
+
+
+def _at(payload: Any, path: str) -> Any:
+    for key in path.split("."):
+        payload = (payload or {}).get(key)
+    return payload
 
 
 def _result(value: Any) -> Reply:

@@ -3,11 +3,22 @@
 import json
 import os
 import uuid
+from contextlib import closing
 
 import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils.filters import document_matches_filter
+from haystack_integrations.components.retrievers.elasticsearch import ElasticsearchBM25Retriever
+from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRetriever
+from tests.doubles.cluster import with_names_of_their_own, with_small_models
+
+from shiguan.cli import main
+from shiguan.conversations import Turn
+from shiguan.engine.library import Library
+from shiguan.engine.loading import load_stores
+from shiguan.engine.runner import Runner
+from shiguan.errors import StoreError
 
 ADDRESSES = {
     name: os.environ.get(name)
@@ -18,6 +29,7 @@ ADDRESSES = {
         "SHIGUAN_QDRANT_API_KEY",
     )
 }
+KINDS = ("parents", "children", "conversations")
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "t"}
 
 pytestmark = [
@@ -31,38 +43,28 @@ pytestmark = [
 
 @pytest.fixture
 def prefix(tmp_path, monkeypatch):
-    """The deployment's files with small models and index names of their own, removed from both servers afterwards."""
-    from tests.doubles.cluster import with_small_models
-
-    from shiguan.engine import loading
-
+    """The deployment's files with small models and names of their own, which are removed from both servers afterwards."""
     for name, value in ADDRESSES.items():
         if value:
             monkeypatch.setenv(name, value)
     with_small_models(tmp_path, monkeypatch)
     name = f"shiguan-test-{uuid.uuid4().hex[:8]}"
-    for path in (tmp_path / "pipelines" / "elasticsearch_qdrant").glob("*.yml"):
-        text = path.read_text(encoding="utf-8").replace("index: shiguan-", f"index: {name}-")
-        path.write_text(text, encoding="utf-8")
+    with_names_of_their_own(tmp_path, name)
     yield name
-    stores = loading.load_stores("elasticsearch_qdrant")
-    for store in (stores["parents"], stores["children"].words):
-        part = store.generations()[0]
-        with part._client() as client:
-            for index in part.listed()[0]:
-                client.indices.delete(index=index)
-            client.options(ignore_status=404).indices.delete_index_template(name=store.index)
-    part = stores["children"].vectors.generations()[0]
-    with part._client() as client:
-        for collection in part.listed()[0]:
-            client.delete_collection(collection)
+    stores = load_stores("elasticsearch_qdrant", kinds=KINDS)
+    for store in (stores["parents"], stores["children"].words, stores["conversations"]):
+        assert store.index.startswith(name)
+        with closing(store.server.open()) as client:
+            client.indices.delete(index=store.index, ignore_unavailable=True)
+    vectors = stores["children"].vectors
+    assert vectors.index.startswith(name)
+    with closing(vectors.server.open()) as client:
+        client.delete_collection(vectors.index)
 
 
 @pytest.fixture
 def stores(prefix):
-    from shiguan.engine.loading import load_stores
-
-    found = load_stores("elasticsearch_qdrant")
+    found = load_stores("elasticsearch_qdrant", kinds=KINDS)
     for store in found.values():
         store.set_up()
     yield found
@@ -76,8 +78,6 @@ def child(name, content, **meta):
 
 
 def test_init_twice_and_status_without_problems(prefix, capsys):
-    from shiguan.cli import main
-
     assert main(["stores", "init"]) == 0
     assert main(["stores", "init"]) == 0
     assert main(["stores", "status"]) == 0, capsys.readouterr().out
@@ -96,8 +96,6 @@ def test_init_twice_and_status_without_problems(prefix, capsys):
     ],
 )
 def test_words_are_found_as_the_analysis_promises(stores, query, expected):
-    from shiguan.stores.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
-
     stores["children"].write_documents(
         [
             child("possession", "这是他的书吗"),
@@ -110,7 +108,7 @@ def test_words_are_found_as_the_analysis_promises(stores, query, expected):
         ],
         policy=DuplicatePolicy.OVERWRITE,
     )
-    found = ElasticsearchBM25Retriever(stores["children"].words).run(query, filters=TENANT)["documents"]
+    found = ElasticsearchBM25Retriever(document_store=stores["children"].words).run(query, filters=TENANT)["documents"]
     assert found[0].id == expected
     assert "other-year" not in {document.id for document in found}
 
@@ -132,8 +130,6 @@ def test_words_are_found_as_the_analysis_promises(stores, query, expected):
     ],
 )
 def test_filters_mean_the_same_on_both_servers(stores, condition):
-    from shiguan.stores.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
-
     documents = [
         child(f"{language}-{position}-{tenant}", "text", tenant_id=tenant, position=position, **language_meta)
         for language, language_meta in (("none", {}), ("zh", {"language": "zh"}), ("fr", {"language": "fr"}))
@@ -149,10 +145,40 @@ def test_filters_mean_the_same_on_both_servers(stores, condition):
     assert {document.id for document in found["documents"]} == expected
 
 
-def test_the_whole_path_from_a_file_to_an_answer(stores, tmp_path):
-    from shiguan.engine.library import Library
-    from shiguan.engine.runner import Runner
+def test_more_children_than_a_page_are_listed_counted_and_deleted(stores):
+    pair = stores["children"]
+    pair.write_documents(
+        [child(f"c{number:05d}", f"text {number}", file_id="ab" * 16) for number in range(10_001)],
+        policy=DuplicatePolicy.OVERWRITE,
+    )
+    assert len(pair.list_ids(TENANT)) == 10_001
+    assert pair.count_by_file(TENANT) == {"ab" * 16: (10_001, 10_001)}
+    assert pair.list_ids_without_vector(TENANT) == []
+    assert pair.delete_by_filter(TENANT) == 10_001
+    assert pair.list_ids(TENANT) == []
 
+
+def test_an_index_that_refuses_writes_is_reported(stores):
+    words = stores["children"].words
+    with closing(words.server.open()) as client:
+        client.indices.put_settings(index=words.index, settings={"index.blocks.write": True})
+    assert "writes are refused (`write`)" in words.status()[0]["problems"][0]
+    with pytest.raises(StoreError, match=r"refused to write 1 of 1 passages.*cluster_block_exception"):
+        words.write_documents([child("c", "text")], policy=DuplicatePolicy.OVERWRITE)
+
+
+def test_conversations_are_kept_for_their_tenant_and_deleted(stores):
+    talks = stores["conversations"]
+    for number in range(3):
+        assert talks.append("t", "c", Turn(f"question {number}", "answer")) == number + 1
+    assert [turn.question for turn in talks.turns("t", "c", last=2)] == ["question 1", "question 2"]
+    assert talks.turns("u", "c") == []
+    assert [(one.id, one.turns) for one in talks.conversations("t")] == [("c", 3)]
+    assert talks.delete("t", "c")
+    assert (talks.turns("t", "c"), talks.conversations("t")) == ([], [])
+
+
+def test_the_whole_path_from_a_file_to_an_answer(stores, tmp_path):
     path = tmp_path / "rows.jsonl"
     rows = [
         {"id": "salt", "title": "Salt", "text": "Liu Yan taxed salt in the year 760. The tax paid for the war."},
@@ -170,5 +196,6 @@ def test_the_whole_path_from_a_file_to_an_answer(stores, tmp_path):
             answer = runner.ask("Who taxed salt?", tenant_id="t")
         assert "Liu Yan" in answer["answer"]
         assert answer["documents"][0]["record_id"] == "salt"
+    assert main(["stores", "status"]) == 0
     assert library.delete("rows.jsonl", tenant_id="t") == 2
     assert (library.count(tenant_id="t"), library.count(tenant_id="other")) == (0, 2)

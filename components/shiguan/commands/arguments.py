@@ -8,7 +8,7 @@ GROUPS = {
     "conversations": "list, export and delete what was asked under an id",
     "feedback": "say what is right or wrong about an answer, and read what was said",
     "keys": "say who may ask the server",
-    "stores": "prepare and inspect the servers of a deployment",
+    "stores": "prepare and inspect the servers of a deployment, and copy a library to them",
     "eval": "measure retrieval and answers, and compare two runs",
 }
 """Commands of two words, by their first, and what the second ones do."""
@@ -172,23 +172,10 @@ def _declare_server(add: Add) -> None:
 def _declare_stores(add: Add) -> None:
     for command, text in (
         ("init", "make the indexes and the collection of a deployment, where they are not there yet"),
-        ("status", "show how the servers of a deployment do, and what is not as it should be"),
-        ("reindex", "make the next index of what does not fit the files, from what is there"),
-        ("switch", "let the names mean the newest indexes, or those before"),
-        ("backup", "save indexes and collection on the servers' own disks"),
-        ("verify", "say whether a backup is whole; without a name, list what there is"),
-        ("restore", "bring a backup back beside what is there, and let the names mean it"),
+        ("status", "show how the servers of a deployment are, and what is not as it should be"),
     ):
         parser = add(f"stores {command}", f"stores.{command}", text, **_PLAIN)
         parser.add_argument("--deployment", default=CLUSTER, help=f"a folder of pipelines/ (default: {CLUSTER})")
-        if command in ("reindex", "switch"):
-            parser.add_argument("names", nargs="*", metavar="NAME", help="only these, e.g. shiguan-children")
-        if command == "switch":
-            parser.add_argument("--back", action="store_true", help="to the indexes before")
-        if command in ("verify", "restore"):
-            parser.add_argument(
-                "backup", nargs="?" if command == "verify" else None, help="as `stores backup` named it"
-            )
     text = "copy the whole library of one deployment to another"
     parser = add("stores copy", "stores.copy", text, **_PLAIN)
     parser.add_argument("--from", dest="source", default="embedded", help="what to copy (default: embedded)")

@@ -67,7 +67,7 @@ class _Run:
         if options.json:
             print_json(summary)
         else:
-            print_ingest_summary(summary)
+            print_ingest_summary(summary, resumed=options.resume)
         # A file that gave nothing is a failure; a few bad rows of a file that went in are not.
         return 1 if any(result.skipped and not result.sources for result in results) else 0
 

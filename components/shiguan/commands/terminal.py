@@ -71,7 +71,7 @@ def _reflowed(comment: str) -> str:
     return re.sub(r"(?<!\n)\n(?![A-Z][\w ]*:|\n)", " ", comment)
 
 
-def print_ingest_summary(summary: dict[str, Any]) -> None:
+def print_ingest_summary(summary: dict[str, Any], *, resumed: bool = False) -> None:
     console = console_for_people()
     _print_problems(console, summary["skipped"], summary["warnings"])
     if summary["other_files"]:
@@ -79,7 +79,7 @@ def print_ingest_summary(summary: dict[str, Any]) -> None:
         console.print(f"Left out, not readable as documents: {kinds}", style="dim")
     vectors = f", {summary['vectors']:,} vectors made" if summary["vectors"] else ""
     missing = f", {summary['missing']:,} without a vector" if summary["missing"] else ""
-    if not summary["sources"] and not summary["skipped"]:
+    if resumed:
         console.print(f"Resumed{vectors or ', no vectors to make'}{missing} · {summary['seconds']:.1f} s")
         return
     unchanged = "" if summary["new"] else ", nothing new"

@@ -13,7 +13,7 @@ from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
-from shiguan.errors import RefusedError, error_behind
+from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder
@@ -118,12 +118,23 @@ class Library:
 
         :param tenant_id: Whose library.
         :param progress: A plain function told how far the work is.
-        :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty.
+        :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty. `skipped`
+            names the sources that no more than a part of is there: an ingest was interrupted, and only the file has it.
         """
         pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
         writer: Any = pipeline.get_component("vector_writer")
         done = writer.complete(of_tenant(tenant_id), replace_others=True, progress=progress)
-        return IngestedFile(file="", vectors=done["written"], missing=done["missing"], warnings=done["warnings"])
+        skipped = [
+            SourceError(
+                source["source"],
+                f"only {source['words']:,} of its {source['units']:,} retrieval units are there: an ingest broke off",
+                "Ingest the file again",
+            ).record
+            for source in self.sources(tenant_id=tenant_id)
+            if source["words"] < source["units"]
+        ]
+        written, missing, warnings = done["written"], done["missing"], done["warnings"]
+        return IngestedFile(file="", vectors=written, missing=missing, skipped=skipped, warnings=warnings)
 
     def sources(self, *, tenant_id: str) -> list[dict[str, Any]]:
         """

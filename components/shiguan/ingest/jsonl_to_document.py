@@ -16,6 +16,7 @@ from haystack.dataclasses import ByteStream
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FLOOR_BYTES
 from shiguan.ingest.file_types import identify, opened
+from shiguan.tenants import odd_value
 from shiguan.text.passages import ENGINE_META, SharedDocument
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -139,7 +140,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     if not line.strip():
         return None
     try:
-        row = json.loads(line.decode("utf-8"))
+        row = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise _RowError("it is not UTF-8", "Save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:
@@ -162,6 +163,10 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return row
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
+
+
 def _record_id(row: dict[str, Any]) -> str | None:
     value = row.get("id")
     if value is None or value == "":
@@ -181,6 +186,9 @@ def _meta(row: dict[str, Any], renamed: Counter[str]) -> dict[str, Any]:
     level: list[Any] = [given]
     for _ in range(_DEEPEST_META):
         level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        odd = next(filter(None, map(odd_value, level)), "")
+        if odd:
+            raise _RowError(f"its `meta` holds {odd}", "Write it as a text")
         level = [inner for inner in level if isinstance(inner, dict | list)]
     if level:
         raise _RowError(f"its `meta` is nested more than {_DEEPEST_META} levels deep", "Write it flat")

@@ -31,6 +31,8 @@ from shiguan.serving.telemetry import current_request_id
 logger = logging.getLogger(__name__)
 
 _STAGE = re.compile(r"^The stage `([^`]{1,80})`")
+# A server behind the stores that is started anew is back in as many, or in some of them.
+_RETRY_SECONDS = "5"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -133,6 +135,8 @@ def error_response(error: BaseException) -> JSONResponse:
     headers = dict(told.headers or {})
     if told.kind == "unauthenticated":
         headers.setdefault("WWW-Authenticate", "Bearer")
+    if told.kind == "store_unavailable":
+        headers.setdefault("Retry-After", _RETRY_SECONDS)
     # Programs that know nothing of this server, such as Hayhooks' own command line, show `detail`.
     body = {**told.body(), "detail": f"{told.message} {told.next_step}"}
     return JSONResponse(body, status_code=told.status_code, headers=headers)

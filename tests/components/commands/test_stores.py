@@ -10,7 +10,6 @@ from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.recording_server import Reply
 
 from shiguan.cli import main
-from shiguan.conversations import Turn
 from shiguan.engine import library_copy
 from shiguan.engine.library_copy import LibraryCopy
 from shiguan.engine.loading import load_stores
@@ -75,14 +74,13 @@ def test_init_says_what_it_made_and_a_second_one_that_it_was_there(elasticsearch
     assert main(["stores", "init"]) == 0
     first = capsys.readouterr().out.splitlines()
     assert [line.split(": ", 1)[1].split(":")[0] for line in first] == [
-        "template shiguan-parents written", "index shiguan-parents-000001 made",
-        "template shiguan-children written", "index shiguan-children-000001 made",
-        "collection shiguan-children-000001 made", "payload indexes made",
-        "template shiguan-conversations written", "index shiguan-conversations-000001 made",
+        "index shiguan-parents made", "index shiguan-children made",
+        "collection shiguan-children made", "payload indexes made",
+        "index shiguan-conversations made",
     ]  # fmt: skip
     assert main(["stores", "init", "--json"]) == 0
     done = json.loads(capsys.readouterr().out)["done"]
-    assert [line.rsplit(" ", 2)[1:] for line in done if "template" not in line] == [["was", "there"]] * 4
+    assert [line.rsplit(" ", 2)[1:] for line in done] == [["was", "there"]] * 4
 
 
 def test_init_of_the_embedded_deployment_has_nothing_to_make(capsys):
@@ -103,7 +101,7 @@ def test_status_shows_both_servers_even_if_one_is_down(qdrant, monkeypatch, caps
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Elasticsearch at http://127.0.0.1:9: shiguan-parents, unreachable"
     missing = lines.index("  ! the collection shiguan-children is missing; `shiguan stores init` makes it")
-    assert lines[missing - 1] == f"Qdrant at {qdrant.url} (1.15.0): shiguan-children, missing"
+    assert lines[missing - 1] == f"Qdrant at {qdrant.url} (1.19.0): shiguan-children, missing"
     assert "Elasticsearch at http://127.0.0.1:9: shiguan-conversations, unreachable" in lines
 
 
@@ -114,7 +112,7 @@ def test_status_shows_counts_and_health(elasticsearch, qdrant, capsys):
     assert capsys.readouterr().out.splitlines() == [
         f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-parents, green, 0 passages",
         f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-children, green, 0 passages",
-        f"Qdrant at {qdrant.url} (1.15.0): shiguan-children, green, 0 passages, 0 of them in the graph",
+        f"Qdrant at {qdrant.url} (1.19.0): shiguan-children, green, 0 passages, 0 of them in the graph",
         f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-conversations, green",
     ]
 
@@ -134,7 +132,7 @@ def test_a_copy_takes_every_tenant_and_embeds_anew(elasticsearch, qdrant, librar
         load_stores("elasticsearch_qdrant")["parents"].unscoped().filter_documents(where("id", "==", "parents-0007"))[0]
     )
     assert copied.meta == {"tenant_id": "a", "source": "x.txt", "source_id": "s", "blocks": [{"start": 0}]}
-    points, _ = qdrant.local.scroll("shiguan-children-000001", limit=600)
+    points, _ = qdrant.local.scroll("shiguan-children", limit=600)
     assert {point.payload["content"] for point in points} == {f"The {number}. passage" for number in range(600)}
 
 
@@ -155,9 +153,9 @@ def test_a_copy_that_was_interrupted_goes_on_where_it_was(elasticsearch, qdrant,
     assert main(["stores", "copy"]) == 1
     assert "refused a request (status 507" in capsys.readouterr().err
     # Words come first, then all vectors.
-    assert (embedder.embedded, qdrant.local.count("shiguan-children-000001").count) == ([], 0)
+    assert (embedder.embedded, qdrant.local.count("shiguan-children").count) == ([], 0)
     elasticsearch.faults.clear()
-    there = len(elasticsearch.indexes["shiguan-children-000001"])  # one slice; which, is a race of four
+    there = len(elasticsearch.indexes["shiguan-children"])  # one slice; which, is a race of four
     assert there in (256, 88)
     assert main(["stores", "copy"]) == 0
     out = capsys.readouterr().out.splitlines()
@@ -166,7 +164,7 @@ def test_a_copy_that_was_interrupted_goes_on_where_it_was(elasticsearch, qdrant,
         f"children: 600 in embedded, {600 - there} written, {there} were there, 0 missing; elasticsearch_qdrant has 600 "
         "altogether.",
     ]
-    assert len(embedder.embedded) == qdrant.local.count("shiguan-children-000001").count == 600
+    assert len(embedder.embedded) == qdrant.local.count("shiguan-children").count == 600
 
 
 @pytest.mark.transformers  # the target names sentence-transformers models
@@ -239,95 +237,3 @@ def test_what_gets_lost_meanwhile_is_missing(elasticsearch, qdrant, library, emb
     out = capsys.readouterr().out
     assert "600 written, 0 were there, 1 missing; elasticsearch_qdrant has 599 altogether" in out
     assert "Run the same command again" in out
-
-
-@pytest.fixture
-def served(elasticsearch, qdrant, capsys):
-    """Two passages of a tenant on both servers, and a conversation."""
-    main(["stores", "init"])
-    stores = load_stores("elasticsearch_qdrant")
-    meta = {"tenant_id": "a", "source": "x.txt", "source_id": "s", "file_id": "f", "units": 1}
-    one = Document(id="c1", content="salt", meta=meta, embedding=[0.5] * 1024)
-    for kind in ("parents", "children"):
-        stores[kind].write_documents([one], policy=DuplicatePolicy.OVERWRITE)
-    load_stores("elasticsearch_qdrant", kinds=["conversations"])["conversations"].append("a", "c", Turn("q", "a"))
-    for store in stores.values():
-        store.close()
-    capsys.readouterr()
-
-
-def test_reindex_and_switch_and_back(served, elasticsearch, qdrant, capsys):
-    assert main(["stores", "reindex"]) == 0
-    assert "Everything fits" in capsys.readouterr().out
-    assert main(["stores", "reindex", "shiguan-children"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        f"Elasticsearch at {elasticsearch.url}: shiguan-children-000002 holds 1 of 1 entries of shiguan-children-000001",
-        f"Qdrant at {qdrant.url}: shiguan-children-000002 holds 1 of 1 entries of shiguan-children-000001",
-        "`shiguan stores switch` lets the names mean them; until then nothing changes.",
-    ]
-    assert main(["stores", "switch"]) == 0
-    assert "shiguan-children is shiguan-children-000002 now" in capsys.readouterr().out
-    assert elasticsearch.aliases["shiguan-parents"] == "shiguan-parents-000001"
-    assert qdrant.aliases == {"shiguan-children": "shiguan-children-000002"}
-    assert main(["stores", "switch", "--back"]) == 0
-    assert qdrant.aliases == {"shiguan-children": "shiguan-children-000001"}
-    assert main(["stores", "switch", "nothing"]) == 2
-    assert "has no nothing. It has shiguan-children, shiguan-conversations, shiguan-parents." in capsys.readouterr().err
-
-
-def test_what_does_not_fit_the_files_is_copied(served, elasticsearch, capsys):
-    elasticsearch.mappings["shiguan-children"]["_meta"]["shiguan"]["analysis"] = "another"
-    assert main(["stores", "status"]) == 1
-    assert "`shiguan stores reindex` makes one that fits" in capsys.readouterr().out
-    assert main(["stores", "reindex", "--json"]) == 0
-    done = json.loads(capsys.readouterr().out)["done"]
-    assert [line.split(": ")[1].split()[0] for line in done[:-1]] == ["shiguan-children-000002"]
-    assert main(["stores", "switch"]) == 0
-    assert main(["stores", "status"]) == 0
-
-
-def test_a_restore_drill(served, elasticsearch, qdrant, capsys):
-    """What was deleted after a backup is there again, in indexes of their own; the others are kept."""
-    assert main(["stores", "backup"]) == 0
-    name = capsys.readouterr().out.splitlines()[-1].split()[4].rstrip(";")
-    assert main(["stores", "verify", name]) == 0
-    assert capsys.readouterr().out == f"The backup {name} is whole.\n"
-    stores = load_stores("elasticsearch_qdrant")
-    tenant = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
-    for kind in ("parents", "children"):
-        stores[kind].delete_by_filter(tenant)
-    load_stores("elasticsearch_qdrant", kinds=["conversations"])["conversations"].delete("a", "c")
-    assert main(["stores", "restore", name]) == 0
-    assert stores["children"].list_ids(tenant) == ["c1"]
-    assert stores["children"].list_ids_without_vector(tenant) == []
-    assert stores["parents"].list_ids(tenant) == ["c1"]
-    talks = load_stores("elasticsearch_qdrant", kinds=["conversations"])["conversations"]
-    assert [turn.question for turn in talks.turns("a", "c")] == ["q"]
-    assert set(elasticsearch.aliases.values()) == {
-        f"shiguan-{kind}-000002" for kind in ("parents", "children", "conversations")
-    }
-    assert set(qdrant.configs) == {"shiguan-children-000001", "shiguan-children-000002"}
-    capsys.readouterr()
-    assert main(["stores", "status"]) == 0
-    talks.close()
-    for store in stores.values():
-        store.close()
-
-
-def test_a_backup_that_is_not_whole_is_not_restored(served, elasticsearch, qdrant, capsys):
-    assert main(["stores", "verify"]) == 0
-    assert "There is no backup" in capsys.readouterr().out
-    main(["stores", "backup"])
-    capsys.readouterr()
-    assert main(["stores", "verify"]) == 0
-    name = capsys.readouterr().out.strip()
-    qdrant.snapshots.clear()
-    elasticsearch.snapshots[f"{name}-shiguan-parents"]["entry"]["state"] = "PARTIAL"
-    before = dict(elasticsearch.aliases)
-    assert main(["stores", "restore", name]) == 2
-    told = capsys.readouterr().err
-    assert f"{name}-shiguan-parents: its state is PARTIAL" in told
-    assert "of shiguan-children-000001 is not there" in told
-    assert elasticsearch.aliases == before
-    assert main(["stores", "restore", "never"]) == 1
-    assert "has no backup `never`" in capsys.readouterr().err

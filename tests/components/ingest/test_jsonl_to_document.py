@@ -70,6 +70,10 @@ BAD_ROWS = {
     "id is a list": (b'{"text": "a", "id": []}', "`id` is neither"),
     "id is true": (b'{"text": "a", "id": true}', "`id` is neither"),
     "meta is a list": (b'{"text": "a", "meta": []}', "`meta` is no object"),
+    "not a number in meta": (b'{"text": "a", "meta": {"n": NaN}}', "no valid JSON"),
+    "infinity in meta": (b'{"text": "a", "meta": {"n": [{"m": -Infinity}]}}', "no valid JSON"),
+    "a number beyond doubles": (b'{"text": "a", "meta": {"n": 1e999}}', "`meta` holds the number inf"),
+    "a number beyond 63 bits": (b'{"text": "a", "meta": {"n": [18446744073709551616]}}', "a whole number of 65 bits"),
     "id used before": (b'{"text": "again", "id": "good"}', "its id `good` is that of line 1"),
 }
 

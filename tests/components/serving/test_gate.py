@@ -166,6 +166,7 @@ async def test_what_fails_is_told_without_what_is_inside(gated, kind, status, ty
     caplog.set_level(logging.INFO)
     call = await gated().call(f"/fail/{kind}").done()
     assert (call.status, call.error["type"], call.error["stage"]) == (status, type_, stage)
+    assert call.headers.get("retry-after") == ("5" if type_ == "store_unavailable" else None)
     for secret in ("text of a document", "/srv/secret", "Traceback", "KeyError"):
         assert secret not in call.body.decode()
         assert secret not in caplog.text.replace("KeyError at", "")

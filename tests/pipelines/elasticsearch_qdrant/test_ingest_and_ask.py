@@ -1,8 +1,11 @@
 """The whole path, from a file to an answer, through the deployment's own files and both servers' stand-ins."""
 
 import json
+import re
+import shutil
 
 import pytest
+from tests.doubles.recording_server import Reply
 
 from shiguan.cli import main
 from shiguan.engine.library import Library
@@ -104,6 +107,69 @@ def test_a_half_failed_write_is_told_and_mended_by_the_next_run(elasticsearch, q
     mended = ingest(corpus)
     assert (mended.new, mended.vectors, mended.missing) == (1, mended.children, 0)
     assert main(["stores", "status"]) == 0
+
+
+def test_a_server_that_dies_in_an_ingest_leaves_a_file_that_is_named_until_it_is_ingested_again(
+    elasticsearch, qdrant, small_models, corpus, capsys
+):
+    """Parents without children look like a library; counting what each file should have shows it."""
+    assert main(["stores", "init"]) == 0
+    gone = Reply({"error": {"type": "unavailable", "reason": "shutting down"}}, status=503)
+    elasticsearch.faults.append(lambda request: gone if request.path == "/shiguan-children/_bulk" else None)
+    capsys.readouterr()
+    command = ["--deployment", DEPLOYMENT, "--tenant", "t"]
+    assert main(["ingest", str(corpus), *command]) == 1
+    assert "a file that was being ingested is not whole until it is ingested again" in capsys.readouterr().err
+    elasticsearch.faults.clear()
+
+    assert main(["stores", "status"]) == 1
+    told = capsys.readouterr().out
+    assert "`rows.jsonl` of the tenant `t` has 0 of 3 retrieval units: ingest the file again" in told
+    assert main(["ingest", "--resume", *command]) == 1
+    told = " ".join(capsys.readouterr().out.split())  # a narrow terminal breaks lines
+    assert "rows.jsonl: only 0 of its 3 retrieval units are there: an ingest broke off. Ingest the file again." in told
+
+    assert main(["ingest", str(corpus), *command]) == 0
+    assert main(["stores", "status"]) == 0
+    assert main(["ingest", "--resume", *command]) == 0
+
+
+def test_vectors_that_are_lost_are_named_and_made_again(elasticsearch, qdrant, small_models, corpus, capsys):
+    assert main(["stores", "init"]) == 0
+    ingest(corpus)
+    points, _ = qdrant.local.scroll("shiguan-children")
+    qdrant.local.delete("shiguan-children", [point.id for point in points[:2]])
+    capsys.readouterr()
+    assert main(["stores", "status", "--json"]) == 1
+    (told,) = json.loads(capsys.readouterr().out)["unfinished"]
+    assert told == (
+        f"`rows.jsonl` of the tenant `t` has {len(points) - 2} vectors for {len(points)} retrieval units: run "
+        f"`shiguan ingest --resume --deployment {DEPLOYMENT} --tenant t`"
+    )
+    assert main(["ingest", "--resume", "--deployment", DEPLOYMENT, "--tenant", "t"]) == 0
+    assert main(["stores", "status"]) == 0
+
+
+def test_words_move_to_an_index_of_another_name_and_nothing_is_embedded_again(
+    elasticsearch, qdrant, small_models, corpus, tmp_path, capsys
+):
+    """The steps of docs/operating.md: a deployment that differs in one name, `init`, `copy`."""
+    assert main(["stores", "init"]) == 0
+    ingest(corpus)
+    folder = tmp_path / "pipelines" / "elasticsearch_qdrant"
+    shutil.copytree(folder, folder.with_name("next"))
+    store = re.compile(r"(ElasticsearchStore\n\s+init_parameters:\n\s+index: shiguan-children)\b")
+    for path in folder.with_name("next").glob("*.yml"):
+        path.write_text(store.sub(r"\1-2", path.read_text(encoding="utf-8")), encoding="utf-8")
+    assert main(["stores", "init", "--deployment", "next"]) == 0
+    embedded = len(qdrant.sent("PUT", "/points"))
+    assert main(["stores", "copy", "--from", DEPLOYMENT, "--to", "next"]) == 0
+    assert main(["stores", "status", "--deployment", "next"]) == 0
+    assert len(qdrant.sent("PUT", "/points")) == embedded
+    assert elasticsearch.indexes["shiguan-children-2"] == elasticsearch.indexes["shiguan-children"] != {}
+    elasticsearch.indexes["shiguan-children"].clear()
+    with Runner("next", "simple") as runner:
+        assert "Liu Yan taxed salt" in runner.ask("Who taxed salt?", tenant_id="t")["answer"]
 
 
 def test_a_server_that_is_down_is_named_when_one_asks(elasticsearch, qdrant, small_models, capsys):

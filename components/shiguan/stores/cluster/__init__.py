@@ -2,17 +2,41 @@
 The stores of the deployment `elasticsearch_qdrant`: words and parents in Elasticsearch, vectors in Qdrant.
 
 They are Haystack's own document stores with what a library of books needs beside them: addresses from the environment,
-indexes that are made once and by one step, writes that say what was refused, and filters that mean the same on both
-servers as on the embedded store.
+indexes that one step makes, writes that say what was refused, exact words, and filters that mean the same on both
+servers as on the embedded store. Haystack's own retrievers search them.
 """
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
+
+from haystack.core.serialization import import_class_by_name
 
 from shiguan.errors import ConfigurationError
 
-for _integration in ("elasticsearch", "qdrant"):
+
+def _load_as_named(store: type[Any]) -> None:
+    """
+    Let Haystack's retrievers be loaded with a subclass of the store that they are made for.
+
+    Their `from_dict` hands the YAML of the store to Haystack's own class, which takes no other `type` than itself.
+    """
+    own = store.from_dict.__func__
+
+    def from_dict(cls: type[Any], data: dict[str, Any]) -> Any:
+        if cls is store and data.get("type") != f"{store.__module__}.{store.__name__}":
+            named: Any = import_class_by_name(str(data.get("type")))
+            if issubclass(named, store):
+                return named.from_dict(data)
+        return own(cls, data)
+
+    store.from_dict = classmethod(from_dict)
+
+
+for _integration, _store in (("elasticsearch", "ElasticsearchDocumentStore"), ("qdrant", "QdrantDocumentStore")):
+    _path = f"haystack_integrations.document_stores.{_integration}"
     try:
-        _found = find_spec(f"haystack_integrations.document_stores.{_integration}")
+        _found = find_spec(_path)
     except ModuleNotFoundError:  # not even the package around it
         _found = None
     if _found is None:
@@ -20,3 +44,4 @@ for _integration in ("elasticsearch", "qdrant"):
             f"The deployment `elasticsearch_qdrant` needs the package `{_integration}-haystack`, which is not "
             'installed. Install it with `pip install "shiguan[elasticsearch,qdrant]"`.'
         )
+    _load_as_named(getattr(import_module(_path), _store))

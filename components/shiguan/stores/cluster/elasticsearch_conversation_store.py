@@ -7,15 +7,15 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from elasticsearch import ConflictError, NotFoundError
+from elasticsearch import ConflictError, Elasticsearch, NotFoundError
 from haystack.utils import Secret
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
-from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.schema import ElasticsearchSchema
+from shiguan.stores.cluster.served_store import ServedStore
 from shiguan.stores.cluster.server import Server
 
 _PAGE = 1_000
@@ -33,7 +33,7 @@ class _Schema(ElasticsearchSchema):
 _SCHEMA = _Schema(False, (), (), 1)
 
 
-class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
+class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStore):
     """
     Keeps the conversations of the cluster deployment in one index, made by `set_up` (`shiguan stores init`).
 
@@ -60,11 +60,14 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         self.server = Server("Elasticsearch", address, api_key, timeout)
         self._opening = threading.Lock()
 
-    def generations(self) -> list[Generations]:
-        return [ElasticsearchIndex(self.server, self.index, _SCHEMA)]
+    def _part(self) -> ElasticsearchIndex:
+        return ElasticsearchIndex(self.server, self.index, _SCHEMA)
+
+    def _check(self, client: Elasticsearch) -> None:
+        self._part().check(client)
 
     def status(self) -> list[dict[str, Any]]:
-        """See `Served`; records of conversations are no passages."""
+        """See `ServedStore`; records of conversations are not passages."""
         return [{**entry, "documents": None} for entry in super().status()]
 
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
@@ -162,7 +165,9 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
         """Read a conversation's own record, and what makes a change of it refused if somebody else was faster."""
         try:
             found = self._connect().get(index=self.index, id=_name(tenant_id, conversation_id))
-        except NotFoundError:
+        except NotFoundError as error:
+            if "found" not in error.body:  # the index is gone, and a write would make another one in passing
+                raise
             return None, {}
         return found["_source"], {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
 
@@ -221,12 +226,18 @@ class ElasticsearchConversationStore(Served, Serializable, ConversationStore):
             after, left = hits[-1]["sort"], None if left is None else left - len(hits)
 
     def _remove(self, wanted: list[dict[str, Any]]) -> None:
-        # Some records of one conversation: waiting here is less work for the server than a task.
-        self.server.whole(
-            self._connect()
-            .options(request_timeout=60)
-            .delete_by_query(index=self.index, query={"bool": {"filter": wanted}}, refresh=True, conflicts="proceed")
-        )
+        """Delete the records that match, a page at a time."""
+        client = self._connect()
+        query = {"bool": {"filter": wanted}}
+        while True:
+            answer = client.search(
+                index=self.index, allow_partial_search_results=False, query=query, size=_PAGE, source=False
+            )
+            hits = self.server.whole(answer)["hits"]["hits"]
+            actions = ({"_op_type": "delete", "_id": hit["_id"]} for hit in hits)
+            self._part().write(client, actions, verb="delete", count=len(hits), refresh=True)
+            if len(hits) < _PAGE:
+                return
 
 
 def _name(tenant_id: str, conversation_id: str) -> str:

@@ -1,273 +1,127 @@
-"""One index of an Elasticsearch cluster behind its alias: made, inspected, copied, saved and brought back."""
+"""One index of an Elasticsearch cluster: how it is made, how it is, and how it is written to."""
 
-from collections.abc import Callable
-from math import inf
+from collections.abc import Iterable
 from typing import Any
 
-from elasticsearch import BadRequestError, ConflictError, Elasticsearch, NotFoundError
-from tenacity import (
-    Retrying,
-    retry,
-    retry_if_exception_type,
-    retry_if_result,
-    stop_after_attempt,
-    stop_after_delay,
-    wait_exponential,
-)
+from elasticsearch import BadRequestError, Elasticsearch, helpers
 
 from shiguan.errors import StoreError
-from shiguan.stores.cluster.generations import Generations
 from shiguan.stores.cluster.schema import ElasticsearchSchema
+from shiguan.stores.cluster.served_store import missing
 from shiguan.stores.cluster.server import Server
 
-_BATCH = 2_000
-_REPOSITORY = "shiguan"
-_LONGEST_RESTORE = 6 * 3_600
+_BULK = 2_000  # entries in one write, some 2 MB
+_BULK_SECONDS = 60.0
+_NEXT = "an index is never changed, a new one has a new name: see `A new index` in docs/operating.md"
+_BLOCKS = {
+    "read_only_allow_delete": "its disk is almost full: free space, and Elasticsearch lifts the block by itself",
+    "read_only": "lift the block with `index.blocks.read_only: null`",
+    "write": "lift the block with `index.blocks.write: null`",
+}
 
 
-def _until(
-    done: Callable[[Any], bool], ask: Callable[..., Any], *asked: Any, seconds: float = inf, **words: Any
-) -> Any:
-    """Ask again after 0.1 to 10 seconds until it is done, or so long; gives the last answer."""
-    waiting = Retrying(
-        retry=retry_if_result(lambda answer: not done(answer)),
-        wait=wait_exponential(0.1, max=10),
-        stop=stop_after_delay(seconds),
-        retry_error_callback=lambda state: state.outcome and state.outcome.result(),
-    )
-    return waiting(ask, *asked, **words)
-
-
-def finished(client: Elasticsearch, server: Server, task: str) -> dict[str, Any]:
-    """Wait until a task on the server has ended, however long it takes, and give what came of it."""
-    # The client's own method warns of a technical preview each time; the call is as old as tasks.
-    ask, headers = client.perform_request, {"accept": "application/json"}
-    answer = _until(lambda answer: answer["completed"], ask, "GET", f"/_tasks/{task}", headers=headers)
-    if answer.get("error"):
-        error = answer["error"]
-        raise StoreError(
-            f"{server.place} gave up a task it had begun ({error.get('type')}: {error.get('reason')}). What it did "
-            "stays done; see to the cause and run the same again."
-        )
-    return dict(server.whole(answer["response"]))
-
-
-def delete_matching(client: Elasticsearch, server: Server, index: str, query: dict[str, Any]) -> int:
-    """Delete what matches, as a task of the server; what changed meanwhile is looked at again."""
-    deleted = 0
-    while True:
-        task = client.delete_by_query(
-            index=index, query=query, conflicts="proceed", slices="auto", wait_for_completion=False
-        )["task"]
-        done = finished(client, server, task)
-        server.whole(client.indices.refresh(index=index))
-        deleted += int(done["deleted"])
-        if not done.get("version_conflicts") or not done["deleted"]:
-            return deleted
-
-
-class ElasticsearchIndex(Generations):
-    """See `Generations`; the schema says what each new index looks like."""
-
-    kind = "an index"
-    slow_seconds = 60
-    keeps_notes = True
+class ElasticsearchIndex:
+    """See `ServerPart`; the schema says what the index looks like."""
 
     def __init__(self, server: Server, name: str, schema: ElasticsearchSchema) -> None:
-        super().__init__(server, name)
+        self.server = server
+        self.name = name
         self.schema = schema
 
-    def made(self, client: Elasticsearch) -> list[str]:
-        done = [self._write_template(client)]
-        _, current = self.names(client)
-        if current is None:
-            first = f"{self.name}-000001"
-            made = self._create(client, first, aliases={self.name: {"is_write_index": True}})
-            return [*done, f"index {first} {'made' if made else 'was there'}"]
-        breaking, harmless = self.schema.differences(self._mappings(client, current))
+    def check(self, client: Elasticsearch) -> None:
+        """Refuse to go on without the index: a write would make one in passing, without its analysis."""
+        if not client.indices.exists(index=self.name):
+            raise StoreError(
+                f"{self.server.place} has no index `{self.name}`. Make it with `shiguan stores init`, then run the "
+                "same again."
+            )
+
+    def make(self, client: Elasticsearch) -> list[str]:
+        made = not client.indices.exists(index=self.name) and self._create(client)
+        # What comes next may ask it at once; an index that is restored is yellow and cannot be read yet.
+        patient = client.options(ignore_status=408)
+        patient.cluster.health(index=self.name, wait_for_no_initializing_shards=True, timeout="50s")
+        if made:
+            return [f"index {self.name} made"]
+        breaking, harmless = self._differences(client)
         if breaking:
             raise StoreError(
-                f"The index {current} is there and differs from the deployment's files: {'; '.join(breaking)}. "
-                "`shiguan stores reindex` makes the next one from it, while this one serves."
+                f"The index `{self.name}` of {self.server.place} differs from the deployment's files: "
+                f"{'; '.join(breaking)}. Correct the files, or make another one; {_NEXT}."
             )
-        return [*done, f"index {current} was there", *(_note(text) for text in harmless)]
+        return [f"index {self.name} was there", *harmless]
 
     def state(self, client: Elasticsearch) -> dict[str, Any]:
         version = client.info()["version"]["number"]
-        problems = self._template_problems(client)
-        _, current = self.names(client)
-        if current is None:
-            return self.missing(version, *problems)
-        breaking, harmless = self.schema.differences(self._mappings(client, current))
-        problems += [f"{current}: {text}; `shiguan stores reindex` makes one that fits" for text in breaking]
-        health = client.cluster.health(index=current, timeout="1s")["status"]
-        if health == "red":
-            problems.append(f"a shard of {current} is not there; see the server's log and its disks")
+        if not client.indices.exists(index=self.name):
+            return missing(version, "index", self.name)
+        breaking, harmless = self._differences(client)
+        found = client.indices.get_settings(index=self.name, name="index.blocks.*,index.number_of_shards")
+        settings = next(iter(found.values()))["settings"]["index"]
+        health = client.cluster.health(index=self.name, timeout="1s")
+        problems = [f"{text}; {_NEXT}" for text in breaking]
+        problems += [
+            f"writes are refused (`{block}`): {what}"
+            for block, what in _BLOCKS.items()
+            if settings.get("blocks", {}).get(block) == "true"
+        ]
+        shards, active = int(settings["number_of_shards"]), health["active_primary_shards"]
+        if active < shards:
+            problems.append(
+                f"{shards - active} of {shards} shards cannot be read: "
+                + ("wait until they are recovered" if health["initializing_shards"] else "see the server's log")
+            )
         return {
             "version": version,
-            "health": health,
-            "documents": self.count(client, current) if health != "red" else None,
+            "health": health["status"],
+            "documents": self.server.whole(client.count(index=self.name))["count"] if active == shards else None,
             "problems": problems,
-            "notes": [f"{current}: {_note(text)}" for text in harmless],
-            "copy_needed": bool(breaking or harmless),
+            "notes": harmless,
         }
 
-    def names(self, client: Elasticsearch) -> tuple[list[str], str | None]:
-        found = client.indices.get_alias(index=f"{self.name}-*")
-        names = self.numbered(found)
-        current = [name for name in names if self.name in found[name]["aliases"]]
-        if not current and client.indices.exists(index=self.name):
-            # Somebody may have made it since the first look.
-            current = list(client.indices.get_alias(index=self.name))
-        if self.name in current:
-            raise self.misplaced()
-        if len(current) > 1:
-            raise StoreError(
-                f"The alias `{self.name}` of {self.server.place} stands for {' and '.join(current)}. Remove it from "
-                "all but one of them."
-            )
-        return names, current[0] if current else None
+    def write(
+        self, client: Elasticsearch, actions: Iterable[dict[str, Any]], *, verb: str, count: int, refresh: bool
+    ) -> None:
+        """Write or delete entries in batches, and name those that the server refused."""
+        refused: list[tuple[str, str]] = []
+        patient = client.options(request_timeout=max(self.server.timeout, _BULK_SECONDS))
+        for done, item in helpers.streaming_bulk(
+            patient,
+            actions,
+            index=self.name,
+            chunk_size=_BULK,
+            raise_on_error=False,
+            max_retries=3,
+            initial_backoff=1,
+        ):
+            entry = next(iter(item.values()))
+            if not done and not (verb == "delete" and entry["status"] == 404):
+                refused.append((entry["_id"], f"status {entry['status']}: {cause(entry)}"))
+        if refresh:
+            self.server.whole(patient.indices.refresh(index=self.name))
+        if refused:
+            raise self.server.refusal(verb, refused, count, self.name)
 
-    def count(self, client: Elasticsearch, index: str) -> int:
-        self.server.whole(client.indices.refresh(index=index))
-        return int(self.server.whole(client.count(index=index))["count"])
-
-    def fill(self, client: Elasticsearch, source: str, target: str) -> None:
-        self._write_template(client)
-        if not self._create(client, target, settings={"index": {"refresh_interval": "-1"}}):
-            breaking, _ = self.schema.differences(self._mappings(client, target))
-            if breaking:
-                raise StoreError(
-                    f"The index {target} was begun with other files ({'; '.join(breaking)}). Delete it and run "
-                    "`shiguan stores reindex` again."
-                )
-        task = client.reindex(
-            source={"index": source, "size": _BATCH},
-            dest={"index": target, "op_type": "create"},
-            conflicts="proceed",  # what an interrupted copy has brought is not brought again
-            slices="auto",
-            wait_for_completion=False,
-        )["task"]
-        finished(client, self.server, task)
-        client.indices.put_settings(index=target, settings={"index": {"refresh_interval": None}})
-
-    def point(self, client: Elasticsearch, source: str | None, target: str) -> None:
-        actions: list[dict[str, Any]] = [{"add": {"index": target, "alias": self.name, "is_write_index": True}}]
-        if source is not None:
-            actions.insert(0, {"remove": {"index": source, "alias": self.name}})
-        client.indices.update_aliases(actions=actions)
-
-    def snapshot(
-        self, client: Elasticsearch, backup: str, saved: dict[str, Any], notes: dict[str, Any]
-    ) -> dict[str, Any]:
-        """See `Generations`; it is named after the backup and this index, and `notes` travel in it."""
-        self._open_repository(client)
-        snapshot = f"{backup}-{self.name}"
-        client.snapshot.create(
-            repository=_REPOSITORY,
-            snapshot=snapshot,
-            indices=[saved["index"]],
-            include_global_state=False,
-            metadata={"shiguan": {**notes, self.name: saved}},
-            wait_for_completion=False,
-        )
-        state = _until(lambda found: found["state"] != "IN_PROGRESS", self._snapshot, client, snapshot)["state"]
-        if state != "SUCCESS":
-            raise StoreError(
-                f"{self.server.place} could not take the snapshot {snapshot} whole ({state}). See the server's log, "
-                "then run the same again."
-            )
-        return {}
-
-    def saved(self, backup: str) -> dict[str, Any]:
-        """Read what the snapshot's notes say."""
-        with self.connected() as client:
-            self._open_repository(client)
-            try:
-                snapshot = self._snapshot(client, f"{backup}-{self.name}")
-            except NotFoundError as error:
-                raise StoreError(
-                    f"{self.server.place} has no backup `{backup}` of `{self.name}`. `shiguan stores verify` without a "
-                    "name lists what there is."
-                ) from error
-            return dict(snapshot["metadata"]["shiguan"])
-
-    def backups(self) -> list[str]:
-        """List the backups by name, the newest last."""
-        with self.connected() as client:
-            self._open_repository(client)
-            found = client.snapshot.get(repository=_REPOSITORY, snapshot="*")["snapshots"]
-        names = sorted(entry["snapshot"] for entry in found)
-        return [name.removesuffix(f"-{self.name}") for name in names if name.endswith(f"-{self.name}")]
-
-    def load(self, client: Elasticsearch, backup: str, saved: dict[str, Any], target: str) -> None:
-        client.snapshot.restore(
-            repository=_REPOSITORY,
-            snapshot=f"{backup}-{self.name}",
-            indices=[saved["index"]],
-            rename_pattern=".+",
-            rename_replacement=target,
-            include_aliases=False,
-            wait_for_completion=False,
-        )
-        wanted: dict[str, Any] = {"index": target, "wait_for_status": "yellow", "timeout": "30s"}
-        whole = client.cluster.health
-        found = _until(lambda health: health["status"] != "red", whole, seconds=_LONGEST_RESTORE, **wanted)
-        if found["status"] == "red":
-            raise StoreError(f"{self.server.place} did not bring {target} back whole. See its log and its disks.")
-
-    def verify(self, backup: str, saved: dict[str, Any]) -> list[str]:
-        with self.connected() as client:
-            client.snapshot.verify_repository(name=_REPOSITORY)
-            snapshot = self._snapshot(client, f"{backup}-{self.name}")
-        problems = []
-        if snapshot["state"] != "SUCCESS" or snapshot["shards"]["failed"]:
-            problems.append(f"its state is {snapshot['state']}, {snapshot['shards']['failed']} shards failed")
-        if saved["index"] not in snapshot["indices"]:
-            problems.append(f"it does not hold {saved['index']}")
-        return [f"{self.server.place}: {snapshot['snapshot']}: {problem}" for problem in problems]
-
-    def _mappings(self, client: Elasticsearch, index: str) -> dict[str, Any]:
-        return dict(client.indices.get_mapping(index=index)[index]["mappings"])
-
-    def _write_template(self, client: Elasticsearch) -> str:
-        template = self.schema.template(self.name)
-        # The client calls `_meta` by another name, for a leading underscore is private in Python.
-        arguments = {key.removeprefix("_"): value for key, value in template.items()}
-        # Two processes that write the same template at once: one gets a conflict, and finds it written the next time.
-        again = retry(
-            retry=retry_if_exception_type((ConflictError, BadRequestError)), stop=stop_after_attempt(3), reraise=True
-        )
-        again(client.indices.put_index_template)(name=self.name, create=False, **arguments)
-        return f"template {self.name} written"
-
-    def _template_problems(self, client: Elasticsearch) -> list[str]:
+    def _create(self, client: Elasticsearch) -> bool:
+        mappings, settings = self.schema.mappings(), self.schema.settings()
         try:
-            stored = client.indices.get_index_template(name=self.name)["index_templates"][0]["index_template"]
-        except NotFoundError:
-            return [f"the template {self.name} is missing; `shiguan stores init` writes it"]
-        if stored["template"].get("mappings", {}).get("_meta") == self.schema.mappings()["_meta"]:
-            return []
-        return [f"the template {self.name} is that of another version; `shiguan stores init` writes it"]
-
-    def _create(self, client: Elasticsearch, index: str, **options: Any) -> bool:
-        try:
-            client.indices.create(index=index, **options)
-        except (BadRequestError, ConflictError) as error:
+            client.indices.create(index=self.name, mappings=mappings, settings=settings)
+        except BadRequestError as error:
             if error.error != "resource_already_exists_exception":
                 raise
             return False
-        # An index that is made in passing, such as on a busy master, is waited for here and not by the first write.
-        client.cluster.health(index=index, wait_for_status="yellow", timeout="50s")
         return True
 
-    def _open_repository(self, client: Elasticsearch) -> None:
-        settings = {"location": _REPOSITORY, "compress": True}
-        client.snapshot.create_repository(name=_REPOSITORY, repository={"type": "fs", "settings": settings})
+    def _differences(self, client: Elasticsearch) -> tuple[list[str], list[str]]:
+        found = client.indices.get_mapping(index=self.name)
+        if len(found) != 1:
+            raise StoreError(
+                f"`{self.name}` of {self.server.place} is an alias of {', '.join(sorted(found))}. Let it stand for one."
+            )
+        return self.schema.differences(next(iter(found.values()))["mappings"])
 
-    def _snapshot(self, client: Elasticsearch, snapshot: str) -> dict[str, Any]:
-        return dict(client.snapshot.get(repository=_REPOSITORY, snapshot=snapshot)["snapshots"][0])
 
-
-def _note(text: str) -> str:
-    return f"note: {text}; it serves, and the next index, by `shiguan stores reindex`, will be as they say"
+def cause(entry: dict[str, Any]) -> str:
+    """Say why one entry of an answer failed."""
+    error = entry.get("error")
+    return f"{error.get('type')}: {error.get('reason')}" if isinstance(error, dict) else str(error or "no reason given")

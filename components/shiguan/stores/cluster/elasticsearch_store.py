@@ -1,5 +1,6 @@
 """Haystack's Elasticsearch document store, for passages."""
 
+import asyncio
 import json
 import threading
 import time
@@ -9,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from elasticsearch import AsyncElasticsearch, Elasticsearch, helpers
+from elasticsearch import AsyncElasticsearch, Elasticsearch
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
@@ -18,32 +19,33 @@ from haystack_integrations.document_stores.elasticsearch.filters import _normali
 
 from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS, PipelineStore
-from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, delete_matching
-from shiguan.stores.cluster.generations import Generations, Served
+from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, cause
 from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
+from shiguan.stores.cluster.served_store import ServedStore
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
+from shiguan.text.passages import SharedDocument
 
 _PAGE = 1_000  # passages in one answer
 _ID_PAGE = 10_000  # ids in one answer, the most that an index gives by default
-_BULK = 2_000  # passages in one write, some 2 MB
-_BULK_SECONDS = 60.0
 # Haystack writes meta beside these fields of a document, so that a meta key of the same name would replace one.
 _DOCUMENT_KEYS = frozenset(
     ("id", "content", "meta", "score", "blob", "embedding", "sparse_embedding", "dataframe", "content_type")
 )
 
 
-class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocumentStore):  # type: ignore[misc]  # as above
+class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, ElasticsearchDocumentStore):  # type: ignore[misc]  # as above
     """
     Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 
-    Haystack's store does the retrieval; this adds what it leaves open. The address and the key come from the
-    environment. The index is made by `set_up` (`shiguan stores init`) and never by a write, for an index made in
-    passing would lack its analysis. Reading goes past 10,000 passages, and passages by id come in one request. A write
-    names what the server refused, passage by passage. Whatever fails names the server and the next step.
+    Haystack's store and its `ElasticsearchBM25Retriever` do the retrieval; this adds what they leave open. The address
+    and the key come from the environment. The index is made by `set_up` (`shiguan stores init`) and never by a write,
+    for an index made in passing would lack its analysis. Words match as they are, and filters are checked. Reading goes
+    past 10,000 passages, and passages by id come in one request. A write names what the server refused, passage by
+    passage. Whatever fails names the server and the next step.
 
-    Embeddings are not sent: vectors are Qdrant's.
+    Scores are BM25 (from 0, higher is better). What a search gives is light: no content, and of the meta what the
+    fetcher of parents needs. Embeddings are not sent: vectors are Qdrant's.
     """
 
     _refreshing = True
@@ -80,12 +82,11 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
         super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
 
-    def generations(self) -> list[Generations]:
-        return [ElasticsearchIndex(self.server, self.index, self.schema)]
+    def _part(self) -> ElasticsearchIndex:
+        return ElasticsearchIndex(self.server, self.index, self.schema)
 
     def _check(self, client: Elasticsearch) -> None:
-        if not client.indices.exists(index=self.index):
-            raise StoreError(f"{self.server.place} has no index `{self.index}`. Make it with `shiguan stores init`.")
+        self._part().check(client)
 
     def _ensure_initialized(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the index itself.
@@ -93,7 +94,7 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
 
     def _create_async_client(self) -> AsyncElasticsearch:
         raise NotImplementedError(
-            "ElasticsearchStore has no asynchronous client: it would belong to one event loop. Call the synchronous "
+            "ElasticsearchStore has no asynchronous client, which would belong to one event loop. Call the synchronous "
             "method in a thread."
         )
 
@@ -112,7 +113,7 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
     def write_documents(  # type: ignore[override]  # the time of the refresh is not the caller's choice
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
-        """Store passages in batches; when it returns, they are found."""
+        """Store passages; when it returns, they are found."""
         for document in documents:
             clashes = _DOCUMENT_KEYS & document.meta.keys()
             if clashes:
@@ -121,9 +122,10 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
                     f"named {', '.join(sorted(clashes))}, which Elasticsearch keeps for the passage itself. Rename "
                     "these fields in the source and ingest it again."
                 )
-        self._connect()
         if not documents:
             return 0
+        with self._connected() as client:
+            self._check(client)  # it may have been deleted since
         bare = [replace(document, embedding=None, sparse_embedding=None) for document in documents]
         if policy != DuplicatePolicy.OVERWRITE:
             with self.server.reporting():
@@ -140,9 +142,7 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
 
     def delete_documents(self, document_ids: list[str]) -> None:  # type: ignore[override]  # as above
         """Delete passages; ids that are not stored are no error."""
-        if document_ids:
-            actions = ({"_op_type": "delete", "_id": document_id} for document_id in document_ids)
-            self._bulk(actions, "delete", len(document_ids))
+        self._delete(document_ids)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Give the passages that match; up to a thousand, such as parents by id, come in one request."""
@@ -169,7 +169,7 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
                 answer = client.mget(index=self.index, ids=ids, source=False)
                 for entry in answer["docs"]:
                     if "error" in entry:
-                        raise self.server.refusal("read", [(entry["_id"], _cause(entry))], len(ids), self.index)
+                        raise self.server.refusal("read", [(entry["_id"], cause(entry))], len(ids), self.index)
                     if entry.get("found"):
                         found.add(entry["_id"])
         return found
@@ -194,7 +194,7 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
 
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         """Tell of each file what its passages say, without reading all of them."""
-        fields = ["source", "file_id", "title", "units"]
+        fields = ["source", "file_id", "tenant_id", "title", "units"]
         inside: dict[str, Any] = {
             "records": {"cardinality": {"field": "source_id", "precision_threshold": 40_000}},
             "languages": {"terms": {"field": "language", "size": 100}},
@@ -211,11 +211,38 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         ]
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:  # type: ignore[override]  # as above
-        """Delete the passages that match, however many and however long it takes."""
+        """Delete the passages that match, a page at a time: no request takes long, however many there are."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
-        with self._connected() as client:
-            return delete_matching(client, self.server, self.index, self._query(filters))
+        return self._delete(self.list_ids(filters))
+
+    def _delete(self, document_ids: list[str]) -> int:
+        actions = ({"_op_type": "delete", "_id": document_id} for document_id in document_ids)
+        return self._bulk(actions, "delete", len(document_ids)) if document_ids else 0
+
+    def _bm25_retrieval(
+        self,
+        query: str,
+        *,
+        filters: dict[str, Any] | None = None,
+        fuzziness: str = "AUTO",
+        top_k: int = 10,
+        scale_score: bool = False,
+    ) -> list[Document]:
+        # Haystack's retriever says AUTO unless it is told otherwise, with which 2024 finds 2023.
+        exact = "0" if fuzziness == "AUTO" else fuzziness
+        if top_k < 1:
+            raise ValueError(f"`top_k` must be positive, got {top_k}.")
+        checked = servable(filters, self.schema.keyword_fields)
+        if not query.strip():
+            return []
+        found: list[Document] = super()._bm25_retrieval(
+            query, filters=checked, fuzziness=exact, top_k=top_k, scale_score=scale_score
+        )
+        return found
+
+    async def _bm25_retrieval_async(self, query: str, **options: Any) -> list[Document]:
+        return await asyncio.to_thread(self._bm25_retrieval, query, **options)
 
     def _query(self, filters: dict[str, Any] | None) -> dict[str, Any]:
         checked = servable(filters, self.schema.keyword_fields)
@@ -229,6 +256,12 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
         # In place of Haystack's, whose retrievers call it: it would take a part of an answer for the whole.
         hits = self._search(**body, source={"includes": ["id", *HIT_FIELDS]}, track_total_hits=False)["hits"]["hits"]
         return [self._deserialize_document(hit) for hit in hits]
+
+    def _deserialize_document(self, hit: dict[str, Any]) -> Document:
+        fields = dict(hit["_source"])
+        return SharedDocument(
+            id=fields.pop("id"), content=fields.pop("content", None), meta=fields, score=hit["_score"]
+        )
 
     def _hits(
         self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
@@ -260,30 +293,6 @@ class ElasticsearchStore(TenantGuarded, Served, PipelineStore, ElasticsearchDocu
             after = {"after": found["after_key"]}
 
     def _bulk(self, actions: Iterator[dict[str, Any]], verb: str, count: int) -> int:
-        refused: list[tuple[str, str]] = []
-        with self._connected() as connection:
-            client = connection.options(request_timeout=max(self.timeout, _BULK_SECONDS))
-            for done, item in helpers.streaming_bulk(
-                client,
-                actions,
-                index=self.index,
-                chunk_size=_BULK,
-                raise_on_error=False,
-                max_retries=3,
-                initial_backoff=1,
-            ):
-                entry = next(iter(item.values()))
-                if not done and not (verb == "delete" and entry.get("status") == 404):
-                    refused.append((entry["_id"], f"status {entry['status']}: {_cause(entry)}"))
-            if self._refreshing:
-                self.server.whole(client.indices.refresh(index=self.index))
-        if refused:
-            raise self.server.refusal(verb, refused, count, self.index)
+        with self._connected() as client:
+            self._part().write(client, actions, verb=verb, count=count, refresh=self._refreshing)
         return count
-
-
-def _cause(entry: dict[str, Any]) -> str:
-    error = entry.get("error")
-    if isinstance(error, dict):
-        return f"{error.get('type')}: {error.get('reason')}"
-    return str(error or "no reason given")

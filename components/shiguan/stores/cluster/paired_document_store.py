@@ -9,11 +9,10 @@ from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
-from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 
 
-class PairedDocumentStore(Served, PipelineStore):
+class PairedDocumentStore(PipelineStore):
     """
     Keeps every child twice: its words in Elasticsearch, its vector in Qdrant.
 
@@ -32,18 +31,13 @@ class PairedDocumentStore(Served, PipelineStore):
         self.words = words
         self.vectors = vectors
 
-    def generations(self) -> list[Generations]:
-        return [*self.words.generations(), *self.vectors.generations()]
+    def set_up(self) -> list[str]:
+        """Make what is not there yet in both."""
+        return [*self.words.set_up(), *self.vectors.set_up()]
 
     def status(self) -> list[dict[str, Any]]:
-        """See `Served`; the two should hold the same children."""
-        words, vectors = super().status()
-        if None not in (words["documents"], vectors["documents"]) and words["documents"] != vectors["documents"]:
-            vectors["problems"].append(
-                f"{self.words.index} holds {words['documents']:,} passages and {self.vectors.index} "
-                f"{vectors['documents']:,}; an ingest may be running, else run it again"
-            )
-        return [words, vectors]
+        """Describe both."""
+        return [*self.words.status(), *self.vectors.status()]
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
@@ -111,6 +105,8 @@ class PairedDocumentStore(Served, PipelineStore):
         return self.words.count_documents()
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
+        """Count the children that match and can be read; the server that watches its stores by it asks both."""
+        self.vectors.count_documents_by_filter(filters)
         return self.words.count_documents_by_filter(filters)
 
     def unscoped(self) -> "PairedDocumentStore":

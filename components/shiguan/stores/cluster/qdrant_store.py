@@ -1,5 +1,6 @@
 """Haystack's Qdrant document store, for the children's vectors."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +21,12 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS, PipelineStore, graph_candidates
-from shiguan.stores.cluster.generations import Generations, Served
 from shiguan.stores.cluster.qdrant_collection import QdrantCollection
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
+from shiguan.stores.cluster.served_store import ServedStore
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
+from shiguan.text.passages import SharedDocument
 
 _PAGE = 10_000  # ids in one answer
 _DELETED = 1_000  # children in one request
@@ -35,14 +37,18 @@ _OVERSAMPLING = 2.0
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
-class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
+class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
     """
     Keeps children with their vectors in one collection of a Qdrant server.
 
-    Haystack's store does the retrieval; this adds what it leaves open. The address and the key come from the
-    environment. The collection and its payload indexes are made by `set_up` (`shiguan stores init`) and never in
-    passing; Haystack's own way can delete a collection that another process has just made. A write names what the
-    server refused, child by child. Whatever fails names the server and the next step.
+    Haystack's store and its `QdrantEmbeddingRetriever` do the retrieval; this adds what they leave open. The address
+    and the key come from the environment. The collection and its payload indexes are made by `set_up` (`shiguan stores
+    init`) and never in passing; Haystack's own way can delete a collection that another process has just made. Filters
+    are checked, and written so that Qdrant reads them as Haystack means them. A write names what the server refused,
+    child by child. Whatever fails names the server and the next step.
+
+    Scores are cosines (-1 to 1, higher is closer). What a search gives is light: no content, and of the meta what the
+    fetcher of parents needs.
     """
 
     def __init__(
@@ -84,10 +90,7 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
         self.server = Server("Qdrant", address, api_key, timeout)
         self._opening = threading.Lock()
 
-    def generations(self) -> list[Generations]:
-        return [self._collection()]
-
-    def _collection(self) -> QdrantCollection:
+    def _part(self) -> QdrantCollection:
         vectors, _ = self._prepare_collection_config(self.embedding_dim, self.get_distance(self.similarity))
         config = {"vectors_config": vectors, **self._prepare_collection_params()}
         return QdrantCollection(self.server, self.index, config, self._payload_indexes())
@@ -108,11 +111,7 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
         return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True, enable_hnsw=False)}
 
     def _check(self, client: QdrantClient) -> None:
-        if not client.collection_exists(self.index):
-            raise StoreError(
-                f"{self.server.place} has no collection `{self.index}`. Make it with `shiguan stores init`."
-            )
-        self._collection().check_vectors(client)
+        self._part().check(client)
 
     def _initialize_client(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the collection itself.
@@ -120,21 +119,21 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
 
     async def _initialize_async_client(self) -> None:
         raise NotImplementedError(
-            "QdrantStore has no asynchronous client: it would belong to one event loop. Call the synchronous method in "
-            "a thread."
+            "QdrantStore has no asynchronous client, which would belong to one event loop. Call the synchronous method "
+            "in a thread."
         )
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
         """Write much at once: graphs are made when this ends, once, and not again and again meanwhile."""
-        collection = self._collection()
+        collection = self._part()
         with self._connected() as client:
-            collection.build_graphs(client, now=False)
+            collection.make_graphs(client, now=False)
         try:
             yield
         finally:
             with self._connected() as client:
-                collection.build_graphs(client)
+                collection.make_graphs(client)
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children in batches; when it returns, they are found."""
@@ -156,8 +155,11 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
         return [str(record.payload["id"]) for record in self._records(filters, with_payload=["id"])]
 
     def count_documents(self) -> int:
+        return self.count_documents_by_filter({})
+
+    def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         with self._connected() as client:
-            return int(client.count(self.index, exact=True).count)
+            return int(client.count(self.index, count_filter=self._condition(filters), exact=True).count)
 
     def count_by_file(self, filters: dict[str, Any] | None, files: int) -> dict[str, int]:
         """Count the children of each file, of which there are at most so many."""
@@ -180,21 +182,43 @@ class QdrantStore(TenantGuarded, Served, PipelineStore, QdrantDocumentStore):  #
                 client.delete(self.index, points_selector=some, wait=True)
         return len(points)
 
-    def _query_by_embedding(  # type: ignore[override]  # what our retriever does not ask for is left out
-        self, query_embedding: list[float], *, filters: Any, top_k: int, **_: Any
+    def _query_by_embedding(  # type: ignore[override]  # thresholds and groups are left out
+        self,
+        query_embedding: list[float],
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        scale_score: bool = False,
+        **_: Any,
     ) -> list[Document]:
         # In place of Haystack's, whose retriever calls it: it says nothing about how to search and takes all payload.
+        if top_k < 1:
+            raise ValueError(f"`top_k` must be positive, got {top_k}.")
+        condition = self._condition(filters)
+        if not query_embedding:  # no model embedded the question
+            return []
         quantization = models.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
         with self._connected() as client:
             answer = client.query_points(
                 self.index,
                 query=query_embedding,
-                query_filter=convert_filters_to_qdrant(filters),
+                query_filter=condition,
                 search_params=models.SearchParams(hnsw_ef=graph_candidates(top_k), quantization=quantization),
                 limit=top_k,
                 with_payload=_HITS,
             )
-        return self._process_query_point_results(answer.points)
+        return [
+            SharedDocument(
+                id=payload["id"],
+                meta=payload.get("meta") or {},
+                score=(point.score + 1) / 2 if scale_score else point.score,
+            )
+            for point, payload in ((point, point.payload or {}) for point in answer.points)
+        ]
+
+    async def _query_by_embedding_async(  # type: ignore[override]  # as above
+        self, query_embedding: list[float], **options: Any
+    ) -> list[Document]:
+        return await asyncio.to_thread(self._query_by_embedding, query_embedding, **options)
 
     def _upsert(self, client: QdrantClient, batch: list[Document]) -> list[tuple[str, str]]:
         """Write a batch; where the server refuses it, find out which of its children it means."""

@@ -85,17 +85,8 @@ class ElasticsearchSchema:
         index["analysis"] = _analysis()
         return {"index": index}
 
-    def template(self, index: str) -> dict[str, Any]:
-        """Write the index template: the only way for settings to reach an index, whoever makes it."""
-        return {
-            "index_patterns": [f"{index}-*"],
-            "priority": 500,
-            "template": {"settings": self.settings(), "mappings": self.mappings()},
-            "_meta": {"description": "Passages of Shiguan, made by `shiguan stores init`"},
-        }
-
     def differences(self, mappings: dict[str, Any]) -> tuple[list[str], list[str]]:
-        """Compare an index with what it should be: what it cannot serve with, and what only the next one will have."""
+        """Compare an index with what it should be: what it cannot serve with, and what it does well enough without."""
         expected = self.mappings()
         found = [
             f"`{path}` is {theirs or 'missing'}, expected {ours}"
@@ -112,9 +103,9 @@ class ElasticsearchSchema:
 
 
 _HARMLESS = {
-    "stop_words": "it leaves out other stop words than the files say",
-    "bm25": "it weighs words with k1 and b of {}, the files say {}",
-    "shards": "it has {} shards, the files say {}",
+    "stop_words": "note: it leaves out other stop words than this version; that serves, a new index has the others",
+    "bm25": "note: it weighs words with k1 and b of {}, this version with {}; that serves, a new index has the others",
+    "shards": "note: it has {} shards, the files say {}; that serves, a new index has as many",
 }
 
 

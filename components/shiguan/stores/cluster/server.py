@@ -1,33 +1,36 @@
-"""A server's address, and its errors as a person can use them."""
+"""A server's address, its clients, which try again where it is away, and its errors in words."""
 
 import os
 import ssl
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 from elastic_transport import ConnectionError as ElasticConnectionError
-from elastic_transport import ConnectionTimeout, TransportError
+from elastic_transport import ConnectionTimeout, TlsError, Transport, TransportError
 from elasticsearch import ApiError, Elasticsearch
 from haystack.document_stores.errors import DocumentStoreError
 from haystack.utils import Secret
 from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
+from urllib3.exceptions import NewConnectionError
 
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, StoreUnavailableError
 
 _BUSY = (429, 502, 503, 504)
 _NAMED = 5
 _AUTHORITY = "SHIGUAN_CA_FILE"
-_WAITS = (1.0, 2.0, 4.0)
+# The first soon: a connection that was kept open over a restart is broken, and the next one is not.
+_WAITS = (0.1, 1.0, 2.0, 4.0)
 _LONGEST_WAIT = 10.0
-"""Who asks for more seconds is told of at once: somebody waits for an answer."""
+"""A server that asks for more seconds is reported at once: a reader waits for an answer."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,6 @@ class Server:
 
     @property
     def variable(self) -> str:
-        """What the environment calls its address."""
         return f"SHIGUAN_{self.name.upper()}_URL"
 
     def urls(self) -> list[str]:
@@ -62,36 +64,27 @@ class Server:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ConfigurationError(
-                    f"{self.variable} holds {bare_url(url)!r}, which is no HTTP address. Set it to one such as "
+                    f"{self.variable} holds {bare_url(url)!r}, which is not an HTTP address. Set it to one such as "
                     f"{example}."
                 )
         return urls
 
-    def encryption(self) -> ssl.SSLContext | None:
-        """Trust the authority whose certificates the servers have, where it is one of our own."""
-        path = os.environ.get(_AUTHORITY)
-        try:
-            return ssl.create_default_context(cafile=path) if path else None
-        except OSError as error:
-            raise ConfigurationError(
-                f"{_AUTHORITY} names {path}, which is no certificate ({error}). Name one in PEM format."
-            ) from error
-
-    def open(self, timeout: float | None = None) -> Any:
-        """Open a client, of Qdrant one that asks again where the server is busy; nothing is asked yet."""
-        trusted, seconds = self.encryption(), timeout or self.timeout
+    def open(self, timeout: float | None = None, *, patient: bool = True) -> Any:
+        """Open a client, which tries again where the server is away or busy unless told not to; nothing is sent yet."""
+        trusted, seconds, urls = _trusted_authority(), timeout or self.timeout, self.urls()
         key = self.api_key.resolve_value() if self.api_key else None
         if self.name == "Elasticsearch":
             own: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
-            return Elasticsearch(self.urls(), api_key=key, request_timeout=seconds, **own)
+            # Of several nodes the next one is asked at once.
+            own |= {"transport_class": _PatientTransport if patient else Transport, "max_retries": len(urls) - 1}
+            return Elasticsearch(urls, api_key=key, request_timeout=seconds, **own)
         verified: dict[str, Any] = {"verify": trusted} if trusted else {}
         with warnings.catch_warnings():
             # Whether a key may travel without encryption is the operator's decision, see docs/deploy.md.
             warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-            client = QdrantClient(
-                url=self.urls()[0], api_key=key, timeout=int(seconds), check_compatibility=False, **verified
-            )
-        client.http.client.add_middleware(patiently)
+            client = QdrantClient(url=urls[0], api_key=key, timeout=int(seconds), check_compatibility=False, **verified)
+        if patient:
+            client.http.client.add_middleware(lambda request, send: _patiently(partial(send, request), _qdrant_wait))
         return client
 
     @property
@@ -101,26 +94,28 @@ class Server:
 
     def refusal(self, verb: str, refused: list[tuple[str, str]], count: int, index: str) -> StoreError:
         """Make the error for passages that the server did not take, by id and reason."""
-        named = "; ".join(f"`{document_id}` ({reason})" for document_id, reason in refused[:_NAMED])
+        by_reason: dict[str, list[str]] = {}
+        for document_id, reason in refused[:_NAMED]:
+            by_reason.setdefault(reason, []).append(f"`{document_id}`")
+        named = "; ".join(f"{', '.join(ids)} ({reason})" for reason, ids in by_reason.items())
         more = f" and {len(refused) - _NAMED:,} more" if len(refused) > _NAMED else ""
         return StoreError(
             f"{self.place} refused to {verb} {len(refused):,} of {count:,} passages in {index}: {named}{more}. The "
-            "others are done. See to the cause and run the same again; only what is missing is repeated."
+            "others are done. Remove the cause and run the same again; only what is missing is repeated."
         )
 
     def whole(self, answer: Any) -> Any:
         """Let through what all shards took part in: a part of an answer looks like an answer."""
         shards = answer.get("_shards") or {}
-        failures = [*(shards.get("failures") or ()), *(answer.get("failures") or ())]
+        failures = shards.get("failures") or ()
         failed = max(int(shards.get("failed") or 0), len(failures))
         if not failed and not answer.get("timed_out"):
             return answer
-        reason = (failures[0].get("reason") or failures[0].get("cause") or {}) if failures else {}
-        cause = f": {reason.get('type')}: {reason.get('reason')}" if isinstance(reason, dict) and reason else ""
-        what = f"{failed} of {shards.get('total', failed)} parts failed{cause}" if failed else "it ran out of time"
+        cause = f": {_causes(failures[0].get('reason'))}" if failures else ""
+        what = f"{failed} of {shards.get('total', failed)} shards failed{cause}" if failed else "it ran out of time"
         raise StoreUnavailableError(
-            f"{self.place} did only a part of what was asked ({what}). Nothing was answered from it: see "
-            "`shiguan stores status`, and try again when all shards are there."
+            f"{self.place} did only a part of the request ({what}), which is not used. See `shiguan stores status`, "
+            "and try again when all shards are there."
         )
 
     @contextmanager
@@ -139,32 +134,30 @@ class Server:
     def _translated(self, error: BaseException) -> StoreError:
         if isinstance(error, ConnectionTimeout) or "timed out" in str(error).lower():
             return StoreUnavailableError(
-                f"{self.place} did not answer in time. See how it does with `shiguan stores status` and in its own "
-                "log, then try again."
+                f"{self.place} did not answer in time. `shiguan stores status` and its own log say how it is. {_AGAIN}"
             )
         status = error.meta.status if isinstance(error, ApiError) else getattr(error, "status_code", None)
         if isinstance(error, ResourceExhaustedResponse):
             status = 429
         if status is None:
             return StoreUnavailableError(
-                f"{self.place} cannot be reached ({_reason(error)}). Start it, or correct {self.variable}; "
-                "`shiguan stores status` looks again."
+                f"{self.place} cannot be reached ({_reason(error)}). Start it, or correct {self.variable}. {_AGAIN}"
             )
-        if status in (401, 403):
+        if status in (401, 403) and "block_exception" not in _reason(error):
             return StoreError(
                 f"{self.place} refuses our credentials (status {status}). Correct "
                 f"SHIGUAN_{self.name.upper()}_API_KEY, and see in docs/deploy.md what the key must be allowed to do."
             )
         if status in _BUSY:
-            wait = _asked_wait(error)
+            wait = _asked_seconds(error)
             return StoreUnavailableError(
-                f"{self.place} takes no more for now (status {status}: {_reason(error)}). Try again "
-                f"{'later' if wait is None else f'in {wait:g} seconds, as it asks'}, or give it more memory or nodes."
+                f"{self.place} takes nothing more for now (status {status}: {_reason(error)}). Give it more memory or "
+                f"nodes, or wait{'' if wait is None else f' {wait:g} seconds, as it asks'}. {_AGAIN}"
             )
         if status == 404:
             return StoreError(
-                f"{self.place} does not have what was asked for ({_reason(error)}). Run `shiguan stores init` and try "
-                "again."
+                f"{self.place} does not have what was asked for ({_reason(error)}). Run `shiguan stores init`, then "
+                "the same again."
             )
         return StoreError(
             f"{self.place} refused a request (status {status}: {_reason(error)}). `shiguan stores status` shows "
@@ -172,25 +165,72 @@ class Server:
         )
 
 
-def patiently(request: Any, send: Callable[[Any], Any]) -> Any:
-    """Send a request to Qdrant again after 1, 2 and 4 seconds where it is not there or busy, or when it says to."""
-    for wait in _WAITS:
+_AGAIN = "Then run the same again; a file that was being ingested is not whole until it is ingested again."
+
+
+def _trusted_authority() -> ssl.SSLContext | None:
+    path = os.environ.get(_AUTHORITY)
+    try:
+        return ssl.create_default_context(cafile=path) if path else None
+    except OSError as error:
+        raise ConfigurationError(
+            f"{_AUTHORITY} names {path}, which is not a certificate ({error}). Name one in PEM format."
+        ) from error
+
+
+class _PatientTransport(Transport):
+    """Elasticsearch's transport, which tries again."""
+
+    def perform_request(self, method: str, target: str, **options: Any) -> Any:
+        conditional = "if_seq_no=" in target or "op_type=create" in target
+        send = partial(super().perform_request, method, target, **options)
+        return _patiently(send, partial(_elastic_wait, conditional=conditional))
+
+
+def _patiently(send: Callable[[], Any], wait_of: Callable[[Any], float | None]) -> Any:
+    """
+    Send a request again after 0.1, 1, 2 and 4 seconds, or when the server says to.
+
+    `wait_of` looks at an answer or an error: None if it is final, else the seconds that the server asks for or 0.
+    """
+    for wait in (*_WAITS, None):
+        error = None
         try:
-            response = send(request)
-        except ResponseHandlingException as error:
-            # What may have been done is not repeated here; every write can be, by running the same again.
-            if not isinstance(error.source, httpx.ConnectError | httpx.RemoteProtocolError):
-                raise
-            time.sleep(wait)
-            continue
-        if response.status_code not in _BUSY:
-            return response
-        asked = response.headers.get("Retry-After", "")
-        seconds = float(asked) if asked.isdecimal() else wait
-        if seconds > _LONGEST_WAIT:
-            return response
-        time.sleep(seconds)
-    return send(request)
+            outcome = send()
+        except Exception as caught:
+            outcome = error = caught
+        asked = wait_of(outcome)
+        if asked is None or wait is None or asked > _LONGEST_WAIT:
+            break
+        time.sleep(asked or wait)
+    if error is not None:
+        raise error
+    return outcome
+
+
+def _elastic_wait(outcome: Any, *, conditional: bool) -> float | None:
+    if not isinstance(outcome, Exception):
+        return _busy_wait(outcome.meta.status, outcome.meta.headers)
+    if not isinstance(outcome, ElasticConnectionError) or isinstance(outcome, TlsError):
+        return None
+    # Every other write can be repeated; this one, if it was done, would be refused the second time.
+    return None if conditional and not isinstance(outcome.__cause__, NewConnectionError) else 0.0
+
+
+def _qdrant_wait(outcome: Any) -> float | None:
+    if isinstance(outcome, ResponseHandlingException):
+        broken = isinstance(outcome.source, httpx.NetworkError | httpx.RemoteProtocolError)
+        return 0.0 if broken else None
+    return None if isinstance(outcome, Exception) else _busy_wait(outcome.status_code, outcome.headers)
+
+
+def _busy_wait(status: int, headers: Mapping[str, str]) -> float | None:
+    return (_seconds(headers) or 0.0) if status in _BUSY else None
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    asked = str(headers.get("retry-after", ""))
+    return float(asked) if asked.isdecimal() else None
 
 
 def bare_url(url: str) -> str:
@@ -214,11 +254,10 @@ def _known(error: BaseException | None) -> BaseException | None:
     return first if isinstance(first, DocumentStoreError) else None
 
 
-def _asked_wait(error: BaseException) -> float | None:
+def _asked_seconds(error: BaseException) -> float | None:
     if isinstance(error, ResourceExhaustedResponse):
         return float(error.retry_after_s)
-    asked = str(error.meta.headers.get("retry-after", "")) if isinstance(error, ApiError) else ""
-    return float(asked) if asked.isdecimal() else None
+    return _seconds(error.meta.headers) if isinstance(error, ApiError) else None
 
 
 def _reason(error: BaseException) -> str:
@@ -226,10 +265,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, ApiError):
         body = error.body
         details = body.get("error") if isinstance(body, dict) else None
-        if isinstance(details, dict):
-            roots = details.get("root_cause") or [details]
-            return f"{roots[0].get('type')}: {roots[0].get('reason')}"
-        return str(error.message)
+        return _causes(details) if isinstance(details, dict) else str(error.message)
     if isinstance(error, UnexpectedResponse):
         return error.content.decode("utf-8", "replace")[:300]
     if isinstance(error, ResponseHandlingException):
@@ -237,3 +273,20 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, ElasticConnectionError):
         return str(error.message).rsplit(": ", 1)[-1].strip("() ")
     return str(error)
+
+
+def _causes(details: Any) -> str:
+    """Name an error of Elasticsearch with those behind it: the outermost says what failed, the innermost why."""
+    found: list[str] = []
+    if isinstance(details, dict):
+        details = next(iter(details.get("root_cause") or ()), details) | {"caused_by": _cause_behind(details)}
+    while isinstance(details, dict):
+        clause = f"{details.get('type')}: {details.get('reason')}"
+        found += [] if clause in found else [clause]
+        details = details.get("caused_by")
+    return ", caused by ".join(found) or "no reason given"
+
+
+def _cause_behind(details: dict[str, Any]) -> Any:
+    failures = [one.get("reason") for one in details.get("failed_shards") or () if isinstance(one, dict)]
+    return details.get("caused_by") or next((one.get("caused_by") for one in failures if isinstance(one, dict)), None)

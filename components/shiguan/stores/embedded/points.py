@@ -1,6 +1,5 @@
 """What a data folder holds: its format, and documents as the engine's points and back, without loss."""
 
-import base64
 import json
 import math
 import re
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from haystack import logging
-from haystack.dataclasses import Document, SparseEmbedding
+from haystack.dataclasses import Document
 from qdrant_edge import (
     Distance,
     EdgeConfig,
@@ -29,6 +28,7 @@ from qdrant_edge import (
 
 from shiguan.errors import StoreError, StoreFormatError
 from shiguan.stores import BM25_B, BM25_K1
+from shiguan.tenants import odd_value
 from shiguan.text.languages import search_weights
 from shiguan.text.names import sounds_of_names, sounds_of_text
 from shiguan.text.terms import term_index, terms
@@ -42,15 +42,13 @@ FORMAT_FILE = "shiguan.json"
 """The file in the data folder that names the format and the shard in use."""
 
 # The payload of a point. The names are short because every point repeats them.
-ID, CONTENT, META, ORDER, EMBEDDING, SPARSE = "id", "content", "m", "n", "e", "s"
+ID, CONTENT, META, ORDER = "id", "content", "m", "n"
 # The vectors of a point.
 DENSE, BM25 = "dense", "bm25"
 
-# The engine takes a list for each of its elements and True for 1, and may round large numbers, so values other than
-# plain ones are kept as JSON under this key of an object, where no filter on the field itself can match them.
+# The engine takes a list for each of its elements and True for 1, so values other than texts and numbers are kept as
+# JSON under this key of an object, where no filter on the field itself can match them.
 COMPOUND = "#"
-# Beside it for a number that the engine cannot hold: 1 if it is greater than all it can hold, -1 if less.
-BEYOND = "#beyond"
 
 # The length, in terms, that counts as neither long nor short is a little more than a Chinese child has and
 # several times an English one, which weakens the correction for length; on children of four collections that found as
@@ -78,9 +76,8 @@ class ShardFormat:
     bm25_average_length: float = AVERAGE_LENGTH
 
     def engine_config(self) -> EdgeConfig:
-        # Vectors are stored as they were given or normalised by us, so the dot product is the cosine, and the engine
-        # keeps the given numbers. They are read where they lie: read in at opening, they would take 32 MB of the
-        # smallest library, and searches are no faster for it.
+        # Vectors are of length 1, so the dot product is the cosine. They are read where they lie: read in at opening,
+        # they would take 32 MB of the smallest library, and searches are no faster for it.
         dense = EdgeVectorParams(size=self.embedding_dim or 0, distance=Distance.Dot, memory=Memory.Cold)
         return EdgeConfig(
             vectors={DENSE: dense} if self.embedding_dim else None,
@@ -96,19 +93,9 @@ class ShardFormat:
         if document.blob is not None:
             logger.warning("The blob of document {id} is not stored; only texts are.", id=document.id)
         payload = {ID: document.id, CONTENT: document.content, META: encode_meta(document.meta), ORDER: order}
-        if document.sparse_embedding is not None:
-            payload[SPARSE] = json.dumps(document.sparse_embedding.to_dict())
         vectors: dict[str, Any] = {}
-        if document.embedding is not None:
-            given = np.asarray(document.embedding, dtype=np.float64)
-            # Where the engine's vector is another one, or there is none, the given numbers are kept beside it.
-            if self.embedding_dim is None:
-                payload[EMBEDDING] = encode_embedding(given)
-            else:
-                vector = self._fitted(given, f"The embedding of document `{document.id}`")
-                if not np.array_equal(vector.astype(np.float64), given):
-                    payload[EMBEDDING] = encode_embedding(given)
-                vectors[DENSE] = vector
+        if document.embedding is not None and self.embedding_dim is not None:
+            vectors[DENSE] = self.vector(document)
         if self.bm25:
             texts = [document.content or "", *self._field_texts(document.meta)]
             sparse = bm25_document_vector(texts)
@@ -225,7 +212,7 @@ def encode_meta(meta: dict[str, Any], path: str = "meta") -> dict[str, Any]:
     encoded = {}
     for key, value in meta.items():
         if not isinstance(key, str):
-            raise ValueError(f"The key {key!r} of `{path}` is no text. Write it as a text before storing the document.")
+            raise ValueError(f"The key {key!r} of `{path}` is not a text. Write it as one before storing the document.")
         encoded[encode_key(key)] = _encode_value(value, f"{path}.{key}")
     return encoded
 
@@ -243,23 +230,20 @@ def decode_value(value: Any) -> Any:
 
 
 def _encode_value(value: Any, path: str) -> Any:
-    if value is None or isinstance(value, str):
-        return value
+    odd = odd_value(value)
+    if odd:
+        raise ValueError(f"`{path}` holds {odd}. Write it otherwise, such as a text, before storing the document.")
     if isinstance(value, dict) and value:
         return encode_meta(value, path)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if value in _INTEGERS else _compound(value, path) | {BEYOND: 1 if value > 0 else -1}
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return value
-        return _compound(value, path) | ({} if math.isnan(value) else {BEYOND: 1 if value > 0 else -1})
-    # A truth, too: the engine's Python door turns a filter for True into one for 1.
-    return _compound(value, path)
+    if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+        return value
+    return {COMPOUND: encode_compound(value, path)}
 
 
-def _compound(value: Any, path: str) -> dict[str, Any]:
+def encode_compound(value: Any, path: str) -> str:
+    """Write a value that the engine cannot hold as JSON."""
     try:
-        return {COMPOUND: json.dumps(value, ensure_ascii=False)}
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"`{path}` holds a `{type(value).__name__}` that is not JSON: {error}. "
@@ -269,32 +253,12 @@ def _compound(value: Any, path: str) -> dict[str, Any]:
 
 def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:
     """Give back a document."""
-    sparse = payload.get(SPARSE)
-    embedding = None
-    if vector is not None:
-        exact = payload.get(EMBEDDING)
-        embedding = decode_embedding(exact) if exact else vector.get(DENSE)
     return Document(
         id=payload[ID],
         content=payload.get(CONTENT),
         meta=decode_meta(payload.get(META) or {}),
-        embedding=embedding,
-        sparse_embedding=SparseEmbedding.from_dict(json.loads(sparse)) if sparse else None,
+        embedding=(vector or {}).get(DENSE),
     )
-
-
-def encode_embedding(values: np.ndarray) -> str:
-    """Write an embedding as text, exactly."""
-    single = values.astype("<f4")
-    kind, array = ("f4", single) if np.array_equal(single.astype("<f8"), values) else ("f8", values.astype("<f8"))
-    return f"{kind}:{base64.b64encode(array.tobytes()).decode()}"
-
-
-def decode_embedding(text: str) -> list[float]:
-    """Read an embedding written by `encode_embedding`."""
-    kind, _, data = text.partition(":")
-    numbers: list[float] = np.frombuffer(base64.b64decode(data), dtype=f"<{kind}").tolist()
-    return numbers
 
 
 def bm25_document_vector(texts: list[str]) -> SparseVector | None:

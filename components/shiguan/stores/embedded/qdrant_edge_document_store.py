@@ -57,8 +57,8 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     pair of Han characters or has one of modern Chinese grammar.
 
     Vectors are compared by their cosine (-1 to 1, higher is closer): all up to `exact_below` documents, through an
-    HNSW graph above. The store keeps a document's id, content, meta (JSON values), embedding and sparse embedding
-    exactly; `blob` and `score` are not kept.
+    HNSW graph above. The store keeps a document's id, content and meta (JSON values) exactly, and its embedding as
+    float32 of length 1; nothing else is kept.
 
     ```python
     store = QdrantEdgeDocumentStore(name="children", path="/tmp/library", embedding_dim=None, bm25=True)

@@ -10,7 +10,6 @@ from qdrant_edge import (
     EdgeShard,
     FacetRequest,
     Filter,
-    HasIdCondition,
     HasVectorCondition,
     IdfParams,
     PayloadSelector,
@@ -23,7 +22,7 @@ from qdrant_edge import (
 
 from shiguan.stores import HIT_FIELDS, graph_candidates
 from shiguan.stores.embedded import points
-from shiguan.stores.embedded.filters import matches, names_embedding, translate
+from shiguan.stores.embedded.filters import translate
 from shiguan.tenants import all_of, tenant_condition, where
 from shiguan.text.passages import SharedDocument
 from shiguan.text.terms import term_index
@@ -35,34 +34,13 @@ _OF_FILE = PayloadSelector.Include(
 )
 _LANGUAGE = PayloadSelector.Include([points.meta_path("language")])
 _FEW = 20
-_NOTHING = Filter(must=[HasIdCondition(set())])
 # Among more documents than this with the same score, the engine chooses which ones come first.
 _MOST_TIES = 5000
 
 
-def resolve(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
-    """
-    Turn a Haystack filter into one of the engine that matches the same documents.
-
-    Where the engine cannot decide (dates, lists, numbers beyond 2**53), the documents that it cannot rule out are read
-    and decided on one by one, and the result names them by id.
-    """
-    plan = translate(filters)
-    if plan.nothing:
-        return _NOTHING
-    condition: Filter | None = plan.condition
-    if condition is not None and not isinstance(condition, Filter):
-        condition = Filter(must=[condition])
-    if plan.exact or not filters:
-        return condition
-    # The engine refuses to name a vector that a store does not have, but not to give all there are.
-    with_embedding = names_embedding(filters)
-    found = set()
-    for record in pages(edge, condition, True, with_embedding):
-        vectors = (record.vector or {}) if with_embedding else None
-        if matches(filters, points.decode_document(record.payload, vectors)):
-            found.add(record.id)
-    return Filter(must=[HasIdCondition(found)])
+def resolve(_: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
+    """Turn a Haystack filter into one of the engine that matches the same documents."""
+    return translate(filters)
 
 
 def scroll(

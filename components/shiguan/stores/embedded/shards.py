@@ -20,7 +20,6 @@ from shiguan.resources import FOR_OPENING, FOR_WRITING, check_free_space, write_
 from shiguan.stores.embedded.hnsw_builder import BUILDING, HnswBuilder
 from shiguan.stores.embedded.points import (
     DENSE,
-    EMBEDDING,
     FORMAT_FILE,
     FORMAT_VERSION,
     ShardFormat,
@@ -158,7 +157,6 @@ class Shard:
             builder.stop()
         with self.write() as edge:
             edge.update(UpdateOperation.delete_vectors_by_filter(Filter(), [DENSE]))
-            edge.update(UpdateOperation.delete_payload_by_filter(Filter(), [EMBEDDING]))
             self._record |= {"written_since": 0, "graph_points": 0}
             self._save_model(None)
 

@@ -5,11 +5,11 @@ import threading
 import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
+from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRetriever
 from tests.doubles.recording_server import Reply
 
 from shiguan.errors import RefusedError, StoreError, StoreUnavailableError
 from shiguan.stores import HIT_FIELDS
-from shiguan.stores.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS
 
@@ -35,7 +35,7 @@ def test_the_collection_is_made_as_the_file_says(qdrant):
     QdrantStore(
         "children", embedding_dim=3, on_disk=True, hnsw_config=HNSW, quantization_config=INT8, shard_number=2
     ).set_up()
-    body = qdrant.sent("PUT", "/collections/children-000001")[0].body
+    body = qdrant.sent("PUT", "/collections/children")[0].body
     assert body["vectors"] == {"size": 3, "distance": "Cosine", "on_disk": True}
     assert body["hnsw_config"] == HNSW
     assert body["quantization_config"] == INT8
@@ -58,15 +58,15 @@ def test_every_field_that_filters_may_name_has_a_payload_index(store, qdrant):
 
 
 def test_a_second_set_up_makes_only_what_is_missing(store, qdrant):
-    del qdrant.payload_schemas["children-000001"]["meta.language"]
+    del qdrant.payload_schemas["children"]["meta.language"]
     assert "payload indexes are missing: meta.language" in store.status()[0]["problems"][0]
     qdrant.requests.clear()
     assert store.set_up() == [
-        f"Qdrant at {qdrant.url}: collection children-000001 was there",
+        f"Qdrant at {qdrant.url}: collection children was there",
         f"Qdrant at {qdrant.url}: payload indexes made: meta.language",
     ]
     assert [request.path for request in qdrant.requests if request.method in ("PUT", "DELETE")] == [
-        "/collections/children-000001/index"
+        "/collections/children/index"
     ]
 
 
@@ -102,8 +102,8 @@ def test_a_collection_for_other_vectors_is_refused_and_kept(store, qdrant):
     for call in (other.set_up, other.count_documents):
         with pytest.raises(StoreError, match="its vectors have 3 dimensions, the embedder's 4"):
             call()
-    assert other.status()[0]["problems"] == ["children-000001: its vectors have 3 dimensions, the embedder's 4"]
-    assert list(qdrant.configs) == ["children-000001"]
+    assert other.status()[0]["problems"] == ["its vectors have 3 dimensions, the embedder's 4"]
+    assert list(qdrant.configs) == ["children"]
 
 
 def test_a_store_without_a_collection_says_so_and_makes_none(qdrant):
@@ -117,7 +117,7 @@ def test_a_store_without_a_collection_says_so_and_makes_none(qdrant):
 def test_a_store_whose_first_call_failed_works_once_the_server_does(qdrant):
     store = QdrantStore("children", embedding_dim=3).unscoped()
     qdrant.faults.append(lambda request: Reply({"status": {"error": "starting"}}, status=503))
-    with pytest.raises(StoreUnavailableError, match="takes no more for now"):
+    with pytest.raises(StoreUnavailableError, match="takes nothing more for now"):
         store.count_documents()
     qdrant.faults.clear()
     store.set_up()
@@ -147,7 +147,7 @@ def test_what_the_server_refuses_is_named_and_the_rest_is_kept(store):
 
 def test_the_vector_query_is_under_the_tenants_filter(store, qdrant):
     store.write_documents([child(1), child(2, "b"), child(3, embedding=(0, 1, 0))], policy=DuplicatePolicy.OVERWRITE)
-    found = QdrantEmbeddingRetriever(store, top_k=7).run([1.0, 0.1, 0.0], filters=TENANT)["documents"]
+    found = QdrantEmbeddingRetriever(document_store=store, top_k=7).run([1.0, 0.1, 0.0], filters=TENANT)["documents"]
     assert [document.id for document in found] == ["c1", "c3"]
     assert found[0].score == pytest.approx(1 / (1 + 0.01) ** 0.5)
     body = qdrant.sent("POST", "/points/query")[-1].body
@@ -190,7 +190,7 @@ def test_many_values_are_one_condition(store, qdrant):
 def test_filters_that_the_server_would_misread_are_refused(store):
     condition = {"field": "meta.language", "operator": "==", "value": None}
     with pytest.raises(RefusedError, match="would not agree on the answer"):
-        QdrantEmbeddingRetriever(store).run([1.0, 0.0, 0.0], filters=condition)
+        QdrantEmbeddingRetriever(document_store=store).run([1.0, 0.0, 0.0], filters=condition)
 
 
 def test_a_server_that_is_down_is_named_without_its_password(monkeypatch):
@@ -231,8 +231,3 @@ def test_it_round_trips_without_secrets(monkeypatch):
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         QdrantStore(**parameters)
-
-
-def test_a_retriever_needs_a_positive_number():
-    with pytest.raises(ValueError, match="`top_k` must be positive, got 0"):
-        QdrantEmbeddingRetriever(QdrantStore("children", embedding_dim=3), top_k=0)

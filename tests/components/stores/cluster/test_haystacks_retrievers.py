@@ -1,0 +1,226 @@
+"""Haystack's own retrievers on the stores of this deployment: loaded from YAML, exact, filtered, and never unscoped."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+from haystack import AsyncPipeline, Document, Pipeline
+from haystack.core.errors import DeserializationError
+from haystack.document_stores.types import DuplicatePolicy
+from haystack_integrations.components.retrievers.elasticsearch.bm25_retriever import ElasticsearchBM25Retriever
+from haystack_integrations.components.retrievers.qdrant.retriever import QdrantEmbeddingRetriever
+from haystack_integrations.document_stores.elasticsearch import ElasticsearchDocumentStore
+from tests.doubles.cluster import with_small_models
+
+from shiguan.engine.loading import pipeline_path
+from shiguan.errors import RefusedError, StoreError
+from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.qdrant_store import QdrantStore
+
+TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
+FILE = """
+components:
+  # Names a store of this deployment before a retriever does.
+  writer:
+    type: haystack.components.writers.document_writer.DocumentWriter
+    init_parameters:
+      document_store: &words
+        type: shiguan.stores.cluster.elasticsearch_store.ElasticsearchStore
+        init_parameters: {index: children}
+  words:
+    type: haystack_integrations.components.retrievers.elasticsearch.bm25_retriever.ElasticsearchBM25Retriever
+    init_parameters: {document_store: *words, top_k: 7}
+  vectors:
+    type: haystack_integrations.components.retrievers.qdrant.retriever.QdrantEmbeddingRetriever
+    init_parameters:
+      document_store:
+        type: shiguan.stores.cluster.qdrant_store.QdrantStore
+        init_parameters: {index: children, embedding_dim: 2}
+connections: []
+"""
+
+
+def child(number, tenant="a", content="salt", embedding=(1.0, 0.0)):
+    meta = {"tenant_id": tenant, "file_id": "f", "parent_id": "p", "start": number}
+    return Document(id=f"c{number}", content=content, meta=meta, embedding=[*embedding])
+
+
+@pytest.fixture
+def words(elasticsearch):
+    store = ElasticsearchStore("children")
+    store.set_up()
+    store.write_documents([child(1), child(2, "b"), child(3, content="in 2023")], policy=DuplicatePolicy.OVERWRITE)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def vectors(qdrant):
+    store = QdrantStore("children", embedding_dim=2)
+    store.set_up()
+    store.write_documents([child(1), child(2, "b"), child(3, embedding=(0, 1))], policy=DuplicatePolicy.OVERWRITE)
+    yield store
+    store.close()
+
+
+def ids(result):
+    return [document.id for document in result["documents"]]
+
+
+def in_a_new_process(code, *arguments):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_plain_haystack_loads_them_and_what_it_dumps(tmp_path):
+    file = tmp_path / "retrievers.yml"
+    file.write_text(FILE, encoding="utf-8")
+    done = in_a_new_process(
+        "import sys; from haystack import Pipeline; text = open(sys.argv[1]).read(); one = Pipeline.loads(text);"
+        "two = Pipeline.loads(one.dumps()); assert one.to_dict() == two.to_dict();"
+        "print(type(two.get_component('words')._document_store).__module__, two.get_component('words')._top_k)",
+        file,
+    )
+    assert done.stdout.split() == ["shiguan.stores.cluster.elasticsearch_store", "7"], done.stderr
+
+
+def test_plain_haystack_loads_the_deployments_files(tmp_path, monkeypatch):
+    """Each one first, in a process that has imported nothing of this project."""
+    with_small_models(tmp_path, monkeypatch)
+    code = """
+import os, sys
+from haystack import AsyncPipeline, Pipeline
+for path in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        text = open(path, encoding="utf-8").read()
+        Pipeline.loads(text)
+        AsyncPipeline.loads(text)
+        os._exit(0)
+    print(path, os.waitpid(child, 0)[1])
+"""
+    paths = [pipeline_path("elasticsearch_qdrant", mode) for mode in ("simple", "advanced", "precise")]
+    done = in_a_new_process(code, *paths)
+    assert done.stdout.split() == [part for path in paths for part in (str(path), "0")], done.stderr
+
+
+def test_haystacks_own_store_is_loaded_as_before_and_nothing_else_passes_for_one():
+    data = ElasticsearchDocumentStore(hosts="http://localhost:9200").to_dict()
+    assert type(ElasticsearchDocumentStore.from_dict(data)) is ElasticsearchDocumentStore
+    foreign = {"type": "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore", "init_parameters": {}}
+    with pytest.raises(DeserializationError, match="can't be deserialized as 'ElasticsearchDocumentStore'"):
+        ElasticsearchDocumentStore.from_dict(foreign)
+
+
+def test_words_match_as_they_are_unless_a_file_says_otherwise(words, elasticsearch):
+    retriever = ElasticsearchBM25Retriever(document_store=words)
+    assert ids(retriever.run("2024", filters=TENANT)) == []
+    ElasticsearchBM25Retriever(document_store=words, fuzziness="1").run("2024", filters=TENANT)
+    asked = [request.body["query"]["bool"]["must"][0] for request in elasticsearch.sent("POST", "/_search")]
+    assert [part["multi_match"]["fuzziness"] for part in asked] == ["0", "1"]
+
+
+async def test_both_find_the_tenants_children_alone_synchronous_or_not(words, vectors):
+    by_words = ElasticsearchBM25Retriever(document_store=words)
+    by_vectors = QdrantEmbeddingRetriever(vectors)
+    assert ids(by_words.run("salt", filters=TENANT)) == ids(await by_words.run_async("salt", filters=TENANT)) == ["c1"]
+    found = by_vectors.run([1.0, 0.0], filters=TENANT)
+    assert ids(found) == ids(await by_vectors.run_async([1.0, 0.0], filters=TENANT)) == ["c1", "c3"]
+    assert [document.score for document in found["documents"]] == [1.0, 0.0]
+
+
+async def test_without_a_tenant_nothing_is_searched(words, vectors, elasticsearch, qdrant):
+    elasticsearch.requests.clear()
+    qdrant.requests.clear()
+    other = {"field": "meta.language", "operator": "==", "value": "en"}
+    for filters in (None, {}, other, {"operator": "OR", "conditions": [TENANT, other]}):
+        with pytest.raises(RefusedError, match="without a tenant"):
+            ElasticsearchBM25Retriever(document_store=words).run("salt", filters=filters)
+        with pytest.raises(RefusedError, match="without a tenant"):
+            QdrantEmbeddingRetriever(vectors).run([1.0, 0.0], filters=filters)
+        with pytest.raises(RefusedError, match="without a tenant"):
+            await ElasticsearchBM25Retriever(document_store=words).run_async("salt", filters=filters)
+        with pytest.raises(RefusedError, match="without a tenant"):
+            await QdrantEmbeddingRetriever(vectors).run_async([1.0, 0.0], filters=filters)
+    assert elasticsearch.requests == qdrant.requests == []
+
+
+@pytest.mark.parametrize(
+    ("search", "options"),
+    [
+        ("_embedding_retrieval", {}),
+        ("_query_sql", {}),
+        ("_sparse_vector_retrieval_inference", {"inference_id": "x"}),
+        ("_hybrid_retrieval_inference_async", {"inference_id": "x"}),
+    ],
+)
+def test_what_other_retrievers_of_haystack_call_is_guarded_too(words, search, options):
+    with pytest.raises(RefusedError, match="without a tenant"):
+        getattr(words, search)("salt", **options)
+
+
+def test_filters_that_the_servers_would_read_differently_are_refused(words, vectors):
+    odd = {"operator": "AND", "conditions": [TENANT, {"field": "meta.colour", "operator": "!=", "value": "red"}]}
+    with pytest.raises(RefusedError, match=r"cannot filter by `meta\.colour`"):
+        ElasticsearchBM25Retriever(document_store=words).run("salt", filters=odd)
+    with pytest.raises(RefusedError, match=r"cannot filter by `meta\.colour`"):
+        QdrantEmbeddingRetriever(vectors).run([1.0, 0.0], filters=odd)
+
+
+def test_a_not_means_on_qdrant_what_haystack_means(vectors):
+    parts = [{"field": "meta.parent_id", "operator": "==", "value": "p"}]
+    parts.append({"field": "meta.start", "operator": "==", "value": 1})
+    both = {"operator": "AND", "conditions": [TENANT, {"operator": "NOT", "conditions": parts}]}
+    assert ids(QdrantEmbeddingRetriever(vectors).run([1.0, 0.0], filters=both)) == ["c3"]
+
+
+def test_nothing_to_search_by_finds_nothing(words, vectors, elasticsearch, qdrant):
+    elasticsearch.requests.clear()
+    qdrant.requests.clear()
+    for query in ("", " \n"):
+        assert ids(ElasticsearchBM25Retriever(document_store=words).run(query, filters=TENANT)) == []
+    assert ids(QdrantEmbeddingRetriever(vectors).run([], filters=TENANT)) == []
+    assert elasticsearch.requests == qdrant.requests == []
+
+
+def test_a_number_of_children_that_is_not_positive_is_refused(words, vectors):
+    with pytest.raises(ValueError, match="`top_k` must be positive, got -1"):
+        ElasticsearchBM25Retriever(document_store=words, top_k=-1).run("salt", filters=TENANT)
+    with pytest.raises(ValueError, match="`top_k` must be positive, got -1"):
+        QdrantEmbeddingRetriever(vectors, top_k=-1).run([1.0, 0.0], filters=TENANT)
+
+
+def test_scores_are_scaled_where_a_file_says_so(words, vectors):
+    (plain,) = ElasticsearchBM25Retriever(document_store=words).run("salt", filters=TENANT)["documents"]
+    (scaled,) = ElasticsearchBM25Retriever(document_store=words, scale_score=True).run("salt", filters=TENANT)[
+        "documents"
+    ]
+    assert 0 < plain.score != scaled.score
+    assert 0.5 < scaled.score < 1
+    scores = QdrantEmbeddingRetriever(vectors, scale_score=True).run([1.0, 0.0], filters=TENANT)["documents"]
+    assert [document.score for document in scores] == [1.0, 0.5]
+
+
+def test_a_failure_names_the_server_and_the_next_step(words, elasticsearch):
+    elasticsearch.stop()
+    with pytest.raises(StoreError, match=r"Elasticsearch at .* cannot be reached .*Start it"):
+        ElasticsearchBM25Retriever(document_store=words).run("salt", filters=TENANT)
+
+
+def test_a_pipeline_of_them_runs(words, vectors):
+    data = yaml.safe_load(FILE)
+    for kind in (Pipeline, AsyncPipeline):
+        pipeline = kind.from_dict({**data, "connections": []})
+        pipeline.remove_component("writer")
+        found = pipeline.run(
+            {
+                "words": {"query": "salt", "filters": TENANT},
+                "vectors": {"query_embedding": [0.0, 1.0], "filters": TENANT},
+            }
+        )
+        assert (ids(found["words"]), ids(found["vectors"])) == (["c1"], ["c3", "c1"])
+        for name in ("words", "vectors"):
+            pipeline.get_component(name).close()

@@ -1,0 +1,41 @@
+"""The tests against real servers, run against stand-ins: what they name exists, and they leave nothing behind."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.conftest import ROOT
+from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
+from tests.doubles.stand_in_qdrant import StandInQdrant
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        pytest.param(False, id="at once"),
+        pytest.param(True, id="late, yellow and then green", marks=pytest.mark.slow),
+    ],
+)
+def test_they_pass_and_leave_nothing_behind(slow):
+    with StandInElasticsearch() as elasticsearch, StandInQdrant() as qdrant:
+        if slow:
+            elasticsearch.late = qdrant.late = 0.02
+            elasticsearch.fresh, elasticsearch.recovering_health = 3, "yellow"
+            qdrant.postponed = 3
+        elasticsearch.indexes["somebody-elses"] = {}
+        environment = {
+            **os.environ,
+            "SHIGUAN_ELASTICSEARCH_URL": elasticsearch.url,
+            "SHIGUAN_QDRANT_URL": qdrant.url,
+            "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "integration", "-p", "no:cacheprovider"]
+        done = subprocess.run(
+            [*command, "tests/integration/test_elasticsearch_qdrant.py", *([] if slow else ["-k", "not more_children"])],
+            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-4000:]
+        assert "skipped" not in done.stdout
+        assert list(elasticsearch.indexes) == ["somebody-elses"]
+        assert qdrant.configs == {}
