@@ -273,6 +273,11 @@ def _missing(built: BuiltPipeline, socket: Socket, place: Place, kind: str) -> I
         yield flaw(place, f"`{name}` has no {kind} `{shortened(socket[1])}`.", expected, "Correct the name.")
 
 
+def _may_be_missing(definition: Definition, socket: Socket) -> bool:
+    always = {"query", "tenant_id"} & definition.input_names(socket).keys()
+    return definition.answers and not always and not definition.senders(socket)
+
+
 def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
     """Find inputs that nothing feeds, and loops that are fed from outside past their entrance."""
     for part in built.definition.components.values():
@@ -283,6 +288,14 @@ def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
                     f"Nothing feeds `{part.name}.{name}`, so `{part.name}` never runs.",
                     "Expected a connection or a declared input.",
                     "Connect it, or remove the component.",
+                )
+            elif socket.is_mandatory and _may_be_missing(built.definition, (part.name, name)):
+                given = ", ".join(f"`{one}`" for one in built.definition.input_names((part.name, name)))
+                yield flaw(
+                    part.place,
+                    f"`{part.name}.{name}` must be given, and {given} may be left out of a question.",
+                    "Expected a connection, `query` or `tenant_id`: nothing else comes with every question.",
+                    "Feed it from one of these, or use a component for which it is optional.",
                 )
     for loop in built.loops:
         if not any(built.greedy(name) for name in loop):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiguan.checking.definition import Component, Definition, words_of, written
+from shiguan.checking.definition import Component, Definition, Socket, words_of, written
 from shiguan.checking.reading import Finding, Place, shortened
 from shiguan.resources import read_table
 
@@ -189,6 +189,9 @@ def _open_secret(place: Place) -> Finding:
     )
 
 
+ENGINE_OPTIONS = ("sources", "sections", "temperature", "max_tokens", "conversation_id", "budget")
+"""Options of a question that the engine handles itself: their values are its own, and no component's."""
+
 _FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
 _PARAMETERS = re.compile(
     r"(.*_)?(urls?|hosts?|headers)|.*_kwargs|api_key|model|tools|toolset|streaming_callback|index|policy"
@@ -198,10 +201,10 @@ _PARAMETERS = re.compile(
 def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
     """Find inputs that open files or change what a component is, and that anybody but the ingest can reach."""
     components = built.definition.components
-    # Nothing else can read a library, so a file without one answers from nothing.
-    answers = any(built.role(component) == "filters" for component in components.values())
+    # Only a file that finds documents for somebody, or answers, has callers; what ingests has files.
+    asked = built.definition.answers or any(built.role(component) == "filters" for component in components.values())
     for component in components.values():
-        if answers and any(_takes_files(built, component, name) for name in built.inputs(component.name)):
+        if asked and any(_takes_files(built, component, name) for name in built.inputs(component.name)):
             yield Finding(
                 component.place,
                 f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would be "
@@ -213,6 +216,13 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
         target = components.get(receiver[0])
         if target is None:
             continue
+        if asked and _is_of_the_engine(origin, receiver):
+            yield Finding(
+                place,
+                f"The option `{origin[0]}` goes to `{written(receiver)}`.",
+                "Expected it nowhere: the engine handles it, and what a caller names would mean something else here.",
+                "Remove it, or give the input another name.",
+            )
         if _PARAMETERS.fullmatch(receiver[1]):
             yield Finding(
                 place,
@@ -227,6 +237,12 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
                 "Expected the declared input `sources`, directly or through `SourceInspector` and `FileTypeRouter`.",
                 "Connect it so.",
             )
+
+
+def _is_of_the_engine(origin: Socket, receiver: Socket) -> bool:
+    """Whether an option of the engine is declared; only the id of a conversation may go on, under its own name."""
+    own = len(origin) == 1 and origin[0] in ENGINE_OPTIONS
+    return own and not (origin[0] == receiver[1] == "conversation_id")
 
 
 def _takes_files(built: "BuiltPipeline", component: Component, name: str) -> bool:

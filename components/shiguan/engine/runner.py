@@ -16,7 +16,7 @@ from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
 from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
-from shiguan.engine.options import AskOptions, read_options
+from shiguan.engine.options import ENGINE_OPTIONS, AskOptions, read_options
 from shiguan.engine.pipeline_run import (
     MAX_QUESTION,
     PipelineRun,
@@ -341,7 +341,9 @@ class Runner:
         remembered: Remembered | None = None,
     ) -> PipelineRun:
         unheard = self._unheard(options)
-        values: dict[str, Any] = {name: value for name, value in options.given().items() if name not in unheard}
+        # An option of the engine's own, such as `sources`, means nothing to a component; an id of a conversation does.
+        own = {*ENGINE_OPTIONS} - {"conversation_id"}
+        values = {name: value for name, value in options.given().items() if name not in own and name not in unheard}
         values |= {"query": checked_question(query), "tenant_id": tenant_id}
         if options.history:
             values["conversation_id"] = None  # the caller's own history goes before what is kept

@@ -53,7 +53,7 @@ FILTERED = [("tenant_filter.filters", "new.filters")]
             "haystack.components.retrievers.multi_retriever.MultiRetriever",
             {"retrievers": {"words": SOUND["components"]["retriever"]}},
             FILTERED,
-            {"question": ["new.query"]},
+            {"query": ["retriever.query", "new.query"]},
         ),
         add(
             "new",
@@ -84,7 +84,7 @@ FILTERED = [("tenant_filter.filters", "new.filters")]
                 ]
             },
             (),
-            {"question": ["new.query"]},
+            {"query": ["retriever.query", "new.query"]},
         ),
         add(
             "new",
