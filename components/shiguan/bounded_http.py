@@ -1,4 +1,4 @@
-"""Settings for a client of `httpx` that reads no more of a reply than fits, as it comes, and follows nobody elsewhere."""
+"""Settings for a client of `httpx` that reads no more of a reply than is allowed, and is not sent elsewhere."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -226,7 +226,7 @@ def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
 
 
 def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
-    """Write a conversation as Markdown: titles and questions as plain text, answers quoted, without HTML and pictures."""
+    """Write a conversation as Markdown: titles and questions as plain text, answers without HTML."""
     parts = [f"# {_as_text(kept_title(conversation.title))}"]
     for turn in turns:
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))

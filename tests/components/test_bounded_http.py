@@ -57,23 +57,29 @@ async def test_a_reply_of_the_length_that_is_read_is_read():
 
 
 async def test_a_reply_without_an_end_is_left_as_it_comes():
-    with server(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", b"x" * 100_000, more=True) as (url, sent):
-        with pytest.raises(UnwantedReplyError, match="sent more than 1,000,000 bytes"):
-            await get(url, 1_000_000)
+    with (
+        server(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", b"x" * 100_000, more=True) as (url, sent),
+        pytest.raises(UnwantedReplyError, match="sent more than 1,000,000 bytes"),
+    ):
+        await get(url, 1_000_000)
     assert sent[0] < 50_000_000  # buffers of the system and no more
 
 
 async def test_a_compressed_reply_is_not_unpacked():
-    with server(reply(gzip.compress(b"x" * 100, mtime=0), b"Content-Encoding: gzip")) as (url, _):
-        with pytest.raises(UnwantedReplyError, match="compressed"):
-            await get(url)
+    with (
+        server(reply(gzip.compress(b"x" * 100, mtime=0), b"Content-Encoding: gzip")) as (url, _),
+        pytest.raises(UnwantedReplyError, match="compressed"),
+    ):
+        await get(url)
 
 
 @pytest.mark.parametrize("place", ["http://127.0.0.1:1/", "//127.0.0.1:1/", "https://127.0.0.1/", "http://localhost/"])
 async def test_a_redirect_to_another_scheme_host_or_port_is_not_followed(place):
-    with server(reply(b"", b"Location: " + place.encode(), status=b"302 Found")) as (url, _):
-        with pytest.raises(UnwantedReplyError, match="redirected"):
-            await get(url)
+    with (
+        server(reply(b"", b"Location: " + place.encode(), status=b"302 Found")) as (url, _),
+        pytest.raises(UnwantedReplyError, match="redirected"),
+    ):
+        await get(url)
 
 
 def test_the_error_is_found_behind_what_a_client_made_of_it():

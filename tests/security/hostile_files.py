@@ -188,6 +188,11 @@ def _code_in_parameters() -> Iterator[Hostile]:
         ("a password in the file", ours, {"password": "x"}),
         ("any variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": ["PATH"], "strict": True}}),
         ("one good variable and another", generator, {"api_key": {"type": "env_var", "env_vars": ["OPENAI_API_KEY", "HOME"]}}),
+        *(
+            (f"the variable {name} for a key", generator, {"api_key": {"type": "env_var", "env_vars": [name]}})
+            for name in ("SHIGUAN_API_KEYS", "SHIGUAN_KEYS_FILE", "SHIGUAN_METRICS_KEY", "SHIGUAN_API_KEY", "SHIGUAN_X_TOKEN")
+        ),
+        ("the keys of callers for a model", ours, {"models": {"models": [{"name": "a", "base_url": "https://h/v1", "key_variable": "SHIGUAN_METRICS_KEY"}], "roles": {"answer": ["a"]}}}),
         ("no variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": None}}),
         ("a store that empties itself", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"recreate_index": True}}}),
         ("a store that drops its table", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"recreate_table": "yes"}}}),

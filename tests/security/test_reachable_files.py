@@ -111,6 +111,6 @@ def test_the_engine_hands_no_names_of_sources_to_a_file_that_was_not_checked(tmp
     monkeypatch.setattr(
         loading, "check_pipeline", lambda at, *more, **how: unchecked if at == path else real(at, *more, **how)
     )
-    with Runner("embedded", path, data_dir=tmp_path / "library") as runner:
-        with pytest.raises(ValueError, match="Missing mandatory input 'sources'"):
-            runner.ask("What does it say?", tenant_id="a", sources=[str(secret)])
+    missing = pytest.raises(ValueError, match="Missing mandatory input 'sources'")
+    with Runner("embedded", path, data_dir=tmp_path / "library") as runner, missing:
+        runner.ask("What does it say?", tenant_id="a", sources=[str(secret)])

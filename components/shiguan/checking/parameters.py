@@ -82,7 +82,11 @@ _TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_type
 _TYPE_WORD = re.compile(r"[\w.]+")
 _PLAIN_TYPES = frozenset(ALLOWED["plain_types"].split())
 _SECRETS = frozenset({"api_key", "basic_auth", "bearer_auth", "password", "token"})
-_KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USER)|OPENAI_\w+|HF_\w+|SHIGUAN_\w+")
+# Of Shiguan's own variables those of its stores; the others hold the keys of callers.
+_KEY_NAME = re.compile(
+    r"SHIGUAN_(ELASTICSEARCH|QDRANT)_(URL|API_KEY)|OPENAI_\w+|HF_\w+"
+    r"|(?!SHIGUAN_)[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USER)"
+)
 
 
 def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
@@ -167,17 +171,18 @@ def names_code(place: Place, key: str, value: Any) -> Finding:
 def _secret(place: Place, value: dict[str, Any]) -> Iterator[Finding]:
     if value.get("type") == "token":
         yield _open_secret(place)
+    names: Any = [] if value.get("key_variable") is None else [value["key_variable"]]
     if value.get("type") == "env_var":
         names = value.get("env_vars")
-        for name in names if isinstance(names, list) else [names]:
-            if not isinstance(name, str) or not _KEY_NAME.fullmatch(name):
-                yield Finding(
-                    (*place, "env_vars"),
-                    f"`{shortened(name)}` is no name of a key.",
-                    "Expected a variable that ends in _API_KEY, _TOKEN, _PASSWORD or the like, so that a file cannot "
-                    "send any other secret of the server to an address of its own.",
-                    "Name the variable so, or remove it.",
-                )
+    for name in names if isinstance(names, list) else [names]:
+        if not isinstance(name, str) or not _KEY_NAME.fullmatch(name):
+            yield Finding(
+                (*place, "env_vars" if "env_vars" in value else "key_variable"),
+                f"`{shortened(name)}` is not the name of a key that a file may use.",
+                "Expected a variable that ends in _API_KEY, _TOKEN, _PASSWORD or the like and is not one of Shiguan's "
+                "own, so that a file cannot send another secret of the server to an address that it names.",
+                "Rename the variable, or remove it.",
+            )
 
 
 def _open_secret(place: Place) -> Finding:

@@ -15,7 +15,7 @@ from shiguan.conversations import Turn
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
 from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations, turn_of
 from shiguan.engine.library import Library
-from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.loading import list_modes, load_pipeline, pipeline_path
 from shiguan.engine.options import ENGINE_OPTIONS, AskOptions, read_options
 from shiguan.engine.pipeline_run import (
     MAX_QUESTION,
@@ -251,6 +251,12 @@ class Runner:
     ) -> dict[str, Any]:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
+        if "answers" not in self._outputs:
+            raise RefusedError(
+                f"The file `{self.mode}` answers no questions: its `outputs` have no `answers`, only "
+                f"{', '.join(self._outputs) or 'nothing'}. Ask one of the modes: "
+                f"{', '.join(list_modes()[self.deployment])}."
+            )
         query = checked_question(query)
         searched = self._explained.get("queries") or self._explained.get("searched", "")
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else filter(None, [searched]))]

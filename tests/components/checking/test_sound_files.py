@@ -262,3 +262,13 @@ def test_the_page_on_security_lists_what_is_allowed():
 def test_a_template_that_cannot_be_parsed_raises_without_running_a_line():
     with pytest.raises(TemplateSyntaxError):
         parse_template("{{ x }")
+
+
+@pytest.mark.parametrize(
+    "name", ["OPENAI_API_KEY", "HF_TOKEN", "ELASTIC_PASSWORD", "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_QDRANT_API_KEY"]
+)
+def test_a_key_of_a_service_may_be_named(tmp_path, name):
+    secret = {"type": "env_var", "env_vars": [name], "strict": False}
+    generator = "haystack.components.generators.chat.openai.OpenAIChatGenerator"
+    change = add("new", generator, {"api_key": secret}, [("prompt_builder.prompt", "new.messages")])
+    assert findings(tmp_path, change) == []

@@ -1,9 +1,9 @@
 """What every store of conversations keeps, and for whom: the embedded one, and the cluster's on a stand-in."""
 
 import json
-from dataclasses import replace
 import random
 import threading
+from dataclasses import replace
 
 import pytest
 from haystack.utils import Secret
