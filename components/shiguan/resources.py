@@ -130,6 +130,6 @@ def check_free_space(folder: Path, needed: int = FOR_WRITING) -> None:
     if free < needed:
         work, kept = ("opening it", "") if needed == FOR_OPENING else ("writing", ", and can be read")
         raise StoreFullError(
-            f"The disk with `{folder}` has {free / 1_000_000:,.1f} MB free; {work} needs {needed / 1_000_000:,.0f}. Free "
-            f"space and run again; what is in the library stays{kept}."
+            f"The disk with `{folder}` has {free / 1_000_000:,.1f} MB free; {work} needs {needed / 1_000_000:,.0f}. "
+            f"Free space and run again; what is in the library stays{kept}."
         )
