@@ -8,7 +8,6 @@ process. What it is given and what it gives back is plain data.
 import json
 import os
 import signal
-import sys
 import threading
 import time
 import warnings
@@ -119,7 +118,7 @@ def _awaited(future: "Future[Any]", waiting: Callable[[], object], seconds: floa
 
 
 def _begin(parent: int) -> None:
-    """Make the process ready: it dies with its parent, says nothing, and imports no more than it needs."""
+    """Make the process ready: it dies with its parent, and says nothing."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -129,8 +128,6 @@ def _begin(parent: int) -> None:
     # A Ctrl-C reaches both processes; this one has nothing to say about it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=watch, daemon=True).start()
-    # Haystack imports torch wherever it is installed, three seconds and 150 MB that this work does not need.
-    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
 
 
 def _prepared(prepare: Callable[..., object], arguments: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Every document leaves a store under the asking tenant's filter, and enters it as the tenant's who sent it."""
+"""Whatever reads a store does so under the tenant's filter, and enters it as the tenant's who sent it."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ from shiguan.checking.reading import Finding
 if TYPE_CHECKING:
     from shiguan.checking.building import BuiltPipeline
 
+_FILTERS = ("filters", "retriever_kwargs")
+"""What carries a tenant's filters: the filters themselves, or the arguments of retrievers inside a component."""
+
 _CARRIERS = ("Document", "ProducedIds")
 _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_stores.")
-_FROM_FILTER = "Expected the filters of a `TenantFilter`."
-_CARRY = (
-    "Connect `filters` of a `TenantFilter` to it; in a loop carry them through `AttemptStarter` and `AttemptReader`."
-)
+_CARRY = "Connect the output of a `TenantFilter` to it; in a loop carry it in the state."
 
 
 def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
@@ -62,19 +62,15 @@ def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterat
     """Ask whether a component has the tenant from the caller, and no component feeds that or its `others`."""
     name, kind = component.name, component.type.rpartition(".")[2]
     names = built.definition.input_names((name, "tenant_id"))
+    declare = f"Declare `tenant_id: [{name}.tenant_id]` below `inputs`"
     for given, place in names.items():
         if given != "tenant_id":
-            yield Finding(
-                place,
-                f"The tenant of `{name}` comes from the input `{given}`.",
-                "Expected it from the input `tenant_id`, which a server fills from the caller's key.",
-                f"Declare `tenant_id: [{name}.tenant_id]` and remove this one.",
-            )
+            problem = f"The tenant of `{name}` comes from the input `{given}`."
+            expected = "Expected it from the input `tenant_id`, which a server fills from the caller's key."
+            yield Finding(place, problem, expected, f"{declare}, and remove this one.")
     if "tenant_id" not in names:
         problem = f"`{name}` does not get the input `tenant_id`."
-        yield Finding(
-            component.place, problem, f"Expected `tenant_id: [{name}.tenant_id]` below `inputs`.", "Declare it."
-        )
+        yield Finding(component.place, problem, "Expected it: it says whose documents these are.", f"{declare}.")
     for edge in built.definition.connections:
         if edge.receiver in ((name, "tenant_id"), (name, others)):
             yield Finding(
@@ -87,48 +83,45 @@ def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterat
 
 
 def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
-    socket = (reader.name, "filters")
-    if "filters" not in built.inputs(reader.name) and built.classes[reader.type] is not None:
-        yield Finding(
-            reader.place,
-            f"`{reader.name}` reads a store and has no input `filters`: it would find every tenant's documents.",
-            "Expected a retriever that takes `filters`.",
-            "Use another class, or take it out.",
-        )
+    """Ask of a reader whether every run of it has the tenant's filters."""
+    known = built.inputs(reader.name)
+    # Arguments of retrievers are filters only for a component that hands them on.
+    taken = [name for name in _FILTERS if name in known and (name == "filters" or built.readers_inside(reader))]
+    if not taken and built.classes[reader.type] is not None:
+        problem = f"`{reader.name}` reads a store and has no input `filters`: it would find every tenant's documents."
+        yield Finding(reader.place, problem, "Expected a retriever that takes `filters`.", "Use another class.")
         return
-    for name, place in built.definition.input_names(socket).items():
-        yield Finding(
-            place,
-            f"The input `{name}` goes to `{reader.name}.filters` past the `TenantFilter`.",
-            "Expected `filters` that hold the tenant.",
-            f"Send `{name}` to the `TenantFilter`'s `filters`. {_CARRY}",
-        )
-    edges = built.definition.senders(socket)
-    if not edges:
-        problem = f"Nothing is connected to `{reader.name}.filters`: it would find every tenant's documents."
-        yield Finding(reader.place, problem, _FROM_FILTER, _CARRY)
+    for number, name in enumerate(taken or ["filters"]):
+        socket = (reader.name, name)
+        expected = f"Expected `{name}` of a `TenantFilter`."
+        for given, place in built.definition.input_names(socket).items():
+            problem = f"The input `{given}` goes to `{written(socket)}` past the `TenantFilter`."
+            yield Finding(place, problem, expected, f"Send it to the `TenantFilter`'s `filters`. {_CARRY}")
+        edges = built.definition.senders(socket)
+        if not edges and not number:
+            problem = f"Nothing is connected to `{written(socket)}`: it would find every tenant's documents."
+            yield Finding(reader.place, problem, expected, _CARRY)
+        for edge in edges:
+            problem = _wrong_filter(built, reader, edge.sender, name)
+            if problem is not None:
+                yield Finding(edge.place, problem, expected, _CARRY)
+
+
+def _wrong_filter(built: "BuiltPipeline", reader: Component, sender: Socket, name: str) -> str | None:
+    reason = _unfiltered(built, sender, name)
+    if reason is not None:
+        return f"`{reader.name}` is filtered by {reason}."
     loop = next((loop for loop in built.loops if reader.name in loop), set[str]())
-    for edge in edges:
-        reason = _unfiltered(built, edge.sender)
-        if reason is not None:
-            yield Finding(edge.place, f"`{reader.name}` is filtered by {reason}.", _FROM_FILTER, _CARRY)
-        elif loop and edge.sender[0] not in loop:
-            yield Finding(
-                edge.place,
-                f"`{reader.name}` stands in a loop and gets its filters from outside: in the second round it would "
-                "find every tenant's documents.",
-                "Expected the filters from inside the loop.",
-                _CARRY,
-            )
-        elif again := _runs_without(built, reader, edge.sender[0]):
-            yield Finding(
-                edge.place,
-                f"`{reader.name}` may run more often than `{edge.sender[0]}` sends it filters: {again}. A run without "
-                "them would find every tenant's documents.",
-                "Expected whatever makes a reader run to come the same way as its filters, once each time.",
-                "Take the `BranchJoiner` or the loop out of its way, or carry the filters along in the loop, from "
-                "`AttemptStarter` to `AttemptReader`.",
-            )
+    if loop and sender[0] not in loop:
+        return (
+            f"`{reader.name}` stands in a loop and gets its filters from outside: in the second round it would find "
+            "every tenant's documents."
+        )
+    again = _runs_without(built, reader, sender[0])
+    return again and (
+        f"`{reader.name}` may run more often than `{sender[0]}` sends it filters: {again}. A run without them would "
+        "find every tenant's documents."
+    )
 
 
 def _runs_without(built: "BuiltPipeline", reader: Component, source: str) -> str | None:
@@ -155,7 +148,7 @@ def _asked_unevenly(built: "BuiltPipeline", reader: Component) -> str | None:
     for name in needed:
         if count((reader.name, name)) > 1:
             return f"several components feed `{reader.name}.{name}`"
-    others = [name for name in sockets if name != "filters" and count((reader.name, name))]
+    others = [name for name in sockets if name not in _FILTERS and count((reader.name, name))]
     return f"`{reader.name}.{others[0]}` alone is enough to make it run" if others and not needed else None
 
 
@@ -190,7 +183,7 @@ def _waits(built: "BuiltPipeline", name: str, within: set[str], done: set[str]) 
     return False
 
 
-def _unfiltered(built: "BuiltPipeline", sender: Socket) -> str | None:
+def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str) -> str | None:
     """
     Tell why an output does not hold the tenant's filters, to stand after "filtered by"; None if on every way it does.
 
@@ -199,46 +192,47 @@ def _unfiltered(built: "BuiltPipeline", sender: Socket) -> str | None:
     frontier: list[tuple[Socket, str]] = [(sender, "")]
     seen = set(frontier)
     while frontier:
-        before = _before(built, *frontier.pop())
+        before = _before(built, *frontier.pop(), wanted)
         if isinstance(before, str):
             return before
-        if before is None:
-            continue
-        receiver, name = before
-        what = f"`{name}` of a state that" if name else "what"
-        if built.definition.input_names(receiver):
-            return f"{what} a caller may pass to `{written(receiver)}`"
-        edges = built.definition.senders(receiver)
-        if not edges:
-            return f"{what} nothing sends to `{written(receiver)}`"
-        new = {(edge.sender, name) for edge in edges} - seen
-        seen |= new
-        frontier += sorted(new)
+        for receiver, name in before:
+            what = f"`{name}` of a state that" if name else "what"
+            if built.definition.input_names(receiver):
+                return f"{what} a caller may pass to `{written(receiver)}`"
+            edges = built.definition.senders(receiver)
+            if not edges:
+                return f"{what} nothing sends to `{written(receiver)}`"
+            new = {(edge.sender, name) for edge in edges} - seen
+            seen |= new
+            frontier += sorted(new)
     return None
 
 
-def _before(built: "BuiltPipeline", sender: Socket, carried: str) -> tuple[Socket, str] | str | None:
-    """Give the input that an output comes from, and as what; None where it is the tenant's; else what is wrong."""
+def _before(built: "BuiltPipeline", sender: Socket, carried: str, wanted: str) -> list[tuple[Socket, str]] | str:
+    """Give the inputs that an output comes from, and as what; none where it is the tenant's; else what is wrong."""
     name, output = sender
     component = built.definition.components.get(name)
     if component is None:
         return f"`{written(sender)}`, which does not exist"
     role = built.role(component)
     if not carried:
-        if (role, output) == ("filters", "filters"):
-            return None
-        return ((name, "state"), output) if role == "carries" else f"`{written(sender)}`, which is no `TenantFilter`"
+        if (role, output) == ("filters", wanted):
+            return []
+        if role == "carries":
+            return [((name, "state"), output)]
+        return f"`{written(sender)}`, which is not `{wanted}` of a `TenantFilter`"
     if role == "starts":
         known = carried in (component.parameters.get("carry") or {})
-        return ((name, carried), "") if known else f"`{carried}`, which `{name}` does not carry"
+        return [((name, carried), "")] if known else f"`{carried}`, which `{name}` does not carry"
     if role == "joins":
-        return (name, "value"), carried
+        return [((name, "value"), carried)]
     if (role, output) in (("carries", "state"), ("retries", "retry")):
-        return (name, "state"), carried
+        return [((name, "state"), carried)]
     return f"`{carried}` of a state from `{written(sender)}`, which may change it"
 
 
 def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) -> Iterator[Finding]:
+    """Ask of what reads inside a component whether it gets that component's filters."""
     around = {one.place: one for one in (reader, *reader.inner)}
     for part in parts:
         outer = [around[place] for depth in range(len(part.place)) if (place := part.place[:depth]) in around]
@@ -250,13 +244,9 @@ def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) ->
                 "names in `tenant_readers`.",
                 "Make it a component of its own.",
             )
-        elif not built.takes_filters(part):
-            yield Finding(
-                part.place,
-                f"`{part.name}` reads a store and takes no `filters`: it would find every tenant's documents.",
-                "Expected a retriever that takes `filters`.",
-                "Use another class.",
-            )
+        elif not built.takes(part, "filters"):
+            problem = f"`{part.name}` reads a store and takes no `filters`: it would find every tenant's documents."
+            yield Finding(part.place, problem, "Expected a retriever that takes `filters`.", "Use another class.")
 
 
 def check_tenant_writes(built: "BuiltPipeline") -> Iterator[Finding]:
@@ -293,11 +283,8 @@ def _unstamped(built: "BuiltPipeline", start: Socket) -> Iterator[Finding]:
             sender = built.definition.components.get(edge.sender[0])
             if sender is None or built.role(sender) == "stamps":
                 continue
-            before = {
-                (sender.name, name)
-                for name, socket in built.inputs(sender.name).items()
-                if may_be(socket.type, *_CARRIERS)
-            }
+            before = {(sender.name, name) for name, socket in built.inputs(sender.name).items()
+                      if may_be(socket.type, *_CARRIERS)}  # fmt: skip
             if not any(built.definition.count_feeds(socket) for socket in before):
                 yield past(sender.name, f"what comes from `{sender.name}`, past the stamp")
             frontier += sorted(before - seen)
