@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from haystack.dataclasses import ByteStream
 
-from shiguan.engine.loading import load_index
 from shiguan import limited_process
+from shiguan.engine.loading import load_index
 from shiguan.ingest import conversion
 
 CIRCLE = b"<html><body><p>x</p>" + b"<b><p>" * 120_000
