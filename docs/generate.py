@@ -18,7 +18,8 @@ from typing import Any
 import yaml
 from haystack.core.component import Component
 
-from shiguan.engine.options import ENGINE_OPTIONS, AskOptions
+from shiguan.checking.parameters import ENGINE_OPTIONS
+from shiguan.engine.options import AskOptions
 
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"

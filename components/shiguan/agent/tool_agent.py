@@ -193,7 +193,11 @@ class _Research:
         """Answer with a sentence of our own."""
         found = why == "not_found"
         text = not_found_sentence("agent", self.language) if found else sentence(why, self.language)
-        meta = {"status": "not_found" if found else "refused", "language": self.language, "format": "markdown"}
+        meta: dict[str, Any] = {
+            "status": "not_found" if found else "refused",
+            "language": self.language,
+            "format": "markdown",
+        }
         meta |= {**self.marks, "citations": [], "claims": [], "changes": [], "model": "", "usage": {}}
         return self._outputs(answers=[GeneratedAnswer(data=text, query=query, documents=self.passages, meta=meta)])
 

@@ -64,7 +64,7 @@ def read_step(reply: ChatMessage, step: int) -> ModelStep:
     if name is None:
         answer = next((found[key] for key in _ANSWERS if isinstance(found.get(key), str)), None)
         return ModelStep(answer.strip() if answer else text)
-    arguments = next((found[key] for key in _ARGUMENTS if isinstance(found.get(key), dict)), {})
+    arguments: Any = next((found[key] for key in _ARGUMENTS if isinstance(found.get(key), dict)), {})
     return ModelStep(text, (_call(name, arguments),), in_text=True)
 
 

@@ -102,9 +102,9 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
             problem = f"Nothing is connected to `{written(socket)}`: it would find every tenant's documents."
             yield Finding(reader.place, problem, expected, _CARRY)
         for edge in edges:
-            problem = _wrong_filter(built, reader, edge.sender, name)
-            if problem is not None:
-                yield Finding(edge.place, problem, expected, _CARRY)
+            wrong = _wrong_filter(built, reader, edge.sender, name)
+            if wrong is not None:
+                yield Finding(edge.place, wrong, expected, _CARRY)
 
 
 def _wrong_filter(built: "BuiltPipeline", reader: Component, sender: Socket, name: str) -> str | None:

@@ -11,12 +11,13 @@ from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer
 
+from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.conversations import Turn
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
 from shiguan.engine.conversations import ConversationMemory, Remembered, open_conversations, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes, load_pipeline, pipeline_path
-from shiguan.engine.options import ENGINE_OPTIONS, AskOptions, read_options
+from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import (
     MAX_QUESTION,
     PipelineRun,
