@@ -19,7 +19,8 @@ from typing import Any
 import yaml
 from haystack.core.component import Component
 
-from shiguan.engine.options import ENGINE_OPTIONS, AskOptions, allowed_values
+from shiguan.checking.parameters import ENGINE_OPTIONS
+from shiguan.engine.options import AskOptions, allowed_values
 
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"
@@ -44,8 +45,8 @@ def modes_page() -> str:
     parts = [
         NOTE,
         "# Modes\n",
-        "A mode is a pipeline and a promise of cost and care. Every diagram is drawn from the file that it names, in the "
-        "order in which the data flows; `tenant_filter` feeds every reader and is left out. A mode of your own: "
+        "A mode is a pipeline and a promise of cost and care. Every diagram is drawn from the file that it names, in "
+        "the order in which the data flows; `tenant_filter` feeds every reader and is left out. A mode of your own: "
         "[your_own_mode.md](your_own_mode.md).\n",
     ]
     for mode in MODES:

@@ -29,6 +29,7 @@ from haystack import Document, component
 from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
+from shiguan.retrieval.claim_matcher import ClaimMatcher
 
 from shiguan.claims.checker import checker_of
 from shiguan.engine.runner import Runner
@@ -37,7 +38,6 @@ from shiguan.evaluation.provenance import TENANT
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.query.e5_text_embedder import E5TextEmbedder
-from shiguan.retrieval.claim_matcher import ClaimMatcher
 from shiguan.text.sentences import sentence_spans
 
 

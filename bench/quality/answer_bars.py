@@ -145,7 +145,7 @@ def conversations(bench: Bench) -> Iterator[Line]:
 
 
 def complete(bench: Bench) -> Iterator[Line]:
-    """Ask complete questions after a turn that has nothing to do with them, and see whether other passages come first."""
+    """Ask complete questions after a turn that has nothing to do with them: do other passages come first?"""
     sets = {
         "books": (BOOKS, bench.book_cases()),
         **{name: (f"{name}/corpus", bench.cases(f"{name}/queries", 200)) for name in ("en_squad2", "zh_cmrc2018")},

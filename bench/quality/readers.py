@@ -1,13 +1,15 @@
 """
-Print what becomes of questions when a perfect reader answers them, in every mode: what is lost is lost by the machinery.
+Print what becomes of questions when a perfect reader answers them, in every mode: what is lost is lost by the
+machinery.
 
-    python -m bench.quality.readers [--data DIR] [--keep DIR] [--sets books en_squad2 ...] [--modes simple advanced precise]
+    python -m bench.quality.readers [--data DIR] [--keep DIR] [--sets books en_squad2 ...]
+                                    [--modes simple advanced precise]
                                     [--wording none keywords translation] [--count N] [--json FILE]
 
-The reader (`bench/quality/scripted_model.py`) says the sentence that answers if it stands in its prompt, and marks it; if
-not, it says that the sources do not say. The mode is the shipped file, the model an OpenAI-compatible address. A helper that
-rewords replies nothing, a keyword form of the question, or its translation; one that imagines a passage writes one about
-the right thing that is wrong in its details.
+The reader (`bench/quality/scripted_model.py`) says the sentence that answers if it stands in its prompt, and marks it;
+if not, it says that the sources do not say. The mode is the shipped file, the model an OpenAI-compatible address. A
+helper that rewords replies nothing, a keyword form of the question, or its translation; one that imagines a passage
+writes one about the right thing that is wrong in its details.
 
 Columns: among the first ten passages; in the prompt; answered and cited right; refused without asking the model;
 where nothing answers, not answered; calls of the model a question, and its time without the model's.

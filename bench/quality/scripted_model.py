@@ -1,10 +1,10 @@
 """
 A model that is scripted: it reads the prompts of a mode as a language model would, behind an OpenAI-compatible address.
 
-It knows which sentences answer the question that is asked at the moment, and nothing else. As the writer of answers it is
-a perfect reader: if sentences that answer stand among the sources of its prompt, it says them and marks each; if not, it
-says that the sources do not say. As a helper it rewords the question, or imagines a passage, as it is told. So what is lost
-on the way from a question to its answer is lost by the machinery.
+It knows which sentences answer the question that is asked at the moment, and nothing else. As the writer of answers it
+is a perfect reader: if sentences that answer stand among the sources of its prompt, it says them and marks each; if
+not, it says that the sources do not say. As a helper it rewords the question, or imagines a passage, as it is told. So
+what is lost on the way from a question to its answer is lost by the machinery.
 """
 
 import json
@@ -136,7 +136,7 @@ def serving(model: ScriptedModel) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             text = model.reply(asked["messages"])
             usage = {"prompt_tokens": sum(len(str(one["content"])) for one in asked["messages"]) // 4}

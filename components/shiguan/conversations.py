@@ -5,6 +5,7 @@ import json
 import re
 import reprlib
 import time
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -188,9 +189,20 @@ def kept_turn(turn: Turn, created: float | None = None) -> dict[str, Any]:
     return fields
 
 
+_ESCAPES = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]")
+_JOINERS = "\u200c\u200d"
+_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
+
+
+def one_line(text: str) -> str:
+    """Make one line of a text, without what would steer a terminal or turn around what is read."""
+    line = " ".join(_ESCAPES.sub("", text).split())
+    return "".join(one for one in line if one in _JOINERS or unicodedata.category(one) not in ("Cc", "Cf", "Cs"))
+
+
 def kept_title(text: str) -> str:
     """Make one bounded line of a title or of a first question."""
-    return " ".join(text.split())[:LONGEST_TITLE].encode("utf-8", "replace").decode()
+    return " ".join(one_line(text)[:LONGEST_TITLE].split())
 
 
 def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
@@ -204,7 +216,8 @@ def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
 
 
 def head_of(conversation: Conversation) -> dict[str, Any]:
-    return {name: value for name, value in asdict(conversation).items() if name != "birth"}
+    known = {name: value for name, value in asdict(conversation).items() if name != "birth"}
+    return {**known, "title": kept_title(conversation.title)}
 
 
 def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
@@ -213,9 +226,22 @@ def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
 
 
 def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
-    parts = [f"# {kept_title(conversation.title)}"]
+    """Write a conversation as Markdown: titles and questions as plain text, answers without HTML."""
+    parts = [f"# {_as_text(kept_title(conversation.title))}"]
     for turn in turns:
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))
-        answer = "\n".join(f"> {line}".rstrip() for line in turn.answer.splitlines())
-        parts += [f"## {turn.number}. {' '.join(turn.question.split())}", f"*{when} UTC*", answer or "> "]
+        lines = (_kept_form(line) for line in turn.answer.splitlines())
+        answer = "\n".join(f"> {line}".rstrip() for line in lines)
+        parts += [f"## {turn.number}. {_as_text(one_line(turn.question))}", f"*{when} UTC*", answer or "> "]
     return "\n\n".join(parts) + "\n"
+
+
+def _as_text(line: str) -> str:
+    """Write a line so that Markdown shows it as it is."""
+    return _MARKUP.sub(r"\\\1", line)
+
+
+def _kept_form(line: str) -> str:
+    """Leave an answer's headings, lists and marks, and nothing that a viewer of Markdown would load or run."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + one_line(line).replace("<", "\\<").replace("![", "!\\[").replace("](", "]\\(")

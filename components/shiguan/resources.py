@@ -111,8 +111,11 @@ def write_json(path: Path, value: Any, *, mode: int = 0o666) -> None:
 FOR_WRITING = 64 * 1024 * 1024
 """Free bytes without which nothing new is written: some batches of passages with their vectors, several times over."""
 
-FOR_OPENING = 8 * 1024 * 1024
+FOR_DELETING = 8 * 1024 * 1024
 """Free bytes without which not even a deletion is begun, which needs a little to write down what is gone."""
+
+FOR_OPENING = 1024 * 1024
+"""Free bytes without which a library is not opened: the engine writes some 30 KB of its own while it opens."""
 
 
 def check_free_space(folder: Path, needed: int = FOR_WRITING) -> None:
@@ -125,8 +128,8 @@ def check_free_space(folder: Path, needed: int = FOR_WRITING) -> None:
     """
     free = shutil.disk_usage(folder).free
     if free < needed:
+        work, kept = ("opening it", "") if needed == FOR_OPENING else ("writing", ", and can be read")
         raise StoreFullError(
-            f"The disk with `{folder}` has {free / 1_000_000:,.0f} MB free; writing needs "
-            f"{needed / 1_000_000:,.0f}. "
-            "Free space and run again; what is in the library stays, and can be read."
+            f"The disk with `{folder}` has {free / 1_000_000:,.1f} MB free; {work} needs {needed / 1_000_000:,.0f}. "
+            f"Free space and run again; what is in the library stays{kept}."
         )

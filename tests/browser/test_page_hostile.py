@@ -126,3 +126,54 @@ def test_none_of_them_runs_in_what_is_taken_away(site, opened):
     assert taken.evaluate("window.hit") is None
     assert taken.locator(":is(script, iframe, img, svg, details, form, math, template)").count() == 0
     assert taken.locator("li").count() == 60
+
+
+def test_none_of_them_runs_in_a_kept_answer_its_reasons_or_what_the_stream_tells(site, opened):
+    answer = Script(HOSTILE[:40], warnings=HOSTILE[40:60]).answer()
+    answer |= {"query": HOSTILE[60], "mode": HOSTILE[61]}
+    answer["metadata"] |= {
+        "model": HOSTILE[62], "explain": {"searched": HOSTILE[63], "steps": HOSTILE[64:70]}, "queries": HOSTILE[70:80],
+        "sub_questions": [{"number": 1, "question": HOSTILE[80], "needs": [], "status": HOSTILE[81], "answer": HOSTILE[82]}],
+        "timings_ms": {HOSTILE[83]: 1.0, "total": 2.0}, "changes": [{"from": HOSTILE[84], "to": HOSTILE[85], "reason": HOSTILE[86]}],
+    }  # fmt: skip
+    for claim, text in zip(answer["metadata"]["claims"], HOSTILE[90:], strict=False):
+        claim["reason"] = text
+    site.receipts["cd" * 32] = answer
+    page = opened(f"{site.url}/#/answer/{'cd' * 32}")
+    page.wait_for_selector(".turn .more")
+    for summary in page.locator(".turn summary").all():
+        summary.evaluate("one => one.click()")
+    quiet(page)
+    told = [
+        ("query_rewritten", {"query": HOSTILE[100], "queries": HOSTILE[100:110], "method": HOSTILE[110]}),
+        ("sub_question_answered", {"number": 1, "question": HOSTILE[111], "needs": [], "status": "answered", "answer": HOSTILE[112], "numbers": [1], "passages": []}),
+        ("generation_start", {"attempt": 1}),
+        ("tool_call", {"tool": HOSTILE[113], "arguments": {HOSTILE[114]: HOSTILE[115]}}),
+        ("tool_result", {"tool": HOSTILE[113], "arguments": {}, "outcome": HOSTILE[116], "numbers": [1], "reason": HOSTILE[117]}),
+        *(("draft_rejected", {"attempt": 1, "verdicts": {HOSTILE[118]: 1}, "feedback": text, "queries": [text]}) for text in HOSTILE[119:140]),
+        ("generation_complete", answer),
+    ]  # fmt: skip
+    site.script = told
+    page = opened(site.url + "/")
+    page.fill("#question", "Who?")
+    page.press("#question", "Enter")
+    page.wait_for_selector(".turn .more")
+    page.locator(".why summary").click()
+    quiet(page)
+
+
+def test_none_of_them_runs_in_an_error_or_in_a_list_of_reports(site, opened):
+    from shiguan.serving.error_replies import ApiError
+
+    site.reports = {f"{number} {text[:150]}": [["p", {}, text]] for number, text in enumerate(HOSTILE[:60])}
+    page = opened(site.url + "/#/reports")
+    page.wait_for_selector(".past li")
+    assert page.locator(".past li").count() == 60
+    quiet(page)
+    for text in HOSTILE[::30]:
+        site.script = [("error", ApiError("internal", message=text, next_step=text, stage=text[:40]).body())]
+        page = opened(site.url + "/")
+        page.fill("#question", "Who?")
+        page.press("#question", "Enter")
+        page.wait_for_selector("[role=alert], .failure, .failed")
+        quiet(page)

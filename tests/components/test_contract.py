@@ -33,7 +33,6 @@ def snake_case(name):
         ("HyDE", "Hyde"),
         ("CBDB", "Cbdb"),
         ("MCP", "Mcp"),
-        ("OpenAPI", "OpenApi"),
     ):
         name = name.replace(acronym, word)
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")

@@ -23,7 +23,7 @@ def drawn():
     """Give each room of the drawing with its floor, counted from the top; what follows two spaces is an explanation."""
     floors = {}
     for floor, line in enumerate(DRAWING.strip("\n").split("\n")):
-        names = re.match(r"[a-z ]*?(?=\s{6}|$)", line.strip()) if line.strip() else None
+        names = re.match(r"[a-z_ ]*?(?=\s{6}|$)", line.strip()) if line.strip() else None
         for name in names[0].split() if names else ():
             floors[name] = floor
     return floors

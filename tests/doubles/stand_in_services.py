@@ -1,9 +1,8 @@
 """
-Public services on this machine: a database of persons, an encyclopedia, and an interface that describes itself.
+Public services on this machine: a database of persons, and an encyclopedia.
 
 `/person.php` answers as the China Biographical Database does (https://input.cbdb.fas.harvard.edu/cbdbapi/index.html),
-`/w/api.php` as the MediaWiki API (https://www.mediawiki.org/wiki/API:Search), `/places/{name}` as a service of our own
-whose OpenAPI description is at `/openapi.json`.
+`/w/api.php` as the MediaWiki API (https://www.mediawiki.org/wiki/API:Search).
 
     with StandInServices() as services:
         services.next("/person.php", status=503, times=2)     # then as always
@@ -15,7 +14,7 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 WANG = {
     "BasicInfo": {
@@ -42,22 +41,6 @@ ARTICLES = [
     {"pageid": 1, "ns": 0, "title": "Wang Anshi", "index": 1, "extract": "Wang Anshi was a Song chancellor.",
      "fullurl": "https://en.wikipedia.org/wiki/Wang_Anshi"},
 ]  # fmt: skip
-OPENAPI = {
-    "openapi": "3.1.0",
-    "info": {"title": "Places", "version": "1"},
-    "servers": [{"url": "https://elsewhere.example"}],
-    "paths": {
-        "/places/{name}": {
-            "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
-            "get": {
-                "operationId": "find_place",
-                "summary": "Finds a place.",
-                "parameters": [{"name": "year", "in": "query", "schema": {"type": "integer"}}],
-            },
-            "delete": {"operationId": "forget_place"},
-        }
-    },
-}
 
 
 @dataclass
@@ -141,10 +124,6 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/w/api.php":
             pages = self.services.articles
             return 200, {"batchcomplete": True, **({"query": {"pages": pages}} if pages else {})}
-        if path == "/openapi.json":
-            return 200, OPENAPI
-        if path.startswith("/places/"):
-            return 200, {"name": unquote(path.removeprefix("/places/")), "dynasty": "Song", "year": given.get("year")}
         return 404, {}
 
     def _send(self, status: int, body: bytes, kind: str, headers: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ from tests.security.mutant_parts import FILTER_RETRIEVER, WRITER, Change, add, c
 LIBRARY = "shiguan.agent.library_search.LibrarySearch"
 READER = "shiguan.agent.passage_reader.PassageReader"
 WINDOW = "haystack.components.retrievers.sentence_window_retriever.SentenceWindowRetriever"
+MCP = "haystack_integrations.tools.mcp.mcp_tool"
 MERGING = "haystack.components.retrievers.auto_merging_retriever.AutoMergingRetriever"
 
 FOREIGN: dict[str, dict[str, Any]] = {
@@ -99,16 +100,26 @@ def _named_tools() -> Iterator[Change]:
     for key in ("toolset", "hooks", "tool_callback", "tool_parsing_function", "handler"):
         yield f"the agent has a `{key}`", lambda d, key=key: _agent(d).update({key: "os.system"})
         yield f"a tool has a `{key}`", lambda d, key=key: _tools(d)[1]["init_parameters"].update({key: "os.system"})
-    for path, more in (
-        ("mcp_lookup.MCPLookup", {"tool_name": "x"}),
-        ("open_api_lookup.OpenAPILookup", {"tool_name": "x", "description_url": "https://example.org"}),
-    ):
-        for secret in ("a-secret", {"type": "token", "token": "a-secret"}, _variable("PATH"), _variable("PGPASS")):
-            spec = {
-                "type": f"shiguan.agent.{path}",
-                "init_parameters": {"url": "https://example.org", **more, "token": secret},
-            }
-            yield f"{path} is sent {secret}", lambda d, spec=spec: _tools(d).append(spec)
+    for name in ("PATH", "PGPASS", "SHIGUAN_API_KEYS", "SHIGUAN_METRICS_KEY"):
+        yield f"an MCP server is sent {name}", lambda d, name=name: _tools(d).append(mcp_tool(token=_variable(name)))
+        headers = {"X-Key": _variable(name)}
+        yield f"an MCP server is sent {name} as a header", lambda d, h=headers: _tools(d).append(mcp_tool(headers=h))
+    for kind in ("StdioServerInfo", "SSEServerInfo"):
+        other = f"{MCP}.{kind}"
+        yield f"an MCP server is reached by {kind}", lambda d, type_=other: _tools(d).append(mcp_tool(type=type_))
+    for key in ("outputs_to_string", "outputs_to_state"):
+        handler = {"x": {"source": "x", "handler": "os.system"}}
+        yield (
+            f"a result of an MCP server goes through {key}",
+            lambda d, key=key, handler=handler: _tools(d).append(mcp_tool(more={key: handler})),
+        )
+    yield "an MCP server's class is foreign", lambda d: _tools(d).append(mcp_tool(type="os.system"))
+
+
+def mcp_tool(*, more: dict[str, Any] | None = None, **server: Any) -> dict[str, Any]:
+    """A tool of an MCP server, as Haystack writes it."""
+    info = {"type": f"{MCP}.StreamableHttpServerInfo", "url": "https://example.org/mcp", **server}
+    return {"type": f"{MCP}.MCPTool", "data": {"name": "maps", "server_info": info, **(more or {})}}
 
 
 def _variable(name: str) -> dict[str, Any]:

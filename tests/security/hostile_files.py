@@ -154,7 +154,6 @@ def _code_in_parameters() -> Iterator[Hostile]:
         ("a callback of ours", ours, {"streaming_callback": f"{CANARY}.run"}),
         ("a callback inside a kwarg", generator, {"generation_kwargs": {"callback": f"{CANARY}.run"}}),
         ("several callbacks", generator, {"http_client_kwargs": {"event_hooks": {"request": [f"{CANARY}.run"]}}}),
-        ("tools", generator, {"tools": [tool]}),
         ("tools by name", generator, {"tools": [f"{CANARY}.run"]}),
         ("a toolset", generator, {"toolset": f"{CANARY}.run"}),
         ("a token provider", azure, {"azure_ad_token_provider": f"{CANARY}.run"}),
@@ -183,11 +182,13 @@ def _code_in_parameters() -> Iterator[Hostile]:
         ("a type of a route", router, {"routes": [{**route, "output_type": f"{CANARY}.Thing"}]}),
         ("types of a route", router, {"routes": [{**route, "output_type": ["str", f"dict[str, {CANARY}.Thing]"]}]}),
         ("a type of a list", "haystack.components.joiners.list_joiner.ListJoiner", {"list_type_": f"{CANARY}.Thing"}),
-        ("a key in the file", generator, {"api_key": {"type": "token", "token": "sk-1", "strict": True}}),
-        ("a key as a text", generator, {"api_key": "sk-1"}),
-        ("a password in the file", ours, {"password": "x"}),
         ("any variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": ["PATH"], "strict": True}}),
         ("one good variable and another", generator, {"api_key": {"type": "env_var", "env_vars": ["OPENAI_API_KEY", "HOME"]}}),
+        *(
+            (f"the variable {name} for a key", generator, {"api_key": {"type": "env_var", "env_vars": [name]}})
+            for name in ("SHIGUAN_API_KEYS", "SHIGUAN_KEYS_FILE", "SHIGUAN_METRICS_KEY", "SHIGUAN_API_KEY", "SHIGUAN_X_TOKEN")
+        ),
+        ("the keys of callers for a model", ours, {"models": {"models": [{"name": "a", "base_url": "https://h/v1", "key_variable": "SHIGUAN_METRICS_KEY"}], "roles": {"answer": ["a"]}}}),
         ("no variable for a key", generator, {"api_key": {"type": "env_var", "env_vars": None}}),
         ("a store that empties itself", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"recreate_index": True}}}),
         ("a store that drops its table", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"recreate_table": "yes"}}}),
@@ -201,29 +202,35 @@ def _code_in_parameters() -> Iterator[Hostile]:
     for name, type_, parameters in cases:
         spec = {"type": type_, "init_parameters": parameters}
         yield changed(name, "code_in_parameters", lambda d, spec=spec: d["components"].update(evil=spec))
+    for name, check, parameters in (
+        ("tools", "allowed_types", {"tools": [tool]}),
+        ("a key in the file", "building", {"api_key": {"type": "token", "token": "sk-1", "strict": True}}),
+        ("a key as a text", "building", {"api_key": "sk-1"}),
+    ):
+        spec = {"type": generator, "init_parameters": parameters}
+        yield changed(name, check, lambda d, spec=spec: d["components"].update(evil=spec))
 
 
+_GROWING = "{{ 'aaaaaaaaaa'" + "|replace('a','aaaaaaaaaa')" * 9 + " }}"
 _TEMPLATES = [
-    "{{ x.__class__ }}", "{{ x.__class__.__mro__[1].__subclasses__() }}", "{{ ''['__class__'] }}", "{{ x['__class__'] }}",
-    "{{ x|attr('__class__') }}", "{{ x|attr('_' ~ '_class_' ~ '_') }}", "{{ x|attr(name) }}", "{{ x[name] }}",
-    "{{ x['_' ~ 'secret'] }}", "{{ x['__cla' + 'ss__'] }}", "{{ x[['_','_class','_','_']|join] }}", "{{ x._private }}",
-    "{{ x['_private'] }}", "{{ self }}", "{{ self._TemplateReference__context }}", "{{ cycler }}",
-    "{{ cycler.__init__.__globals__.os.popen('id').read() }}", "{{ lipsum.__globals__['os'] }}", "{{ lipsum() }}",
-    "{{ joiner() }}", "{{ namespace(a=1) }}", "{% set n = namespace(a=1) %}{% set n.a = 2 %}", "{{ range.__init__ }}",
-    "{{ dict.__base__ }}", "{{ x.mro() }}", "{{ x() }}", "{{ x.run('id') }}", "{{ x.format(y) }}", "{{ '{0.__class__}'.format(x) }}",
-    "{{ '%s' % x }}", "{{ '%09999999d'|format(1) }}", "{{ x|map(attribute='__class__')|list }}", "{{ x|map('attr', '__class__')|list }}",
-    "{{ x|map(filter_name)|list }}", "{{ x|selectattr('__class__')|list }}", "{{ x|rejectattr('a._b')|list }}",
-    "{{ x|groupby('__class__') }}", "{{ x|sort(attribute='__class__') }}", "{{ x|sum(attribute=name) }}", "{{ x|unknown_filter }}",
-    "{{ x|xmlattr }}", "{{ x|pprint }}", "{{ x|urlize }}", "{{ x|center(10000) }}", "{{ 'a' * 999999999 }}", "{{ 'a' * 9999 }}",
-    "{{ 9 ** 9 ** 9 }}", "{{ 99999999999 }}", "{% for i in range(99999999) %}x{% endfor %}", "{% include '/etc/passwd' %}",
-    "{% include 'layers/../../secret' %}", "{% include name %}", "{% import 'x' as y %}", "{% from 'x' import y %}",
-    "{% extends 'x' %}", "{% block a %}x{% endblock %}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-    "{% call x() %}y{% endcall %}", "{% for a in x recursive %}{{ loop(a) }}{% endfor %}", "{% for a in x %}{{ a.__dict__ }}{% endfor %}",
+    "{{ x.__class__ }}", "{{ x.__class__.__mro__[1].__subclasses__() }}", "{{ x|attr('__class__') }}",
+    "{{ x|attr('_' ~ '_class_' ~ '_') }}", "{{ x|attr(name) }}", "{{ x._private }}",
+    "{{ x['__cla' + 'ss__'] }}", "{{ x[['_','_class','_','_']|join] }}",
+    "{{ self._TemplateReference__context }}", "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+    "{{ lipsum.__globals__['os'] }}", "{{ lipsum() }}", "{{ joiner() }}", "{{ namespace(a=1) }}",
+    "{% set n = namespace(a=1) %}{% set n.a = 2 %}", "{{ range.__init__ }}", "{{ dict.__base__ }}", "{{ x.mro() }}", "{{ x() }}",
+    "{{ x.run('id') }}", "{{ x.from_file_path('/etc/passwd') }}", "{{ x.to_file('/tmp/x') }}", "{{ x.format(y) }}",
+    "{{ '{0.__class__}'.format(x) }}", "{{ '%09999999d'|format(1) }}", "{{ x|map('attr', '__class__')|list }}",
+    "{{ x|map(filter_name)|list }}", "{{ x|unknown_filter }}", "{{ x|xmlattr }}", "{{ x|pprint }}", "{{ x|urlize }}",
+    "{{ x|center(10000) }}", "{{ 'a' * 999999999 }}", "{{ 'a' * 9999 }}", "{{ 9 ** 9 ** 9 }}", "{{ [1] * 999999999 }}",
+    "{{ ('a' if true else 'b') * 9999 * 9999 * 9999 }}", "{{ '%9999999999d' % 1 }}", "{{ x ~ ('a'|replace('', 'aa')) }}",
+    "{% if 'aaaa'|replace('a','aaaa')|length > 3 %}x{% endif %}", "{% for a in 'a'|list * 99 %}x{% endfor %}", _GROWING,
+    "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{% call x() %}y{% endcall %}",
+    "{% for a in x recursive %}{{ loop(a) }}{% endfor %}", "{% for a in x %}{{ a.__dict__ }}{% endfor %}",
     "{% if x.__class__ %}a{% endif %}", "{% set a = x.__class__ %}", "{% filter attr('__class__') %}x{% endfilter %}",
-    "{% autoescape false %}x{% endautoescape %}", "{% message role=x.__class__ %}a{% endmessage %}",
-    "{% message role='user' %}{{ x.__class__ }}{% endmessage %}", "{% now x.__class__ %}", "{{ varargs }}", "{{ caller() }}", "{{ _x }}",
-    "{{ x }", "{% if %}", "{% nosuchtag %}", "{% message role='user' %}", "{{ " + "(" * 2000 + "x" + ")" * 2000 + " }}",
-    "{{ x }}" * 4000,
+    "{% message role=x.__class__ %}a{% endmessage %}", "{% message role='user' %}{{ x.__class__ }}{% endmessage %}",
+    "{% now x.__class__ %}", "{{ caller() }}", "{{ _x }}", "{{ x }", "{% if %}", "{% nosuchtag %}",
+    "{% message role='user' %}", "{{ " + "(" * 2000 + "x" + ")" * 2000 + " }}", "{{ x }}" * 4000,
 ]  # fmt: skip
 
 
@@ -260,7 +267,6 @@ def _templates() -> Iterator[Hostile]:
         ("of a condition", "haystack.components.routers.conditional_router.ConditionalRouter", {"routes": [{"condition": danger, "output": "{{ q }}", "output_name": "a", "output_type": "str"}]}),
         ("of a route's output", "haystack.components.routers.conditional_router.ConditionalRouter", {"routes": [{"condition": "{{ true }}", "output": danger, "output_name": "a", "output_type": "str"}]}),
         ("of ours", "shiguan.answer.prompt_file_builder.PromptFileBuilder", {"template": danger}),
-        ("of ours that includes a file", "shiguan.answer.prompt_file_builder.PromptFileBuilder", {"template": "{% include 'layers/x' %}"}),
         ("of an expander", "haystack.components.query.query_expander.QueryExpander", {"prompt_template": danger}),
         ("of a plain builder", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": danger}),
         ("in a list of messages", "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder", {"template": [{"role": "user", "content": [{"text": danger}]}]}),
@@ -390,7 +396,6 @@ def _sockets() -> Iterator[Hostile]:
     yield changed("an input that does not exist", "connections", edge("retriever.documents", "retriever.passages"))
     yield changed("a component fed by itself", "connections", edge("retriever.documents", "retriever.query"))
     yield changed("types that do not fit", "connections", edge("retriever.documents", "tenant_filter.tenant_id"))
-    yield changed("a connection twice", "connections", edge("tenant_filter.filters", "retriever.filters"))
     yield changed("an input to nobody", "connections", lambda d: d["inputs"].update(x=["nobody.x"]))
     yield changed("an input to no socket", "connections", lambda d: d["inputs"].update(x=["retriever.nothing"]))
     yield changed("an option to nobody", "connections", lambda d: d.update(options={"x": ["nobody.x"]}))
@@ -420,18 +425,11 @@ def _sockets() -> Iterator[Hostile]:
         ]
 
     yield changed("a reader behind something that keeps the filters to itself", "tenant_reads", shielded)
-    joiner = {"type": "haystack.components.joiners.document_joiner.DocumentJoiner"}
-
-    def circle(d):
-        d["components"].update(a=joiner, b=joiner)
-        d["connections"] += [
-            {"sender": "a.documents", "receiver": "b.documents"},
-            {"sender": "b.documents", "receiver": "a.documents"},
-        ]
-
-    yield changed("two that wait for each other", "starvation", circle)
     builder = "shiguan.answer.prompt_file_builder.PromptFileBuilder"
     for name, parameters in (
+        ("a template that includes a file", {"template": "{% include '/etc/passwd' %}"}),
+        ("a template that includes no layer", {"template": "{% include 'layers/x' %}"}),
+        ("a template that includes what it is told", {"template": "{% include name %}"}),
         ("an unknown prompt", {"prompt": "nosuch"}),
         ("a prompt outside the folder", {"prompt": "../../etc/passwd"}),
         ("a prompt by an absolute path", {"prompt": "/etc/passwd"}),

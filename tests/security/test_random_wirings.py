@@ -2,13 +2,15 @@
 
 import json
 import random
+import resource
 import sys
+import time
 from collections import Counter
 
 import pytest
 from haystack import AsyncPipeline, Document, Pipeline
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-from tests.security.wirings import EDGE_STORE, MEMORY_INDEX, kinds, wiring
+from tests.security.wirings import AGENT, EDGE_STORE, MEMORY_INDEX, NAMES, Caller, kinds, wiring
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.errors import RefusedError
@@ -17,6 +19,8 @@ from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumen
 TEXTS = {"ours": "Guo Ziyi took the capital back.", "theirs": "Guo Ziyi wrote a letter that nobody else shall read."}
 READS = ("bm25_retrieval", "embedding_retrieval", "filter_documents")
 opened: list[str] = []
+taken: list[float] = []
+"""Seconds of the processor that each check took."""
 watched: list[str] = []
 """The path of the secret while a wiring runs."""
 
@@ -71,19 +75,20 @@ def outcome(data, folder, chance):
     """Run a file as the tenant `ours`, and tell how it ended: "done", "stopped" or the refusal of a reader."""
     path = folder / "secret.txt"
     theirs = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
-    said = {
+    said = dict.fromkeys(NAMES, str(path)) | {
         "query": chance.choice(["Guo Ziyi letter", str(path)]), "tenant_id": "ours", "top_k": 5,
-        "filters": chance.choice([theirs, {"operator": "OR", "conditions": [theirs]}]), "sources": [str(path)],
+        "filters": chance.choice([theirs, {"operator": "OR", "conditions": [theirs]}]),
+        "sources": [str(path)], "sections": [str(path)], "history": [{"role": "user", "content": str(path)}],
     }  # fmt: skip
     run: dict = {}
-    for name, targets in data["inputs"].items():
+    for name, targets in [*data["inputs"].items(), *data.get("options", {}).items()]:
         for target in targets:
             component, _, socket = target.partition(".")
             run.setdefault(component, {})[socket] = said[name]
     kind = chance.choice([Pipeline, AsyncPipeline])
     watched[:] = [str(path)]
     try:
-        kind.from_dict({key: value for key, value in data.items() if key != "inputs"}).run(run)
+        kind.from_dict({key: value for key, value in data.items() if key not in ("inputs", "options")}).run(run)
     except Exception as error:
         cause = error
         while cause is not None:
@@ -102,21 +107,31 @@ def passing(folder, chance, count):
     while count:
         data = wiring(chance, known)
         path.write_text(json.dumps(data), encoding="utf-8")
-        if not check_pipeline(path, "wiring.yml").findings:
+        if not checked(path):
             count -= 1
             yield data
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(2_000, marks=pytest.mark.slow)])
+def checked(path):
+    """Check a file, within what a check may take."""
+    before = time.process_time()
+    findings = check_pipeline(path, path.name, allow_types=[Caller.__module__]).findings
+    taken.append(time.process_time() - before)
+    return findings
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(3_000, marks=pytest.mark.slow)])
 def test_no_wiring_that_passes_the_check_shows_anothers_text_or_opens_a_file(folder, read, count):
     chance = random.Random(count)
     opened.clear()
-    ends, with_readers = Counter(), 0
+    taken.clear()
+    ends, with_readers, with_tools, memory = Counter(), 0, 0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for data in passing(folder, chance, count):
         before = read["ours"]
         end = outcome(data, folder, chance)
         ends[end] += 1
         with_readers += read["ours"] > before
+        with_tools += AGENT in json.dumps(data)
         assert read["theirs"] == 0, json.dumps(data)
         assert opened == [], json.dumps(data)
         # A guard that had to step in would mean that the check had missed something.
@@ -124,6 +139,10 @@ def test_no_wiring_that_passes_the_check_shows_anothers_text_or_opens_a_file(fol
     # The files are worth something: most run to their end, and many read the library.
     assert ends["done"] > count / 2
     assert with_readers > count / 4
+    assert with_tools > count / 50
+    assert len(taken) > count
+    assert max(taken) < 2
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) * 1024 < 300_000_000
 
 
 def test_wirings_that_are_refused_would_have_leaked(folder, read):
@@ -131,12 +150,12 @@ def test_wirings_that_are_refused_would_have_leaked(folder, read):
     chance, known, path = random.Random(1), kinds(str(folder)), folder / "refused.yml"
     opened.clear()
     leaks = files = 0
-    for _ in range(400):
+    for _ in range(3_000):
         if leaks >= 5 and files:
             break
         data = wiring(chance, known)
         path.write_text(json.dumps(data), encoding="utf-8")
-        if {one.check for one in check_pipeline(path, "x").findings} & {"tenant_reads", "reachable_parameters"}:
+        if {one.check for one in checked(path)} & {"tenant_reads", "reachable_parameters"}:
             outcome(data, folder, chance)
             leaks += read.pop("theirs", 0) > 0
             files += bool(opened)

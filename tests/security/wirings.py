@@ -1,9 +1,12 @@
-"""Random pipeline files out of allowed components: joiners, branches, loops, converters, and readers in any place."""
+"""Random pipeline files: joiners, branches, loops, converters, tools, every option, and readers in any place."""
 
 import random
 from dataclasses import dataclass
 from typing import Any
 
+from haystack import component
+from haystack.dataclasses import ChatMessage, ToolCall
+from tests.security.hostile_files import _GROWING
 from tests.security.mutant_parts import (
     ADAPTER,
     BRANCH_JOINER,
@@ -16,12 +19,35 @@ from tests.security.mutant_parts import (
     TENANT_FILTER,
 )  # fmt: skip
 
+from shiguan.engine.options import AskOptions
+
 MEMORY_INDEX = "wirings"
 ROUTER = "haystack.components.routers.conditional_router.ConditionalRouter"
-CONVERTER = "haystack.components.converters.txt.TextFileToDocument"
+CONVERTERS = "haystack.components.converters."
+AGENT = "shiguan.agent.tool_agent.ToolAgent"
 FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
 DOCUMENT_JOINER = "haystack.components.joiners.document_joiner.DocumentJoiner"
+CHAT_PROMPT = "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder"
+PASSAGE_READER = "shiguan.agent.passage_reader.PassageReader"
 EDGE_STORE = "shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore"
+
+
+NAMES = ["query", "tenant_id", *AskOptions.model_fields]
+"""Whatever a caller may say has one of these names."""
+
+
+@component
+class Caller:
+    """A model that asks for everything it could not have, and then answers."""
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage], tools: list | None = None):
+        everything = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
+        asked = [{"number": 1}, {"number": 1, "filters": everything}, {"number": 2}]
+        if any(message.tool_calls for message in messages):
+            return {"replies": [ChatMessage.from_assistant("Guo Ziyi took the capital back. [1]")]}
+        calls = [ToolCall("read_passage", arguments, id=str(place)) for place, arguments in enumerate(asked)]
+        return {"replies": [ChatMessage.from_assistant(tool_calls=calls)]}
 
 
 @dataclass(frozen=True)
@@ -74,7 +100,17 @@ def kinds(folder: str) -> list[Kind]:
         Kind(STARTER, carry, {"query": "text!", "filters": "filters!"}, {"state": "state"}),
         Kind(BRANCH_JOINER, {"type_": "dict[str, typing.Any]"}, {"value": "state*"}, {"value": "state"}),
         Kind(READER, carry, {"state": "state!"}, {"state": "state", "query": "text", "filters": "filters"}),
-        Kind(CONVERTER, {}, {"sources": "sources!"}, {"documents": "documents"}, 1),
+        *(
+            Kind(f"{CONVERTERS}{name}", {}, {"sources": "sources!"}, {"documents": "documents"}, 1)
+            for name in ("txt.TextFileToDocument", "csv.CSVToDocument", "html.HTMLToDocument", "multi_file_converter.MultiFileConverter")
+        ),
+        Kind("shiguan.ingest.source_inspector.SourceInspector", {}, {"sources": "sources!"}, {"sources": "sources"}, 1),
+        Kind(CHAT_PROMPT, {"template": "{% message role='user' %}{{ one }}{% endmessage %}"}, {"one": "text"}, {"prompt": "messages"}, 3),
+        Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": store}} for store in (edge,)]},
+             {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 4),
+        Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": memory}}]},
+             {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 2),
+        Kind(PROMPT, {"template": _GROWING}, {}, {"prompt": "text"}, 1),
         Kind(FILE_ROUTER, {"mime_types": ["text/plain"]}, {"sources": "sources!"}, {"text/plain": "sources", "unclassified": "sources"}, 1),
     ]  # fmt: skip
 
@@ -101,11 +137,14 @@ def wiring(chance: random.Random, known: list[Kind]) -> dict[str, Any]:
             count = chance.choice([1, 2, 2, 3]) if wanted.endswith("*") else 1
             for _ in range(count):
                 _feed(chance, f"{name}.{socket}", carried, senders, connections, inputs)
+    # What a caller may say goes by any of the names that there are, and stands in either section.
+    options = {name: inputs.pop(name) for name in [*inputs] if name != "tenant_id" and chance.random() < 0.3}
     return {
         "max_runs_per_component": 4,
         "components": {name: {"type": kind.type, "init_parameters": kind.parameters} for name, kind in everything.items()},
         "connections": connections,
         "inputs": inputs,
+        **({"options": options} if options else {}),
     }  # fmt: skip
 
 
@@ -127,10 +166,8 @@ def _feed(chance, receiver, carried, senders, connections, inputs) -> None:
         edge = {"sender": f"{sender}.{output}", "receiver": receiver}
         if edge not in connections:
             connections.append(edge)
-    elif carried in ("text", "count"):
-        name = {"text": "query", "count": "top_k"}[carried]
-        inputs.setdefault(name, [])
-        if receiver not in inputs[name]:
+    elif carried in ("text", "count", "filters", "sources") and (carried in ("text", "count") or chance.random() < 0.5):
+        name = {"text": "query", "count": "top_k"}.get(carried, carried)
+        name = chance.choice(NAMES) if chance.random() < 0.1 else name
+        if receiver not in inputs.setdefault(name, []):
             inputs[name].append(receiver)
-    elif carried in ("filters", "sources") and chance.random() < 0.5:
-        inputs.setdefault(carried, []).append(receiver)

@@ -6,6 +6,7 @@ from typing import Any
 from haystack import Document, component
 
 from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, agent_texts, fetch_json, found_outside
+from shiguan.llm.calls import blocking
 
 _MOST_PERSONS, _MOST_OF_EACH = 3, 12
 _BETWEEN = " ·・.’'-,"
@@ -15,7 +16,7 @@ _UNKNOWN = ("", "0", "未詳", "[未詳]", "未知")
 @component
 class CBDBSearch(AgentTool):
     """
-    Tells the model what the China Biographical Database has of a person: dates, home, names, kin, relations, offices.
+    Gives the model what the China Biographical Database has of a person: dates, home, names, kin, relations, offices.
 
     The tool `query_cbdb` of `ToolAgent`. It reaches out to a public service and is off unless a pipeline names it.
     Each person becomes one passage of plain sentences, with the address of the record. The interface is described at
@@ -35,23 +36,25 @@ class CBDBSearch(AgentTool):
         self.url = url
 
     @component.output_types(documents=list[Document])
-    def run(self, person_name: str, language: str = "zh") -> dict[str, list[Document]]:
+    async def run_async(self, person_name: str, language: str = "zh") -> dict[str, list[Document]]:
         """
         Look a person up.
 
         :param person_name: The name, in Chinese characters or Pinyin.
-        :param language: In which the record is told: `en` or `zh`.
+        :param language: In which the record is written: `en` or `zh`.
         :returns: `documents`, one for each of at most three persons of that name.
-        :raises WrongArgumentsError: If it is no name: wildcards would ask for everybody.
+        :raises WrongArgumentsError: If it is not a name: wildcards would ask for everybody.
         :raises ToolError: If the service gives nothing that can be used.
         """
         name = " ".join(person_name.split())
         if len(name) < 2 or not all(letter.isalpha() or letter in _BETWEEN for letter in name):
             raise WrongArgumentsError("`person_name` must be a name of letters, without digits, signs and wildcards")
-        persons = _persons(fetch_json(self.url, {"name": name}))
-        return {"documents": [found for person in persons if (found := self._told(person, language))]}
+        persons = _persons(await fetch_json(self.url, {"name": name}))
+        return {"documents": [found for person in persons if (found := self._passage(person, language))]}
 
-    def _told(self, person: dict[str, Any], language: str) -> Document | None:
+    run = blocking(run_async)
+
+    def _passage(self, person: dict[str, Any], language: str) -> Document | None:
         info = person.get("BasicInfo")
         basic = info if isinstance(info, dict) else {}
         lines: list[str] = []
@@ -62,8 +65,8 @@ class CBDBSearch(AgentTool):
             section, _, record = template["each"].partition(".")
             of_section = person.get(section)
             records = _listed(of_section.get(record)) if isinstance(of_section, dict) else []
-            told = [line for one in records for line in _filled(template["text"], {**basic, **one})]
-            lines += list(dict.fromkeys(told))[:_MOST_OF_EACH]
+            written = [line for one in records for line in _filled(template["text"], {**basic, **one})]
+            lines += list(dict.fromkeys(written))[:_MOST_OF_EACH]
         number = str(basic.get("PersonId", ""))
         address = f"{self.url.partition('?')[0]}?id={number}" if number.isdecimal() else self.url
         title = str(basic.get("ChName") or basic.get("EngName") or "")

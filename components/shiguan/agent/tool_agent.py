@@ -14,15 +14,14 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.chat_message import ToolCallResult
 from haystack.dataclasses.streaming_chunk import ToolCallDelta
 from haystack.tools import Tool
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
-from shiguan.agent.tool_calls import Observation, as_answer, fitting, number_passages, read_step, written
-from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, argument_problem, sentence
+from shiguan.agent.foreign_tool import ForeignTool
+from shiguan.agent.tool_calls import Observation, observe, read_step
+from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, run_apart, sentence
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
 from shiguan.llm.calls import blocking, budget_allows, run_generator_async, warm_up_generator
-from shiguan.llm.endpoint import FIRST_WAIT
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import counting_replies, waiting_for_llm
 from shiguan.models.token_counter import TokenCounter
@@ -34,7 +33,9 @@ logger = logging.getLogger(__name__)
 MOST_STEPS, MOST_TOOL_CALLS = 6, 4
 """Calls of the model with tools, and calls of tools, of one question; then one more call of the model without."""
 
-_ATTEMPTS, _ATTEMPT_SECONDS = 4, 10.0
+_WAITS = (1.0, 2.0, 4.0)
+"""Seconds before each further attempt of a tool."""
+_ATTEMPT_SECONDS = 10.0
 _TOOLBOX = "<tools></tools>"
 _OUTPUTS: dict[str, Any] = {
     "replies": list[ChatMessage],
@@ -56,12 +57,13 @@ class ToolAgent(Serializable):
     model or 4 of tools it is asked once more without tools. Models that cannot call tools write the call as JSON, and
     endpoints that refuse tools are asked without them.
 
-    An error that may pass is tried again after 1, 2 and 4 seconds. Nothing found is no error: the model is told
+    An error that may pass is tried again after 1, 2 and 4 seconds. Nothing found is not an error: the model is told
     查询无结果. A tool that failed for good is not offered again in this question. Where nothing is left to say, the
     answer is a friendly sentence with the status `refused`, or the not-found sentence; without a passage nothing is
     answered at all.
 
-    Tools that read documents get the tenant's filters from here; the arguments of the model cannot name any.
+    Tools that read documents get the tenant's filters from here; the arguments of the model cannot name any. All tools
+    run apart from the server's own threads, and end with the question that asked them.
 
     Example in YAML:
     ```yaml
@@ -75,19 +77,21 @@ class ToolAgent(Serializable):
 
     tenant_readers = ("tools",)
 
-    def __init__(self, chat_generator: ChatGenerator, *, tools: list[AgentTool]) -> None:
+    def __init__(self, chat_generator: ChatGenerator, *, tools: list[AgentTool | Tool]) -> None:
         """
         Name who is asked, and what with.
 
         :param chat_generator: Writes the calls and the answer.
-        :param tools: Components of `shiguan.agent`, each under a `tool_name` of its own.
+        :param tools: Components of `shiguan.agent`, or tools of Haystack's such as `MCPTool`, each of another name.
         :raises ValueError: If there is no tool, or two have the same name.
         """
-        names = [tool.tool_name for tool in tools]
-        if not names or len({*names}) < len(names):
-            raise ValueError(f"`tools` must be one or more of different names, got {', '.join(names) or 'none'}.")
         self.chat_generator = chat_generator
         self.tools = tools
+        known = [ForeignTool(tool) if isinstance(tool, Tool) else tool for tool in tools]
+        self._tools = {tool.tool_name: tool for tool in known}
+        if not known or len(self._tools) < len(known):
+            names = ", ".join(tool.tool_name for tool in known)
+            raise ValueError(f"`tools` must be one or more of different names, got {names or 'none'}.")
         self._counter = TokenCounter()
 
     @classmethod
@@ -101,7 +105,7 @@ class ToolAgent(Serializable):
     def warm_up(self) -> None:
         """Load the generator, the tokenizer and the tools' models; a second call does nothing."""
         self._counter.warm_up()
-        for part in (self.chat_generator, *self.tools):
+        for part in (self.chat_generator, *self._tools.values()):
             warm_up_generator(part)
 
     @component.output_types(**_OUTPUTS)
@@ -127,7 +131,7 @@ class ToolAgent(Serializable):
         :param language: Its language; None to tell from the question.
         :param retrieval: How tools search the library: `hybrid`, `words` or `vectors`.
         :param generation_kwargs: For every call of the model.
-        :param streaming_callback: Told of each call of a tool and of its result, and never of the answer, which is
+        :param streaming_callback: Called with each call of a tool and its result, and never with the answer, which is
             shown when it is checked.
         :returns: `replies`, one, with `passages`, all that it may cite; or `answers`, one that says why there is no
             reply; `steps`, each call of a tool with its outcome; `warnings`.
@@ -166,9 +170,9 @@ class _Research:
     native: bool = True
 
     def __post_init__(self) -> None:
-        self.prompt = self.messages[-1]
+        prompt = self.messages[-1].meta
+        self.marks = {name: value for name, value in prompt.items() if name.startswith("prompt")}
         self.language: str = self.ours["language"]
-        self.tools = {tool.tool_name: tool for tool in self.agent.tools}
 
     async def result(self, query: str) -> dict[str, Any]:
         await self._define_tools()
@@ -181,7 +185,9 @@ class _Research:
             return self.ended("failed", query)
         if not self.passages:
             return self.ended("not_found", query)
-        return self._told({"replies": [as_answer(reply, text, self.prompt)], "passages": self.passages})
+        # The text alone, with the marks of the prompt that began the conversation.
+        reply = replace(ChatMessage.from_assistant(text), _meta={**reply.meta, **self.marks})
+        return self._outputs(replies=[reply], passages=self.passages)
 
     def ended(self, why: str, query: str) -> dict[str, Any]:
         """Answer with a sentence of our own."""
@@ -192,30 +198,26 @@ class _Research:
             "language": self.language,
             "format": "markdown",
         }
-        meta |= {name: value for name, value in self.prompt.meta.items() if name.startswith("prompt")}
-        meta |= {"citations": [], "claims": [], "changes": [], "model": "", "usage": {}}
-        answer = GeneratedAnswer(data=text, query=query, documents=self.passages, meta=meta)
-        return self._told({"answers": [answer]})
+        meta |= {**self.marks, "citations": [], "claims": [], "changes": [], "model": "", "usage": {}}
+        return self._outputs(answers=[GeneratedAnswer(data=text, query=query, documents=self.passages, meta=meta)])
 
-    def _told(self, outputs: dict[str, Any]) -> dict[str, Any]:
+    def _outputs(self, **outputs: Any) -> dict[str, Any]:
         return {**outputs, "steps": self.steps, "warnings": [*self.agent._counter.warnings, *self.warnings]}
 
     async def _define_tools(self) -> None:
         """Learn what the tools take; one whose server does not say is left out."""
-        made = await asyncio.gather(
-            *(asyncio.to_thread(tool.definition, self.language) for tool in self.tools.values()),
-            return_exceptions=True,
-        )
-        for name, definition in zip(self.tools, made, strict=True):
+        tools = self.agent._tools
+        made = [self._within_limit(asyncio.to_thread(tool.definition, self.language)) for tool in tools.values()]
+        for name, definition in zip(tools, await asyncio.gather(*made, return_exceptions=True), strict=True):
             if isinstance(definition, Tool):
                 self.offered[name] = definition
-            else:
+            elif isinstance(definition, Exception):
                 self._note_failure(name, definition)
-        tools = [
+        told = [
             {"tool": name, "description": tool.description, "arguments": tool.parameters}
             for name, tool in self.offered.items()
         ]
-        lines = "\n".join(json.dumps(tool, ensure_ascii=False, sort_keys=True) for tool in tools)
+        lines = "\n".join(json.dumps(tool, ensure_ascii=False, sort_keys=True).replace("<", "\\u003c") for tool in told)
         system = self.messages[0]
         text = (system.text or "").replace(_TOOLBOX, f"<tools>\n{lines}\n</tools>")
         if system.is_from("system") and text != system.text:
@@ -239,18 +241,16 @@ class _Research:
             if not step.calls:
                 self.messages.append(ChatMessage.from_user(sentence("empty_reply", self.language)))
                 continue
-            self.messages.append(step.message)
             observations = await self._observe(step.calls, MOST_TOOL_CALLS - made)
             made += sum(one.outcome != "too_many" for one in observations)
-            self.messages += [one.message(self.language, in_text=step.in_text) for one in observations]
+            self.messages += [step.message, *(one.message(self.language, in_text=step.in_text) for one in observations)]
 
     async def _ask(self, offered: list[Tool], *, first: bool) -> ChatMessage:
         native = {"tools": offered} if offered and self.native else {}
+        settings = {**self.settings, **native}
         try:
             with waiting_for_llm(), counting_replies() as came_out:
-                replies = await run_generator_async(
-                    self.agent.chat_generator, self.messages, {**self.settings, **native}
-                )
+                replies = await run_generator_async(self.agent.chat_generator, self.messages, settings)
                 came_out.count(replies)
         except EndpointError as error:
             # Servers of models that know no tools refuse the request; such a model writes its calls as JSON.
@@ -265,93 +265,83 @@ class _Research:
         for place, call in enumerate(calls[:left]):
             arguments = json.dumps(call.arguments, ensure_ascii=False)
             delta = ToolCallDelta(index=place, tool_name=call.tool_name, arguments=arguments)
-            told = {"tool": call.tool_name, "arguments": call.arguments}
-            await self._tell(StreamingChunk("", index=place, tool_calls=[delta], meta=told))
+            asked = {"tool": call.tool_name, "arguments": call.arguments}
+            await self._stream(StreamingChunk("", index=place, tool_calls=[delta], meta=asked))
         found = await asyncio.gather(*(self._found_by(call) for call in calls[:left]))
         observations = []
         for place, (call, one) in enumerate(zip(calls[:left], found, strict=True)):
-            observation = one if isinstance(one, Observation) else self._numbered(call, one)
+            if isinstance(one, Observation):
+                observation = one
+            else:
+                observation, new = observe(call, one, self.passages, self.language, self.agent._counter)
+                self.passages += new
             observations.append(observation)
             self.steps.append(observation.record())
             failed = observation.outcome not in ("found", "known", "empty")
             result = ToolCallResult(result=observation.text, origin=call, error=failed)
-            await self._tell(StreamingChunk("", index=place, tool_call_result=result, meta=observation.record()))
+            await self._stream(StreamingChunk("", index=place, tool_call_result=result, meta=observation.record()))
         beyond = sentence("too_many", self.language)
         return [*observations, *(Observation(call, "too_many", beyond) for call in calls[left:])]
 
-    def _numbered(self, call: ToolCall, documents: list[Document]) -> Observation:
-        new, known = number_passages(fitting(documents, self.agent._counter), self.passages)
-        self.passages += new
-        if not new and not known:
-            return Observation(call, "empty", sentence("no_result", self.language))
-        return Observation(call, "found" if new else "known", written(new, known, self.language), (*new, *known))
-
     async def _found_by(self, call: ToolCall) -> list[Document] | Observation:
-        definition = self.offered.get(call.tool_name)
+        name, definition = call.tool_name, self.offered.get(call.tool_name)
         if definition is None:
-            known = ", ".join(self.offered)
-            return Observation(call, "unknown_tool", sentence("unknown_tool", self.language, tools=known))
-        problem = argument_problem(definition, call.arguments)
+            text = sentence("unknown_tool", self.language, tools=", ".join(self.offered))
+            return Observation(call, "unknown_tool", text)
+        tool = self.agent._tools[name]
+        problem = tool.problem(call.arguments, definition)
         try:
             if problem is None:
-                return await self._attempts(self.tools[call.tool_name], call.arguments)
+                return await self._attempts(tool, call.arguments)
         except WrongArgumentsError as error:
             problem = str(error)
         except RefusedError:
             raise
         except Exception as error:  # a tool may raise anything
-            self._note_failure(call.tool_name, error)
+            self._note_failure(name, error)
             text = f"{sentence('failed', self.language)} {sentence('withdrawn', self.language)}"
             return Observation(call, "failed", text, reason=_reason(error))
         text = sentence("wrong_arguments", self.language, problem=problem or "")
         return Observation(call, "wrong_arguments", text, reason=problem or "")
 
-    async def _attempts(self, tool: AgentTool, arguments: dict[str, Any]) -> list[Document]:
-        ours = {**self.ours, "passages": self.passages}
-        run: Any = tool.run  # type: ignore[attr-defined]
-        takes = inspect.signature(run).parameters
-        given = {**arguments, **{name: value for name, value in ours.items() if name in takes}}
-
-        async def attempt() -> list[Document]:
-            async with asyncio.timeout(_ATTEMPT_SECONDS):
-                found: list[Document] = (await asyncio.to_thread(run, **given))["documents"]
+    async def _attempts(self, tool: Any, arguments: dict[str, Any]) -> list[Document]:
+        """Run a tool with the arguments of the model and what only we say; what may pass is tried again."""
+        takes = inspect.signature(tool.run).parameters
+        ours = {name: value for name, value in {**self.ours, "passages": self.passages}.items() if name in takes}
+        for wait in (*_WAITS, None):
+            awaited = getattr(tool, "run_async", None)
+            given = {**arguments, **ours}
+            try:
+                work = awaited(**given) if awaited else asyncio.to_thread(tool.run, **given)
+                found: list[Document] = (await self._within_limit(work))["documents"]
                 return found
+            except Exception as error:
+                if wait is None or not _may_pass(error):
+                    raise
+                message = "The tool {tool} failed ({kind}); trying again in {delay} s"
+                logger.warning(message, tool=tool.tool_name, kind=type(error).__name__, delay=wait)
+            await asyncio.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
 
-        retrying = AsyncRetrying(
-            sleep=asyncio.sleep,
-            retry=retry_if_exception(_may_pass),
-            stop=stop_after_attempt(_ATTEMPTS),
-            wait=wait_exponential(multiplier=FIRST_WAIT),
-            before_sleep=_log_retry(tool.tool_name),
-            reraise=True,
-        )
-        return await retrying(attempt)
+    async def _within_limit(self, work: Any) -> Any:
+        async with asyncio.timeout(_ATTEMPT_SECONDS):
+            return await run_apart(work)
 
     def _note_failure(self, name: str, error: BaseException) -> None:
         self.offered.pop(name, None)
         logger.warning("The tool {tool} failed for good ({kind})", tool=name, kind=type(error).__name__)
         self.warnings.append(f"The tool `{name}` failed and was not offered again: {_reason(error)}.")
 
-    async def _tell(self, chunk: StreamingChunk) -> None:
-        told = self.callback(chunk) if self.callback is not None else None
-        if inspect.isawaitable(told):
-            await told
+    async def _stream(self, chunk: StreamingChunk) -> None:
+        heard = self.callback(chunk) if self.callback is not None else None
+        if inspect.isawaitable(heard):
+            await heard
 
 
 def _may_pass(error: BaseException) -> bool:
     return isinstance(error, TimeoutError | ConnectionError | StoreUnavailableError) or (
         isinstance(error, ToolError) and error.passing
     )
-
-
-def _log_retry(name: str) -> Any:
-    def log(state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        delay = state.next_action.sleep if state.next_action else 0
-        message = "The tool {tool} failed ({kind}); trying again in {delay} s"
-        logger.warning(message, tool=name, kind=type(error).__name__, delay=delay)
-
-    return log
 
 
 def _reason(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Calls of tools: read from what a model says, and told to it with what came of them, in numbered passages that fit."""
+"""Calls of tools, read from what a model says; and what came of them, as numbered passages that fit."""
 
 import re
 from collections.abc import Sequence
@@ -51,27 +51,25 @@ def read_step(reply: ChatMessage, step: int) -> ModelStep:
     """Read a reply; calls without an id of their own get one, names that no API would take are mended."""
     text = without_thoughts(reply.text or "").strip()
     if reply.tool_calls:
-        calls = []
-        for number, call in enumerate(reply.tool_calls[:_MOST]):
-            arguments = call.arguments if isinstance(call.arguments, dict) else {}
-            calls.append(ToolCall(_ODD.sub("_", call.tool_name)[:64] or "_", arguments, id=f"call_{step}_{number}"))
+        calls = [
+            _call(call.tool_name, call.arguments, id=f"call_{step}_{number}")
+            for number, call in enumerate(reply.tool_calls[:_MOST])
+        ]
         return ModelStep(text, tuple(calls))
     match = _CALL.search(text)
     found = json_object(match[1]) if match else None
     if not found:
         return ModelStep(text)
-    answer = next((found[key] for key in _ANSWERS if isinstance(found.get(key), str)), None)
     name = next((found[key] for key in _NAMES if isinstance(found.get(key), str)), None)
     if name is None:
+        answer = next((found[key] for key in _ANSWERS if isinstance(found.get(key), str)), None)
         return ModelStep(answer.strip() if answer else text)
-    arguments = next((found[key] for key in _ARGUMENTS if isinstance(found.get(key), dict)), {})
-    return ModelStep(text, (ToolCall(_ODD.sub("_", name)[:64] or "_", arguments),), in_text=True)
+    arguments: Any = next((found[key] for key in _ARGUMENTS if isinstance(found.get(key), dict)), {})
+    return ModelStep(text, (_call(name, arguments),), in_text=True)
 
 
-def as_answer(reply: ChatMessage, text: str, prompt: ChatMessage) -> ChatMessage:
-    """Make the final reply: its text alone, with the marks of the prompt that began the conversation."""
-    marks = {name: value for name, value in prompt.meta.items() if name.startswith("prompt")}
-    return replace(ChatMessage.from_assistant(text), _meta={**reply.meta, **marks})
+def _call(name: str, arguments: Any, **more: Any) -> ToolCall:
+    return ToolCall(_ODD.sub("_", name)[:64] or "_", arguments if isinstance(arguments, dict) else {}, **more)
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,10 @@ class Observation:
     reason: str = ""
 
     def record(self) -> dict[str, Any]:
-        """Write it as `--explain` and the stream tell it."""
+        """Write it as `--explain` and the stream show it."""
         numbers = [passage.meta["number"] for passage in self.passages]
-        told = {"tool": self.call.tool_name, "arguments": self.call.arguments, "outcome": self.outcome}
-        return {**told, "numbers": numbers, "reason": self.reason}
+        asked = {"tool": self.call.tool_name, "arguments": self.call.arguments}
+        return {**asked, "outcome": self.outcome, "numbers": numbers, "reason": self.reason}
 
     def message(self, language: str, *, in_text: bool) -> ChatMessage:
         """Write it for the model."""
@@ -97,7 +95,30 @@ class Observation:
         return ChatMessage.from_user(f"{sentence('observation', language, tool=self.call.tool_name)}\n{self.text}")
 
 
-def fitting(documents: Sequence[Document], counter: TokenCounter) -> list[Document]:
+def observe(
+    call: ToolCall, found: Sequence[Document], passages: Sequence[Document], language: str, counter: TokenCounter
+) -> tuple[Observation, list[Document]]:
+    """Continue the numbers of the passages so far with what a call found; the second part has what is new."""
+    new: list[Document] = []
+    known: list[Document] = []
+    highest = max((one.meta["number"] for one in passages), default=0)
+    for document in _fitting(found, counter):
+        same = next((one for one in [*passages, *new] if _holds(one, document)), None)
+        if same is None:
+            new.append(_numbered(document, highest + len(new) + 1))
+        elif same not in known:
+            known.append(same)
+    if not new and not known:
+        return Observation(call, "empty", sentence("no_result", language)), []
+    # As a model reads them: new ones between delimiters, made harmless; known ones by their numbers.
+    parts = [render_sources(map(source_block, new))] if new else []
+    if known:
+        numbers = ", ".join(f"[{passage.meta['number']}]" for passage in known)
+        parts.append(sentence("known", language, numbers=numbers))
+    return Observation(call, "found" if new else "known", "\n".join(parts), (*new, *known)), new
+
+
+def _fitting(documents: Sequence[Document], counter: TokenCounter) -> list[Document]:
     """Keep what fits into one observation, best first, the last one cut at its sentences."""
     left, kept = _MOST_TOKENS, []
     for document in documents:
@@ -110,29 +131,6 @@ def fitting(documents: Sequence[Document], counter: TokenCounter) -> list[Docume
         left -= header + counter.count(shortened.content or "")
         kept.append(shortened)
     return kept
-
-
-def number_passages(found: Sequence[Document], passages: Sequence[Document]) -> tuple[list[Document], list[Document]]:
-    """Give new passages the next numbers, and name those that are among the numbered ones already."""
-    new: list[Document] = []
-    known: list[Document] = []
-    highest = max((one.meta["number"] for one in passages), default=0)
-    for document in found:
-        same = next((one for one in [*passages, *new] if _holds(one, document)), None)
-        if same is None:
-            new.append(_numbered(document, highest + len(new) + 1))
-        elif same not in known:
-            known.append(same)
-    return new, known
-
-
-def written(new: Sequence[Document], known: Sequence[Document], language: str) -> str:
-    """Write passages as a model reads them: between delimiters, made harmless; known ones by their numbers."""
-    parts = [render_sources(map(source_block, new))] if new else []
-    if known:
-        numbers = ", ".join(f"[{passage.meta['number']}]" for passage in known)
-        parts.append(sentence("known", language, numbers=numbers))
-    return "\n".join(parts)
 
 
 def _holds(passage: Document, document: Document) -> bool:

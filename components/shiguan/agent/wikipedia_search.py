@@ -5,21 +5,13 @@ from typing import Any
 from haystack import Document, component
 
 from shiguan.agent.tools import AgentTool, ToolError, fetch_json, found_outside
+from shiguan.llm.calls import blocking
 
 _PARAMETERS = {
-    "action": "query",
-    "format": "json",
-    "formatversion": 2,
-    "generator": "search",
-    "gsrlimit": 3,
-    "prop": "extracts|info",
-    "exintro": 1,
-    "explaintext": 1,
-    "exchars": 1200,
-    "exlimit": "max",
-    "inprop": "url",
+    "action": "query", "format": "json", "formatversion": 2, "generator": "search", "gsrlimit": 3,
+    "prop": "extracts|info", "exintro": 1, "explaintext": 1, "exchars": 1200, "exlimit": "max", "inprop": "url",
     "redirects": 1,
-}
+}  # fmt: skip
 
 
 @component
@@ -45,7 +37,7 @@ class WikipediaSearch(AgentTool):
         self.url = url
 
     @component.output_types(documents=list[Document])
-    def run(self, query: str, language: str = "en") -> dict[str, list[Document]]:
+    async def run_async(self, query: str, language: str = "en") -> dict[str, list[Document]]:
         """
         Search.
 
@@ -55,7 +47,7 @@ class WikipediaSearch(AgentTool):
         :raises ToolError: If the service gives nothing that can be used.
         """
         url = self.url.replace("{language}", "zh" if language == "zh" else "en")
-        reply = fetch_json(url, {**_PARAMETERS, "gsrsearch": query})
+        reply = await fetch_json(url, {**_PARAMETERS, "gsrsearch": query})
         if not isinstance(reply, dict) or "error" in reply:
             raise ToolError("the service sent an error" if reply else "there is no such service")
         found = reply.get("query")
@@ -63,6 +55,8 @@ class WikipediaSearch(AgentTool):
         articles = [page for page in pages if isinstance(page, dict)] if isinstance(pages, list) else []
         articles.sort(key=lambda page: page["index"] if isinstance(page.get("index"), int) else len(articles))
         return {"documents": [self._passage(page, url) for page in articles if isinstance(page.get("extract"), str)]}
+
+    run = blocking(run_async)
 
     def _passage(self, page: dict[str, Any], url: str) -> Document:
         given = str(page.get("fullurl") or "")

@@ -205,10 +205,10 @@ class PromptFileBuilder:
         :param kwargs: One value for each variable of the template. May be left out: `memory` (what was said in the
             conversation), `earlier` (the messages that come before), `attempt` (the round of a loop, from
             `AttemptLoop`, whose question, analysis and messages then count), `sub_answers` (from
-            `SubQuestionAnswerer`), `character` and `instructions` (who answers, and how it sounds), `language` (in which
-            to answer; else the one of `query`), `task`, `scope`, `working` (`brief` or `none`), `analysis` (a dict that
-            may have `task`, `scope`, `type` and `complexity`) and `profile` (a file's stem in `prompts/profiles/`,
-            instead of the builder's own); what `task` and `scope` say goes before the analysis.
+            `SubQuestionAnswerer`), `character` and `instructions` (who answers, and how it sounds), `language` (in
+            which to answer; else the one of `query`), `task`, `scope`, `working` (`brief` or `none`), `analysis` (a
+            dict that may have `task`, `scope`, `type` and `complexity`) and `profile` (a file's stem in
+            `prompts/profiles/`, instead of the builder's own); what `task` and `scope` say goes before the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
         :raises ConfigurationError: If there is no such task, scope or profile, or the template asks for something that
@@ -256,17 +256,7 @@ class PromptFileBuilder:
             question = str(kwargs.get("query") or "")
             variables["language"] = marks["language"] = str(kwargs.get("language") or detect_language(question))
         variables.update(self._filled_values(marks.get("language", "en"), profile))
-        try:
-            messages = self._builder.run(template_variables=variables)["prompt"]
-        except (TemplateError, SecurityError) as error:
-            raise ConfigurationError(
-                f"Prompt `{self._name}` could not be rendered: {error}. Correct the template or its variables."
-            ) from error
-        if not messages:
-            raise ConfigurationError(
-                f"Prompt `{self._name}` renders no message. "
-                'Wrap its text in {% message role="user" %} and {% endmessage %}.'
-            )
+        messages = self._render(variables)
         given = {**kwargs, **feeds, **{kind: layers[kind] for kind in _CHOSEN_BY_RUN if kind in layers}}
         given["language"] = marks.get("language")
         optional = [*self._optional, *sorted(self._feeds)]
@@ -290,6 +280,20 @@ class PromptFileBuilder:
                 message if id(message) in old else replace(message, _meta={**message.meta, **marks}) for message in sent
             ]
         }
+
+    def _render(self, variables: dict[str, Any]) -> list[ChatMessage]:
+        try:
+            messages: list[ChatMessage] = self._builder.run(template_variables=variables)["prompt"]
+        except (TemplateError, SecurityError) as error:
+            raise ConfigurationError(
+                f"Prompt `{self._name}` could not be rendered: {error}. Correct the template or its variables."
+            ) from error
+        if not messages:
+            raise ConfigurationError(
+                f"Prompt `{self._name}` renders no message. "
+                'Wrap its text in {% message role="user" %} and {% endmessage %}.'
+            )
+        return messages
 
     def _chosen_layers(self, kwargs: dict[str, Any], profile: dict[str, Any]) -> dict[str, str]:
         analysis = kwargs.get("analysis") or {}

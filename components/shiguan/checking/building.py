@@ -2,7 +2,6 @@
 
 import inspect
 import logging
-import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from shiguan.checking.definition import Component, Definition, Feed, Socket, lis
 from shiguan.checking.parameters import names_code, takes_only_code
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
+from shiguan.limited_process import without_limits
 
 HAYSTACK_ROLES = {
     "haystack.components.writers.document_writer.DocumentWriter": "writes",
@@ -31,12 +31,16 @@ HAYSTACK_ROLES = {
 }
 """What Haystack's own components do with documents, states and files, which cannot say it themselves."""
 
+_RETRIEVERS = "haystack.components.retrievers."
 HAYSTACK_READERS_INSIDE = {
-    "haystack.components.retrievers.text_embedding_retriever.TextEmbeddingRetriever": ("retriever",),
-    "haystack.components.retrievers.multi_retriever.MultiRetriever": ("retrievers",),
-    "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever": ("retriever",),
+    f"{_RETRIEVERS}text_embedding_retriever.TextEmbeddingRetriever": ("retriever",),
+    f"{_RETRIEVERS}multi_retriever.MultiRetriever": ("retrievers",),
+    f"{_RETRIEVERS}multi_query_text_retriever.MultiQueryTextRetriever": ("retriever",),
+    f"{_RETRIEVERS}multi_query_embedding_retriever.MultiQueryEmbeddingRetriever": ("retriever",),
 }
-"""Those that hand their `filters` on, and the parameters of those to whom; ours say it in `tenant_readers`."""
+"""Those that hand their filters on, and the parameters of those to whom; ours say it in `tenant_readers`."""
+
+Arguments = dict[str, inspect.Parameter]
 
 
 class BuiltPipeline:
@@ -60,8 +64,8 @@ class BuiltPipeline:
             try:
                 self.pipeline.add_component(name, instance)
             except ValueError as error:
-                place = ("components", name)
-                self.findings.append(flaw(place, f"{error}.", "Expected a name of its own.", "Give it another name."))
+                expected = "Expected a name that Haystack does not use itself."
+                self.findings.append(flaw(("components", name), f"{error}.", expected, "Rename it."))
         self.unfit = {edge.place: why for edge in definition.connections if (why := self._connect(edge)) is not None}
         self.graph: nx.DiGraph[str] = nx.DiGraph(self.pipeline.graph)
 
@@ -91,20 +95,15 @@ class BuiltPipeline:
 
     def readers_inside(self, part: Component) -> tuple[str, ...]:
         """Name the parameters of a component whose components get its filters."""
-        known = HAYSTACK_READERS_INSIDE.get(part.type, ())
-        return getattr(self.classes[part.type], "tenant_readers", known)
+        return getattr(self.classes[part.type], "tenant_readers", HAYSTACK_READERS_INSIDE.get(part.type, ()))
 
     def may_hold_a_store(self, part: Component) -> bool:
         """Tell whether a class takes a store, or is a retriever by its package: some open a database of their own."""
         return ".retrievers." in part.type or any(map(names_store, self._arguments(part, "__init__")))
 
-    def takes_filters(self, part: Component) -> bool:
-        """Tell whether a component's `run` takes `filters`, or its class hands them on; what is not here is believed to."""
-        return (
-            self.classes[part.type] is None
-            or "filters" in self._arguments(part, "run")
-            or bool(self.readers_inside(part))
-        )
+    def takes(self, part: Component, name: str) -> bool:
+        """Tell whether a component's `run` takes an input; what is not installed is believed to."""
+        return self.classes[part.type] is None or name in self._arguments(part, "run")
 
     @cached_property
     def loops(self) -> list[set[str]]:
@@ -116,24 +115,31 @@ class BuiltPipeline:
         for part in parts:
             if part.type not in self.classes:
                 self.classes[part.type] = self._class_of(part)
-        code = [finding for part in parts for finding in _code(part, self._arguments(part, "__init__"))]
+        wrong = [
+            names_code((*part.place, "init_parameters", name), name, value)
+            for part in parts
+            for name, value in part.parameters.items()
+            if isinstance(value, str) and takes_only_code(name, self._arguments(part, "__init__").get(name))
+        ]
         problem = next((self.absent[part.type] for part in parts if part.type in self.absent), "")
-        if not code and all(self.classes[part.type] for part in parts):
+        if not wrong and all(self.classes[part.type] for part in parts):
             try:
                 if whole.type not in component.registry:
-                    raise ConfigurationError(f"`{whole.type}` is no component")
+                    raise ConfigurationError(f"`{whole.type}` is not a component")
+                spec = {"type": whole.type, "init_parameters": deepcopy(dict(whole.parameters))}
                 with _harmless():
-                    spec = {"type": whole.type, "init_parameters": deepcopy(dict(whole.parameters))}
                     return component_from_dict(component.registry[whole.type], spec, whole.name)
+            except MemoryError:
+                raise
             except Exception as error:  # whatever an __init__ raises is about this file, or about this machine
                 problem = shortened(str(error).partition("\n")[0].rstrip(". "), 300)
                 here = isinstance(error, ImportError | OSError) or "environment variable" in problem
                 if not (here or "shiguan[" in problem):
-                    text = f"`{whole.name}` cannot be built: {problem}."
                     known = ", ".join(list(self._arguments(whole, "__init__"))[1:]) or "no parameters at all"
-                    code = [flaw(whole.place, text, f"Expected {shortened(known, 300)}.", "Correct it.")]
-        self.findings += code
-        if problem and not code:
+                    expected = f"Expected {shortened(known, 300)}."
+                    wrong = [flaw(whole.place, f"`{whole.name}` cannot be built: {problem}.", expected, "Correct it.")]
+        self.findings += wrong
+        if problem and not wrong:
             self.notes.append(f"`{whole.name}` was not built, so its parameters and types were not checked: {problem}.")
         self.stand_ins.add(whole.name)
         return _StandIn(self._arguments(whole, "run"), self.definition, whole.name)
@@ -144,7 +150,8 @@ class BuiltPipeline:
         missing = ""
         if all(step.isidentifier() and not step.startswith("__") for step in part.type.split(".")):
             try:
-                found = getattr(import_module(path), name, None)
+                with without_limits():
+                    found = getattr(import_module(path), name, None)
             except (ImportError, ConfigurationError) as error:
                 missing, why = getattr(error, "name", None) or "?", shortened(str(error).rstrip("."), 200)
                 self.absent[part.type] = f"`{shortened(name)}` is not installed here ({why})"
@@ -159,7 +166,7 @@ class BuiltPipeline:
             self.findings.append(Finding((*part.place, "type"), problem, expected, "Correct the path."))
         return None
 
-    def _arguments(self, part: Component, method: str) -> dict[str, inspect.Parameter]:
+    def _arguments(self, part: Component, method: str) -> Arguments:
         known = getattr(self.classes[part.type], method, None)
         return dict(inspect.signature(known).parameters) if known is not None and self.classes[part.type] else {}
 
@@ -167,7 +174,7 @@ class BuiltPipeline:
         try:
             self.pipeline.connect(written(edge.sender), written(edge.receiver))
         except (PipelineConnectError, ValueError) as error:
-            return str(error).partition("\n")[0].replace("'", "`")
+            return str(error).partition("\n")[0].replace("'", "`").rstrip(".")
         return None
 
 
@@ -175,15 +182,15 @@ class BuiltPipeline:
 class _StandIn:
     """Has the sockets that a class says of itself, or those that the file connects where there is no class."""
 
-    def __init__(self, said: dict[str, inspect.Parameter], definition: Definition, name: str) -> None:
-        for key, parameter in list(said.items())[1:]:
+    def __init__(self, known: Arguments, definition: Definition, name: str) -> None:
+        for key, parameter in list(known.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 default = {} if parameter.default is parameter.empty else {"default": parameter.default}
                 type_ = Any if isinstance(parameter.annotation, str) else parameter.annotation
                 component.set_input_type(self, key, type_, **default)
-        if not said or any(parameter.kind is parameter.VAR_KEYWORD for parameter in said.values()):
+        if not known or any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
             for _, receiver, _ in [*definition.connections, *definition.declared]:
-                if receiver[0] == name and receiver[1] not in said:
+                if receiver[0] == name and receiver[1] not in known:
                     component.set_input_type(self, receiver[1], Any)
         sent = [edge.sender[1] for edge in definition.connections if edge.sender[0] == name]
         sent += [socket for (owner, socket), _ in definition.shown if owner == name]
@@ -191,14 +198,6 @@ class _StandIn:
 
     def run(self, **kwargs: Any) -> dict[str, Any]:
         raise NotImplementedError
-
-
-def _code(part: Component, known: dict[str, inspect.Parameter]) -> list[Finding]:
-    return [
-        names_code((*part.place, "init_parameters", name), name, value)
-        for name, value in part.parameters.items()
-        if name in known and isinstance(value, str) and takes_only_code(name, known[name].annotation)
-    ]
 
 
 _building: ContextVar[bool] = ContextVar("building", default=False)
@@ -223,7 +222,7 @@ def _watch() -> None:
 
 @contextmanager
 def _harmless() -> Iterator[None]:
-    """Let nothing reach the network, start a process or write a file meanwhile; Python's own audit events tell."""
+    """Let nothing reach the network, start a process or write a file meanwhile, as Python's audit events report it."""
     _watch()
     # What Haystack has to say it says when the pipeline is built to be run.
     logger = logging.getLogger("haystack")
@@ -245,7 +244,6 @@ def check_building(built: BuiltPipeline) -> Iterator[Finding]:
 
 def check_connections(built: BuiltPipeline) -> Iterator[Finding]:
     """Find connections that cannot be made, and declared inputs and outputs that lead nowhere."""
-    seen: set[tuple[Socket, Socket]] = set()
     for edge in built.definition.connections:
         missing = [
             *_missing(built, edge.sender, (*edge.place, "sender"), "output"),
@@ -253,25 +251,13 @@ def check_connections(built: BuiltPipeline) -> Iterator[Finding]:
         ]
         yield from missing
         if not missing and edge.place in built.unfit:
-            yield _unfit(built, edge, built.unfit[edge.place])
-        if (edge.sender, edge.receiver) in seen:
-            problem = f"The connection to `{written(edge.receiver)}` stands twice."
-            yield flaw(edge.place, problem, "Expected each connection once.", "Remove one of them.")
-        seen.add((edge.sender, edge.receiver))
+            expected = "Expected sockets that fit; several values meet in a joiner, and a loop in a `BranchJoiner`."
+            step = "Connect another socket, or put a component between them."
+            yield flaw(edge.place, f"{shortened(built.unfit[edge.place], 400)}.", expected, step)
     for _, target, place in built.definition.declared:
         yield from _missing(built, target, place, "input")
     for target, place in built.definition.shown:
         yield from _missing(built, target, place, "output")
-
-
-def _unfit(built: BuiltPipeline, edge: Feed, why: str) -> Finding:
-    types = (built.outputs(edge.sender[0])[edge.sender[1]].type, built.inputs(edge.receiver[0])[edge.receiver[1]].type)
-    if "do not match" in why:
-        given, wanted = (re.sub(r"<class '(.*)'>", r"\1", str(type_)).replace("typing.", "") for type_ in types)
-        why = f"`{written(edge.sender)}` gives `{given}` and `{written(edge.receiver)}` takes `{wanted}`"
-    expected = "Expected sockets that fit; several values meet in a joiner, and a loop in a `BranchJoiner`."
-    next_step = "Connect another socket, or put a component between them."
-    return flaw(edge.place, f"{shortened(why.rstrip('.'), 400)}.", expected, next_step)
 
 
 def _missing(built: BuiltPipeline, socket: Socket, place: Place, kind: str) -> Iterator[Finding]:
@@ -285,16 +271,21 @@ def _missing(built: BuiltPipeline, socket: Socket, place: Place, kind: str) -> I
 
 
 def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
-    """Find inputs that nothing feeds, and loops that are fed from outside past their entrance."""
-    for part in built.definition.components.values():
-        for name, socket in built.inputs(part.name).items():
-            if socket.is_mandatory and not built.definition.count_feeds((part.name, name)):
-                yield flaw(
-                    part.place,
-                    f"Nothing feeds `{part.name}.{name}`, so `{part.name}` never runs.",
-                    "Expected a connection or a declared input.",
-                    "Connect it, or remove the component.",
-                )
+    """Find inputs that nothing feeds, or not always, and loops that are fed from outside past their entrance."""
+    definition = built.definition
+    for part in definition.components.values():
+        for name in [name for name, socket in built.inputs(part.name).items() if socket.is_mandatory]:
+            given, senders = definition.input_names((part.name, name)), definition.senders((part.name, name))
+            if not given and not senders:
+                problem = f"Nothing feeds `{part.name}.{name}`, so `{part.name}` never runs."
+                step = "Connect it, or remove the component."
+                yield flaw(part.place, problem, "Expected a connection or a declared input.", step)
+            elif definition.answers and not senders and not {"query", "tenant_id"} & given.keys():
+                left_out = ", ".join(f"`{one}`" for one in given)
+                problem = f"`{part.name}.{name}` must be given, and {left_out} may be left out of a question."
+                expected = "Expected a connection, `query` or `tenant_id`: nothing else comes with every question."
+                step = "Feed it from one of these, or use a component for which it is optional."
+                yield flaw(part.place, problem, expected, step)
     for loop in built.loops:
         if not any(built.greedy(name) for name in loop):
             yield flaw(
@@ -303,7 +294,7 @@ def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
                 "Expected a loop that is entered through `AttemptLoop` or a `BranchJoiner`.",
                 "Remove a connection, or add one of these.",
             )
-        for edge in built.definition.connections:
+        for edge in definition.connections:
             into, key = edge.receiver
             if edge.sender[0] not in loop and into in loop and not built.takes_from_outside(into, key):
                 yield Finding(

@@ -97,6 +97,12 @@ class Definition:
         ]
 
     @cached_property
+    def answers(self) -> bool:
+        """Whether it answers questions: it takes one, or gives answers."""
+        taken, shown = {feed.sender[0] for feed in self.declared}, {place[1] for _, place in self.shown}
+        return "query" in taken or "answers" in shown
+
+    @cached_property
     def _feeds(self) -> dict[Socket, list[Feed]]:
         found: dict[Socket, list[Feed]] = {}
         for feed in [*self.connections, *self.declared]:

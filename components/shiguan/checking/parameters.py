@@ -1,12 +1,13 @@
 """Types are those on the list, parameters hold no code, and what a question or a reply can reach never becomes one."""
 
+import inspect
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shiguan.checking.definition import Component, Definition, words_of, written
+from shiguan.checking.definition import Component, Definition, Socket, words_of, written
 from shiguan.checking.reading import Finding, Place, shortened
 from shiguan.resources import read_table
 
@@ -21,6 +22,9 @@ REFUSED_TYPES: dict[str, str] = ALLOWED["refused"]
 
 SETTING = "SHIGUAN_ALLOWED_TYPES"
 """The environment variable that extends the list: packages, modules or classes, separated by commas."""
+
+ENGINE_OPTIONS = ("sources", "sections", "temperature", "max_tokens", "conversation_id", "budget")
+"""Options of a question that the engine handles itself: their values are its own, and no component's."""
 
 
 def extensions(given: list[str] | None = None) -> tuple[str, ...]:
@@ -46,11 +50,7 @@ def _below(type_: str, prefixes: tuple[str, ...]) -> bool:
 
 
 def check_allowed_types(definition: Definition) -> Iterator[Finding]:
-    """
-    Find types that a file must not name.
-
-    Haystack imports whatever stands as `type`, which runs the module's code, and has no list of its own.
-    """
+    """Find types that a file must not name: Haystack imports whatever stands as `type`, and runs its module."""
     for part in definition.parts:
         reason = refusal(part.type, definition.allowed_types)
         if reason is not None:
@@ -81,12 +81,15 @@ _CALLABLE_TYPES = frozenset({"Callable", "StreamingCallbackT", "Tool", "Toolset"
 _TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})
 _TYPE_WORD = re.compile(r"[\w.]+")
 _PLAIN_TYPES = frozenset(ALLOWED["plain_types"].split())
-_SECRETS = frozenset({"api_key", "basic_auth", "bearer_auth", "password", "token"})
-_KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USER)|OPENAI_\w+|HF_\w+|SHIGUAN_\w+")
+# Of Shiguan's own variables those of its stores; the others hold the keys of callers.
+_KEY_NAME = re.compile(
+    r"SHIGUAN_(ELASTICSEARCH|QDRANT)_(URL|API_KEY)|OPENAI_\w+|HF_\w+"
+    r"|(?!SHIGUAN_)[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USER)"
+)
 
 
 def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
-    """Find parameters with which a file would run code of its own, or carry secrets elsewhere."""
+    """Find parameters with which a file would run code of its own, or send secrets elsewhere."""
     for component in definition.components.values():
         for place, value in component.values():
             if isinstance(value, dict):
@@ -101,16 +104,11 @@ def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
     if key in _SWITCHES and value not in (False, None):
         yield Finding(place, f"{shown} {_SWITCHES[key]}.", f"Expected a file without `{key}`.", "Remove it.")
     elif _EMPTIES.fullmatch(key) and value not in (False, None):
-        yield Finding(
-            place,
-            f"{shown} empties a store whenever the file is built.",
-            "Expected a file that leaves what is stored as it is.",
-            "Remove it; `shiguan stores init` makes what is missing.",
-        )
+        step = "Remove it; `shiguan stores init` makes what is missing."
+        expected = "Expected a file that leaves what is stored as it is."
+        yield Finding(place, f"{shown} empties a store whenever the file is built.", expected, step)
     elif _CALLABLES.fullmatch(key) and value not in (None, [], {}) and not _lists_components(key, value):
         yield names_code(place, key, value)
-    elif key in _SECRETS and isinstance(value, str | list):
-        yield _open_secret(place)
     elif key in _TYPE_PARAMETERS:
         texts = value if isinstance(value, list) else [value]
         unknown = [word for text in texts for word in _TYPE_WORD.findall(str(text)) if word not in _PLAIN_TYPES]
@@ -132,12 +130,12 @@ def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
 
 
 def _lists_components(key: str, value: Any) -> bool:
-    """Whether `tools` holds components and nothing else: their types are looked up in the list of allowed ones."""
+    """Whether `tools` holds classes with their parameters and nothing else: the list of allowed types decides there."""
     return (
         key == "tools"
         and isinstance(value, list)
         and all(
-            isinstance(one, dict) and one.keys() <= {"type", "init_parameters"} and "." in str(one.get("type"))
+            isinstance(one, dict) and one.keys() <= {"type", "init_parameters", "data"} and "." in str(one.get("type"))
             for one in value
         )
     )
@@ -148,9 +146,9 @@ def _names_property(place: Place, value: Any) -> bool:
     return place[-2] == "properties" and "generation_kwargs" in place and isinstance(value, dict | bool)
 
 
-def takes_only_code(name: str, annotation: Any) -> bool:
+def takes_only_code(name: str, parameter: inspect.Parameter | None) -> bool:
     """Tell whether a text for a parameter could only be the path of something to call."""
-    words = words_of(annotation)
+    words = words_of(parameter.annotation) if parameter is not None else set[str]()
     return bool(words & _CALLABLE_TYPES) and not words & {"str", "Any"} and not _CALLABLES.fullmatch(name)
 
 
@@ -165,43 +163,35 @@ def names_code(place: Place, key: str, value: Any) -> Finding:
 
 
 def _secret(place: Place, value: dict[str, Any]) -> Iterator[Finding]:
-    if value.get("type") == "token":
-        yield _open_secret(place)
+    names: Any = [] if value.get("key_variable") is None else [value["key_variable"]]
     if value.get("type") == "env_var":
         names = value.get("env_vars")
-        for name in names if isinstance(names, list) else [names]:
-            if not isinstance(name, str) or not _KEY_NAME.fullmatch(name):
-                yield Finding(
-                    (*place, "env_vars"),
-                    f"`{shortened(name)}` is no name of a key.",
-                    "Expected a variable that ends in _API_KEY, _TOKEN, _PASSWORD or the like, so that a file cannot "
-                    "send any other secret of the server to an address of its own.",
-                    "Name the variable so, or remove it.",
-                )
-
-
-def _open_secret(place: Place) -> Finding:
-    return Finding(
-        place,
-        "A secret stands in the file.",
-        "Expected the name of an environment variable.",
-        "Write `{type: env_var, env_vars: [OPENAI_API_KEY]}`, and change the secret: it has been in a file.",
-    )
+    for name in names if isinstance(names, list) else [names]:
+        if not isinstance(name, str) or not _KEY_NAME.fullmatch(name):
+            yield Finding(
+                (*place, "env_vars" if "env_vars" in value else "key_variable"),
+                f"`{shortened(name)}` is not the name of a key that a file may use.",
+                "Expected a variable that ends in _API_KEY, _TOKEN, _PASSWORD or the like and is not one of Shiguan's "
+                "own, so that a file cannot send another secret of the server to an address that it names.",
+                "Rename the variable, or remove it.",
+            )
 
 
 _FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
 _PARAMETERS = re.compile(
-    r"(.*_)?(urls?|hosts?|headers)|.*_kwargs|api_key|model|tools|toolset|streaming_callback|index|policy"
+    r"(.*_)?(urls?|hosts?|headers)|(?!retriever_kwargs).*_kwargs|api_key|model|tools|toolset|streaming_callback|index"
+    r"|policy"
 )
+"""What no run may set; `retriever_kwargs` holds filters, which are the tenant's or are refused."""
 
 
 def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
     """Find inputs that open files or change what a component is, and that anybody but the ingest can reach."""
     components = built.definition.components
-    # Nothing else can read a library, so a file without one answers from nothing.
-    answers = any(built.role(component) == "filters" for component in components.values())
+    # Only a file that finds documents for somebody, or answers, has callers; what ingests has files.
+    asked = built.definition.answers or any(built.role(component) == "filters" for component in components.values())
     for component in components.values():
-        if answers and any(_takes_files(built, component, name) for name in built.inputs(component.name)):
+        if asked and any(_takes_files(built, component, name) for name in built.inputs(component.name)):
             yield Finding(
                 component.place,
                 f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would be "
@@ -213,7 +203,14 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
         target = components.get(receiver[0])
         if target is None:
             continue
-        if _PARAMETERS.fullmatch(receiver[1]) and not _are_filters(built, origin):
+        if asked and _is_of_the_engine(origin, receiver):
+            yield Finding(
+                place,
+                f"The option `{origin[0]}` goes to `{written(receiver)}`.",
+                "Expected it nowhere: the engine handles it, and what a caller names would mean something else here.",
+                "Remove it, or give the input another name.",
+            )
+        if _PARAMETERS.fullmatch(receiver[1]):
             yield Finding(
                 place,
                 f"`{written(origin)}` sets `{written(receiver)}` while the pipeline runs.",
@@ -229,6 +226,12 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
             )
 
 
+def _is_of_the_engine(origin: Socket, receiver: Socket) -> bool:
+    """Whether an option of the engine is declared; only the id of a conversation may go on, under its own name."""
+    own = len(origin) == 1 and origin[0] in ENGINE_OPTIONS
+    return own and not (origin[0] == receiver[1] == "conversation_id")
+
+
 def _takes_files(built: "BuiltPipeline", component: Component, name: str) -> bool:
     known = built.inputs(component.name).get(name)
     words = words_of(known.type) if known is not None else set()
@@ -237,7 +240,7 @@ def _takes_files(built: "BuiltPipeline", component: Component, name: str) -> boo
     return bool(words & {"Path", "PathLike"}) or (bool(_FILES.fullmatch(name)) and "str" in words)
 
 
-def _is_source(built: "BuiltPipeline", origin: tuple[str, ...]) -> bool:
+def _is_source(built: "BuiltPipeline", origin: Socket) -> bool:
     """Whether it is the input `sources`, or what a component makes of it, whose own input is asked the same."""
     if len(origin) == 1:
         return origin == ("sources",)

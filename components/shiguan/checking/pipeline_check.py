@@ -1,8 +1,8 @@
-"""Asks every check about a file and gathers what they find."""
+"""Asks every check about a file and gathers what they find, here or in a process that ends at a limit."""
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,16 @@ from shiguan.checking.parameters import (
     extensions,
 )
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, read_pipeline_file
-from shiguan.checking.sections import check_budget, check_cache, check_models, check_promise, check_structure
+from shiguan.checking.sections import check_plans, check_promise, check_structure
 from shiguan.checking.templates import check_templates
 from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 
-TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_templates, check_models, check_budget, check_cache)
+TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_templates, check_plans)
 """What must hold before anything is built."""
+
+_SECONDS, _MEMORY, _ANSWER = 2.0, 256 * 1024**2, 4 * 1024**2
+"""What checking a file may take, beside the import of what it names; those that ship take a tenth."""
 
 _UNSAFE_HAYSTACK = "HAYSTACK_UNSAFE_DESERIALIZATION"
 
@@ -49,12 +52,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Give the report as plain data, for programs."""
-        return {
-            "file": self.name,
-            "ok": not self.findings,
-            "findings": [finding.as_dict() for finding in self.findings],
-            "notes": self.notes,
-        }
+        findings = [finding.as_dict() for finding in self.findings]
+        return {"file": self.name, "ok": not findings, "findings": findings, "notes": self.notes}
 
 
 def check_pipeline(
@@ -63,7 +62,7 @@ def check_pipeline(
     """
     Decide whether a file may be built, by its text, then by what Haystack makes of it; and what a mode promises.
 
-    Without `build` its text alone is judged, for who builds nothing of it but stores.
+    Without `build` its text alone is judged, for a caller who builds nothing of it but stores.
     """
     refuse_unsafe_environment()
     try:
@@ -93,6 +92,31 @@ def check_pipeline(
     once = {(finding.line, finding.problem): finding for finding in reversed(found)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)
     return Report(name, ordered, notes, file.content, definition.allowed_types)
+
+
+def check_in_process(path: Path, name: str, *, allow_types: list[str] | None = None) -> Report:
+    """Do as `check_pipeline`, with its promise, in a process that a hostile file can neither hold nor fill."""
+    from shiguan.limited_process import LimitError, Limits, run_limited  # noqa: PLC0415
+
+    refuse_unsafe_environment()
+    limits, ready = Limits(_SECONDS, _MEMORY, _ANSWER), (_load_haystack, "")
+    try:
+        plain = run_limited(_judged, str(path), name, extensions(allow_types), limits=limits, prepare=ready)
+    except LimitError as error:
+        expected = "Expected a file that is checked in a moment."
+        step = "Take out what grows while the pipeline is built, or do not use the file."
+        return Report(name, [Finding((), f"Checking the file {error}.", expected, step, check="building")])
+    findings = [Finding(**{**one, "place": tuple(one["place"])}) for one in plain["findings"]]
+    return Report(name, findings, plain["notes"])
+
+
+def _load_haystack(_: str) -> None:
+    from shiguan.checking import building  # noqa: F401, PLC0415
+
+
+def _judged(path: str, name: str, allow_types: list[str]) -> dict[str, Any]:
+    report = check_pipeline(Path(path), name, allow_types=list(allow_types), promise=True)
+    return {"findings": [asdict(finding) for finding in report.findings], "notes": report.notes}
 
 
 def _placed(file: PipelineFile, subject: Any, checks: Iterable[Callable[[Any], Iterable[Finding]]]) -> list[Finding]:

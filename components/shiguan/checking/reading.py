@@ -1,6 +1,6 @@
 """Reads a pipeline file as data: bounded, without tags, with the line of every value; and what a finding is."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -57,22 +57,19 @@ def shortened(value: object, most: int = 80) -> str:
 
 
 MAX_BYTES = 256 * 1024
-"""The longest pipeline file that is read; those that ship with Shiguan have under 10 KiB."""
+"""The longest pipeline file that is read; those that ship with Shiguan have under 20 KiB."""
 
 MAX_EVENTS = 20_000
-"""So many values, keys and brackets a file may have. Reading YAML is slow, and a hostile file is all brackets."""
+"""So many values, keys and brackets a file may have; and so many, too, when its anchors are written out."""
 
 MAX_DEPTH = 40
-MAX_NODES = 20_000
-"""So large a file may grow when its anchors are written out, as Haystack does when it copies a definition."""
 
 # The same loader in C where PyYAML was built with it, which is everywhere but on odd machines.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
-_TUPLE = "tag:yaml.org,2002:python/tuple"
+_TAG = "tag:yaml.org,2002:"
+_PLAIN_TAGS = frozenset(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
+_TUPLE = f"{_TAG}python/tuple"
 """Haystack writes tuples so when it dumps a pipeline; they are read as lists."""
-
-_TEXT_TAGS = frozenset({"tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"})
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it never leaves this package as an error
@@ -113,15 +110,10 @@ def read_pipeline_file(path: Path) -> PipelineFile:
         loader = _Loader(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            problem = "It is empty." if root is None else "It is no mapping of names."
-            expected = "Expected `components`, `connections`, `inputs` and `outputs`."
-            raise _refused(f"The file is no pipeline. {problem}", expected, "Start from a file of pipelines/.", flaw)
-        if _expanded_size(root, {}) > MAX_NODES:
-            raise _refused(
-                f"The file grows beyond {MAX_NODES:,} nodes when its anchors are written out.",
-                "Expected anchors that stand for one store or one model each.",
-                "Remove anchors that contain other anchors over and over.",
-            )
+            problem = "It is empty." if root is None else "It is not a mapping of names."
+            raise _flawed(f"The file is not a pipeline. {problem}", "Expected `components` and `connections`.")
+        if _expanded_size(root, {}) > MAX_EVENTS:
+            raise _flooded(f"more than {MAX_EVENTS:,} values when its anchors are written out")
         wrong: list[Finding] = []
         keys = _keys_below(root, wrong)
         if wrong:
@@ -146,17 +138,14 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        problem = f"The file cannot be read: {error.strerror or error}."
-        raise _refused(
-            problem, "Expected the path of a YAML file.", "Check the path and its permissions.", flaw
-        ) from error
+        expected = "Expected the path of a YAML file that may be read."
+        raise _flawed(f"The file cannot be read: {error.strerror or error}.", expected) from error
     if len(data) > MAX_BYTES:
-        raise _flood(f"more than {MAX_BYTES:,} bytes")
+        raise _flooded(f"more than {MAX_BYTES:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = f"The file is not valid YAML: byte {error.start} is no UTF-8."
-        raise _refused(problem, "Expected text in UTF-8.", "Save the file as UTF-8.", flaw) from error
+        raise _invalid(f"byte {error.start} is not UTF-8") from error
 
 
 def _check_events(text: str) -> None:
@@ -167,35 +156,30 @@ def _check_events(text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         documents += isinstance(event, yaml.DocumentStartEvent)
         if count > MAX_EVENTS:
-            raise _flood(f"more than {MAX_EVENTS:,} values and keys", line)
+            raise _flooded(f"more than {MAX_EVENTS:,} values and keys", line)
         if depth > MAX_DEPTH:
-            raise _flood(f"more than {MAX_DEPTH} levels", line)
+            raise _flooded(f"more than {MAX_DEPTH} levels", line)
         if documents > 1:
             raise _invalid("it holds several documents", line)
         tag = getattr(event, "tag", None)
         is_tuple = tag == _TUPLE and isinstance(event, yaml.SequenceStartEvent)
         if tag is not None and tag != "!" and tag not in _PLAIN_TAGS and not is_tuple:
             problem = f"The file is not valid YAML for a pipeline: it has the tag `{shortened(tag)}`."
-            raise _refused(
-                problem, "Expected plain values: tags make objects out of text.", "Remove the tag.", line=line
-            )
+            expected = "Expected plain values: tags make objects out of text."
+            raise UnreadableFile(Finding((), problem, expected, "Remove the tag.", line=line))
 
 
-def _refused(
-    problem: str, expected: str, next_step: str, kind: Callable[..., Finding] = Finding, line: int | None = None
-) -> UnreadableFile:
-    return UnreadableFile(kind((), problem, expected, next_step, line=line))
+def _flawed(problem: str, expected: str, line: int | None = None) -> UnreadableFile:
+    return UnreadableFile(flaw((), problem, expected, "Correct the file, or its path.", line))
 
 
-def _flood(what: str, line: int | None = None) -> UnreadableFile:
-    expected = "A pipeline file has a few hundred values, a few levels deep."
-    return _refused(f"The file has {what}.", expected, "Check that this is the file you mean.", line=line)
+def _flooded(what: str, line: int | None = None) -> UnreadableFile:
+    expected = "Expected a few hundred values, a few levels deep."
+    return UnreadableFile(Finding((), f"The file has {what}.", expected, "Check that it is the right one.", line=line))
 
 
 def _invalid(problem: str, line: int | None = None) -> UnreadableFile:
-    text = f"The file is not valid YAML: {shortened(problem, 200)}."
-    step = "Correct the file at this place." if line else "Correct the file."
-    return _refused(text, "Expected one YAML document.", step, flaw, line)
+    return _flawed(f"The file is not valid YAML: {shortened(problem, 200)}.", "Expected one YAML document.", line)
 
 
 def _children(node: yaml.Node) -> list[yaml.Node]:
@@ -205,9 +189,9 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _expanded_size(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """Count nodes as if every anchor were written out; each anchor is visited once."""
+    """Count nodes as if every anchor were written out, as Haystack does when it copies a file; each is visited once."""
     if id(node) not in sizes:
-        sizes[id(node)] = MAX_NODES  # an anchor that contains itself has no end
+        sizes[id(node)] = MAX_EVENTS  # an anchor that contains itself has no end
         sizes[id(node)] = 1 + sum(_expanded_size(child, sizes) for child in _children(node))
     return sizes[id(node)]
 
@@ -221,7 +205,7 @@ def _keys_below(root: yaml.Node, wrong: list[Finding]) -> dict[int, dict[str | i
             continue
         below = found[id(node)] = dict[str | int, Pair]()
         if isinstance(node, yaml.SequenceNode):
-            node.tag = "tag:yaml.org,2002:seq"
+            node.tag = f"{_TAG}seq"
             below.update(enumerate((value, value) for value in node.value))
         for key, value in node.value if isinstance(node, yaml.MappingNode) else []:
             wrong += _wrong_key(key, below)
@@ -232,14 +216,11 @@ def _keys_below(root: yaml.Node, wrong: list[Finding]) -> dict[int, dict[str | i
 
 
 def _wrong_key(key: yaml.Node, before: dict[str | int, Pair]) -> Iterator[Finding]:
-    line = key.start_mark.line + 1
-    if not isinstance(key, yaml.ScalarNode) or key.tag not in _TEXT_TAGS:
-        shown = shortened(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
-        problem = f"The key `{shown}` is no text to YAML."
-        expected = "Expected text: YAML reads words such as `on` and `1` as something else."
+    line, shown = key.start_mark.line + 1, shortened(key.value)
+    if not isinstance(key, yaml.ScalarNode) or key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+        problem, expected = f"The key `{shown}` is not text to YAML.", "Expected text: YAML reads `on` as true."
         yield flaw((), problem, expected, "Put the key in quotes, or give it another name.", line=line)
     elif key.value in before:
-        first = before[key.value][0].start_mark.line + 1
-        problem = f"The key `{shortened(key.value)}` stands twice, on the lines {first} and {line}."
+        problem = f"The key `{shown}` stands twice, on the lines {before[key.value][0].start_mark.line + 1} and {line}."
         expected = "Expected each key once: the later one would silently win."
         yield Finding((), problem, expected, "Remove one of them.", line=line)

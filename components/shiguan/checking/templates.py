@@ -1,4 +1,4 @@
-"""Templates in a file may show variables and nothing behind them."""
+"""Templates in a file place values into text; Haystack's sandbox is behind this when they are rendered."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,19 +10,10 @@ from jinja2.parser import Parser
 from shiguan.checking.definition import Definition
 from shiguan.checking.parameters import ALLOWED
 from shiguan.checking.reading import Finding, Place, flaw, shortened
-from shiguan.llm.prompts import KINDS, layer_source
 
 FILTERS: Final = frozenset(ALLOWED["filters"].split())
 METHODS: Final = frozenset(ALLOWED["methods"].split())
-_ATTRIBUTE_FILTERS = frozenset("groupby join map max min reject rejectattr select selectattr sort sum unique".split())
-_HIDDEN_NAMES = frozenset({"self", "cycler", "joiner", "lipsum", "namespace", "caller", "varargs", "kwargs", "super"})
-_STATEMENTS = {
-    nodes.Import: "import", nodes.FromImport: "from … import", nodes.Extends: "extends", nodes.Block: "block",
-    nodes.Macro: "macro", nodes.CallBlock: "call", nodes.ScopedEvalContextModifier: "autoescape",
-    nodes.EvalContextModifier: "autoescape", nodes.NSRef: "namespace",
-}  # fmt: skip
-_MOST_NUMBER = 10_000
-
+_COMPUTES = (nodes.BinExpr, nodes.Filter, nodes.Test)
 _MARKS = ("{{", "{%", "{#")
 _ENDS = ("}}", "%}", "#}")
 _STOPS = frozenset({"stop", "stop_words", "stop_sequences"})
@@ -33,11 +24,7 @@ _MAX_TEMPLATE = 20_000
 
 
 def check_templates(definition: Definition) -> Iterator[Finding]:
-    """
-    Find templates that do more than to place values into text.
-
-    Every text with Jinja's marks is taken for a template, whatever its parameter is called.
-    """
+    """Find templates that do more than place values into text; every text with Jinja's marks is taken for one."""
     for component in definition.components.values():
         seen: set[str] = set()
         for place, value in component.values():
@@ -45,25 +32,18 @@ def check_templates(definition: Definition) -> Iterator[Finding]:
                 continue
             if not _STOPS.intersection(map(str, place)) or any(mark in value for mark in _ENDS):
                 seen.add(value)
-                yield from _template(place, value, layers=component.type.startswith("shiguan."))
+                yield from _template(place, value)
     for _, receiver, place in [*definition.declared, *definition.connections]:
         if receiver[1] in _SOCKETS:
-            yield Finding(
-                place,
-                f"`{'.'.join(receiver)}` takes a template while the pipeline runs, which nobody has checked.",
-                "Expected templates in the file alone.",
-                "Write the template into the file, and pass its variables.",
-            )
+            problem = f"`{'.'.join(receiver)}` takes a template while the pipeline runs, which nobody has checked."
+            step = "Write the template into the file, and pass its variables."
+            yield Finding(place, problem, "Expected templates in the file alone.", step)
 
 
-def _template(place: Place, text: str, *, layers: bool) -> Iterator[Finding]:
+def _template(place: Place, text: str) -> Iterator[Finding]:
     if len(text) > _MAX_TEMPLATE:
-        yield Finding(
-            place,
-            f"The template has {len(text):,} characters.",
-            f"Expected at most {_MAX_TEMPLATE:,}.",
-            "Shorten it: a prompt that long leaves no room for sources.",
-        )
+        expected = f"Expected at most {_MAX_TEMPLATE:,}: a longer prompt leaves no room for sources."
+        yield Finding(place, f"The template has {len(text):,} characters.", expected, "Shorten it.")
         return
     try:
         tree = parse_template(text)
@@ -72,15 +52,11 @@ def _template(place: Place, text: str, *, layers: bool) -> Iterator[Finding]:
         expected = "Expected Jinja, with Haystack's `message` blocks where they are wanted."
         yield flaw(place, problem, expected, "Correct the template.")
         return
-    problems = dict.fromkeys(f"{problem} (its line {line})" for problem, line in violations(tree, layers=layers))
+    problems = dict.fromkeys(f"{problem} (its line {line})" for problem, line in violations(tree))
     if problems:
-        yield Finding(
-            place,
-            f"The template is not allowed: {shortened('; '.join(problems), 400)}.",
-            "Expected text, variables and their attributes, `if`, `for`, `set`, and the filters and methods that "
-            "docs/security.md lists.",
-            "Take it out; what needs code is a component's work.",
-        )
+        problem = f"The template is not allowed: {shortened('; '.join(problems), 400)}."
+        expected = "Expected values in text, with the filters and methods that docs/security.md lists."
+        yield Finding(place, problem, expected, "Take it out; what needs code is a component's work.")
 
 
 class _HaystackTags(Extension):
@@ -97,11 +73,9 @@ class _HaystackTags(Extension):
             values.append(parser.parse_expression())
             parser.stream.skip_if("comma")
         shown: list[nodes.Node] = [nodes.Output(values, lineno=tag.lineno)] if values else []
-        return (
-            [*shown, *parser.parse_statements(("name:endmessage",), drop_needle=True)]
-            if tag.value == "message"
-            else shown
-        )
+        if tag.value == "now":
+            return shown
+        return [*shown, *parser.parse_statements(("name:endmessage",), drop_needle=True)]
 
 
 def parse_template(text: str) -> nodes.Template:
@@ -113,92 +87,31 @@ def parse_template(text: str) -> nodes.Template:
     return Parser(Environment(extensions=[_HaystackTags]), text).parse()  # noqa: S701 - nothing is rendered
 
 
-def violations(template: nodes.Template, *, layers: bool) -> Iterator[tuple[str, int]]:
-    """
-    Find what a template must not contain.
-
-    Haystack renders in a sandbox. This is the fence before it: a sandbox has been left before, and here nothing that
-    people ever left one with may be written down at all.
-    """
-    # Without recursion, which a hostile template would exhaust, and in the order of the text.
+def violations(template: nodes.Template) -> Iterator[tuple[str, int]]:
+    """Find what a template must not contain, in the order of the text and without recursion."""
     stack = [*template.iter_child_nodes()][::-1]
     while stack:
         node = stack.pop()
-        problem = _problem(node, layers=layers)
+        problem = _problem(node)
         if problem is not None:
             yield problem, node.lineno
-        stack += [*node.iter_child_nodes()][::-1]
+        else:
+            stack += [*node.iter_child_nodes()][::-1]
 
 
-def _problem(node: nodes.Node, *, layers: bool) -> str | None:  # noqa: C901, PLR0912 - the rules, one by one
+def _problem(node: nodes.Node) -> str | None:
     match node:
-        case _ if type(node) in _STATEMENTS:
-            return f"it uses `{_STATEMENTS[type(node)]}`"
-        case nodes.Include() if not (layers and _is_layer(node.template)):
-            return "it includes something that is no layer of the prompts"
-        case nodes.For(recursive=True):
-            return "it has a recursive loop"
-        case nodes.Name(name=name) if name in _HIDDEN_NAMES or name.startswith("_"):
+        case nodes.Name(name=name) | nodes.Getattr(attr=name) if name.startswith("_"):
             return f"it uses `{name}`"
-        case nodes.Getattr(attr=name) if name.startswith("_"):
-            return f"it reaches for the attribute `{name}`"
-        case nodes.Getitem(arg=index) if not _is_plain(index):
-            return "it looks something up by a name that only running it shows"
-        case nodes.Const(value=str() as text) if _underscored(text):
-            return f"it holds the text `{text[:40]}`, a name that begins with an underscore"
-        case nodes.Const(value=int() | float() as number) if abs(number) > _MOST_NUMBER:
-            return f"it holds the number {str(number)[:40]}, more than {_MOST_NUMBER:,}"
-        case nodes.Filter():
-            return _filter_problem(node)
-        case nodes.Call(node=nodes.Name(name=name)) if name not in {"range", "dict"}:
-            return f"it calls `{name}`"
-        case nodes.Call(node=nodes.Getattr(attr=name)) if name not in METHODS:
-            return f"it calls `{name}`"
-        case nodes.Call(node=called) if not isinstance(called, nodes.Name | nodes.Getattr):
-            return "it calls `…`"
-        case nodes.Pow():
-            return "it raises to a power, whose result may have no end"
-        case nodes.Mul() | nodes.Mod() if _is_text(node.left) or _is_text(node.right):
-            return "it repeats or formats a text by arithmetic"
+        case nodes.Filter(name=name) if name not in FILTERS:
+            return f"it uses the filter `{name}`"
+        case nodes.Filter(name="map", args=[name, *_]) if getattr(name, "value", None) not in FILTERS:
+            return "it maps a filter that is not on the list"
+        case nodes.Call(node=nodes.Name(name="range" | "dict")):
+            return None
+        case nodes.Call(node=called) if not isinstance(called, nodes.Getattr) or called.attr not in METHODS:
+            return f"it calls `{getattr(called, 'attr', getattr(called, 'name', '…'))}`"
+        # Jinja computes this while a template is compiled, however much it becomes.
+        case _ if isinstance(node, _COMPUTES) and not any(node.find_all(nodes.Name)):
+            return "it computes something from constants alone"
     return None
-
-
-def _is_plain(index: nodes.Expr) -> bool:
-    match index:
-        case nodes.Slice() | nodes.Neg(node=nodes.Const()) | nodes.Getattr(node=nodes.Name(name="loop")):
-            return True
-        case nodes.Const(value=value):
-            return not (isinstance(value, str) and _underscored(value))
-    return False
-
-
-def _is_text(side: nodes.Node) -> bool:
-    texts = (nodes.TemplateData, nodes.List, nodes.Tuple, nodes.Concat)
-    return isinstance(side, texts) or (isinstance(side, nodes.Const) and isinstance(side.value, str))
-
-
-def _underscored(text: str) -> bool:
-    """Whether a text is, or could become a part of, the name of something hidden."""
-    parts = [part for part in text.split(".") if text != "."] if "_" in text else []
-    return "__" in text or any(part.startswith("_") or part == "" for part in parts)
-
-
-def _filter_problem(node: nodes.Filter) -> str | None:
-    if node.name not in FILTERS:
-        return f"it uses the filter `{node.name}`"
-    if node.name not in _ATTRIBUTE_FILTERS:
-        return None
-    given = [*node.args, *(word.value for word in node.kwargs)]
-    if node.dyn_args is not None or node.dyn_kwargs is not None:
-        return f"it unpacks values into the filter `{node.name}`"
-    if node.name == "map" and any(isinstance(value, nodes.Const) and value.value not in FILTERS for value in node.args):
-        return "it maps a filter that is not on the list"
-    if not all(isinstance(value, nodes.Const | nodes.List | nodes.Tuple) for value in given) and node.name != "join":
-        return f"it gives the filter `{node.name}` a name that only running it shows"
-    return None
-
-
-def _is_layer(template: nodes.Expr) -> bool:
-    if isinstance(template, nodes.Name):
-        return template.name in KINDS
-    return isinstance(template, nodes.Const) and layer_source(str(template.value)) is not None

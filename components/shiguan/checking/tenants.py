@@ -1,4 +1,4 @@
-"""Every document leaves a store under the asking tenant's filter, and enters it as the tenant's who sent it."""
+"""Whatever reads a store does so under the tenant's filter, and enters it as the tenant's who sent it."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ from shiguan.checking.reading import Finding
 if TYPE_CHECKING:
     from shiguan.checking.building import BuiltPipeline
 
+_FILTERS = ("filters", "retriever_kwargs")
+"""What carries a tenant's filters: the filters themselves, or the arguments of retrievers inside a component."""
+
 _CARRIERS = ("Document", "ProducedIds")
 _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_stores.")
-_FROM_FILTER = "Expected the filters of a `TenantFilter`."
-_CARRY = "Connect `filters` of a `TenantFilter` to it; in a loop let them come through `AttemptLoop`."
-_FILTERS = ("filters", "retriever_kwargs")
-"""What a component with the tenant's filters sends: the filters, and the same as arguments of a nested retriever."""
+_CARRY = "Connect the output of a `TenantFilter` to it; in a loop let it come through `AttemptLoop`."
 
 
 def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
@@ -62,19 +62,15 @@ def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterat
     """Ask whether a component has the tenant from the caller, and no component feeds that or its `others`."""
     name, kind = component.name, component.type.rpartition(".")[2]
     names = built.definition.input_names((name, "tenant_id"))
+    declare = f"Declare `tenant_id: [{name}.tenant_id]` below `inputs`"
     for given, place in names.items():
         if given != "tenant_id":
-            yield Finding(
-                place,
-                f"The tenant of `{name}` comes from the input `{given}`.",
-                "Expected it from the input `tenant_id`, which a server fills from the caller's key.",
-                f"Declare `tenant_id: [{name}.tenant_id]` and remove this one.",
-            )
+            problem = f"The tenant of `{name}` comes from the input `{given}`."
+            expected = "Expected it from the input `tenant_id`, which a server fills from the caller's key."
+            yield Finding(place, problem, expected, f"{declare}, and remove this one.")
     if "tenant_id" not in names:
         problem = f"`{name}` does not get the input `tenant_id`."
-        yield Finding(
-            component.place, problem, f"Expected `tenant_id: [{name}.tenant_id]` below `inputs`.", "Declare it."
-        )
+        yield Finding(component.place, problem, "Expected it: it says whose documents these are.", f"{declare}.")
     for edge in built.definition.connections:
         if edge.receiver in ((name, "tenant_id"), (name, others)):
             yield Finding(
@@ -87,48 +83,45 @@ def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterat
 
 
 def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
-    nested = "filters" not in built.inputs(reader.name) and "retriever_kwargs" in built.inputs(reader.name)
-    socket = (reader.name, "retriever_kwargs" if nested else "filters")
-    if socket[1] not in built.inputs(reader.name) and built.classes[reader.type] is not None:
-        yield Finding(
-            reader.place,
-            f"`{reader.name}` reads a store and has no input `filters`: it would find every tenant's documents.",
-            "Expected a retriever that takes `filters`.",
-            "Use another class, or take it out.",
-        )
+    """Ask of a reader whether every run of it has the tenant's filters."""
+    known = built.inputs(reader.name)
+    # Arguments of retrievers are filters only for a component that hands them on.
+    taken = [name for name in _FILTERS if name in known and (name == "filters" or built.readers_inside(reader))]
+    if not taken and built.classes[reader.type] is not None:
+        problem = f"`{reader.name}` reads a store and has no input `filters`: it would find every tenant's documents."
+        yield Finding(reader.place, problem, "Expected a retriever that takes `filters`.", "Use another class.")
         return
-    for name, place in built.definition.input_names(socket).items():
-        yield Finding(
-            place,
-            f"The input `{name}` goes to `{written(socket)}` past the `TenantFilter`.",
-            "Expected `filters` that hold the tenant.",
-            f"Send `{name}` to the `TenantFilter`'s `filters`. {_CARRY}",
-        )
-    edges = built.definition.senders(socket)
-    if not edges:
-        problem = f"Nothing is connected to `{written(socket)}`: it would find every tenant's documents."
-        yield Finding(reader.place, problem, _FROM_FILTER, _CARRY)
+    for number, name in enumerate(taken or ["filters"]):
+        socket = (reader.name, name)
+        expected = f"Expected `{name}` of a `TenantFilter`."
+        for given, place in built.definition.input_names(socket).items():
+            problem = f"The input `{given}` goes to `{written(socket)}` past the `TenantFilter`."
+            yield Finding(place, problem, expected, f"Send it to the `TenantFilter`'s `filters`. {_CARRY}")
+        edges = built.definition.senders(socket)
+        if not edges and not number:
+            problem = f"Nothing is connected to `{written(socket)}`: it would find every tenant's documents."
+            yield Finding(reader.place, problem, expected, _CARRY)
+        for edge in edges:
+            wrong = _wrong_filter(built, reader, edge.sender, name)
+            if wrong is not None:
+                yield Finding(edge.place, wrong, expected, _CARRY)
+
+
+def _wrong_filter(built: "BuiltPipeline", reader: Component, sender: Socket, name: str) -> str | None:
+    reason = _unfiltered(built, sender, name)
+    if reason is not None:
+        return f"`{reader.name}` is filtered by {reason}."
     loop = next((loop for loop in built.loops if reader.name in loop), set[str]())
-    for edge in edges:
-        reason = _unfiltered(built, edge.sender, socket[1])
-        if reason is not None:
-            yield Finding(edge.place, f"`{reader.name}` is filtered by {reason}.", _FROM_FILTER, _CARRY)
-        elif loop and edge.sender[0] not in loop:
-            yield Finding(
-                edge.place,
-                f"`{reader.name}` stands in a loop and gets its filters from outside: in the second round it would "
-                "find every tenant's documents.",
-                "Expected the filters from inside the loop.",
-                _CARRY,
-            )
-        elif again := _runs_without(built, reader, edge.sender[0]):
-            yield Finding(
-                edge.place,
-                f"`{reader.name}` may run more often than `{edge.sender[0]}` sends it filters: {again}. A run without "
-                "them would find every tenant's documents.",
-                "Expected whatever makes a reader run to come the same way as its filters, once each time.",
-                "Take the `BranchJoiner` or the loop out of its way, or let the filters come through `AttemptLoop`.",
-            )
+    if loop and sender[0] not in loop:
+        return (
+            f"`{reader.name}` stands in a loop and gets its filters from outside: in the second round it would find "
+            "every tenant's documents."
+        )
+    again = _runs_without(built, reader, sender[0])
+    return again and (
+        f"`{reader.name}` may run more often than `{sender[0]}` sends it filters: {again}. A run without them would "
+        "find every tenant's documents."
+    )
 
 
 def _runs_without(built: "BuiltPipeline", reader: Component, source: str) -> str | None:
@@ -201,10 +194,8 @@ def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str) -> str | No
     if component is None:
         return f"`{written(sender)}`, which does not exist"
     role = built.role(component)
-    if role not in ("filters", "loops") or output not in _FILTERS:
-        return f"`{written(sender)}`, which is not a `TenantFilter`"
-    if output != wanted:
-        return f"`{written(sender)}`, where `{wanted}` is expected"
+    if role not in ("filters", "loops") or output != wanted:
+        return f"`{written(sender)}`, which is not `{wanted}` of a `TenantFilter`"
     if role == "filters":
         return None
     # A loop keeps for all rounds the filters that came with the first one, and refuses to begin without.
@@ -218,6 +209,7 @@ def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str) -> str | No
 
 
 def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) -> Iterator[Finding]:
+    """Ask of what reads inside a component whether it gets that component's filters."""
     around = {one.place: one for one in (reader, *reader.inner)}
     for part in parts:
         outer = [around[place] for depth in range(len(part.place)) if (place := part.place[:depth]) in around]
@@ -229,13 +221,9 @@ def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) ->
                 "names in `tenant_readers`.",
                 "Make it a component of its own.",
             )
-        elif not built.takes_filters(part):
-            yield Finding(
-                part.place,
-                f"`{part.name}` reads a store and takes no `filters`: it would find every tenant's documents.",
-                "Expected a retriever that takes `filters`.",
-                "Use another class.",
-            )
+        elif not built.takes(part, "filters"):
+            problem = f"`{part.name}` reads a store and takes no `filters`: it would find every tenant's documents."
+            yield Finding(part.place, problem, "Expected a retriever that takes `filters`.", "Use another class.")
 
 
 def check_tenant_writes(built: "BuiltPipeline") -> Iterator[Finding]:
@@ -272,11 +260,8 @@ def _unstamped(built: "BuiltPipeline", start: Socket) -> Iterator[Finding]:
             sender = built.definition.components.get(edge.sender[0])
             if sender is None or built.role(sender) == "stamps":
                 continue
-            before = {
-                (sender.name, name)
-                for name, socket in built.inputs(sender.name).items()
-                if may_be(socket.type, *_CARRIERS)
-            }
+            before = {(sender.name, name) for name, socket in built.inputs(sender.name).items()
+                      if may_be(socket.type, *_CARRIERS)}  # fmt: skip
             if not any(built.definition.count_feeds(socket) for socket in before):
                 yield past(sender.name, f"what comes from `{sender.name}`, past the stamp")
             frontier += sorted(before - seen)

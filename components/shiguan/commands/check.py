@@ -1,4 +1,4 @@
-"""`shiguan check`: tell whether pipeline files are safe and sound, without running them."""
+"""`shiguan check`: say whether pipeline files are safe and sound, without running them."""
 
 import argparse
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from shiguan.checking.pipeline_check import Report, check_pipeline
+from shiguan.checking.pipeline_check import Report, check_in_process
 from shiguan.commands.options import print_json, say
 from shiguan.commands.terminal import print_indented
 from shiguan.engine.loading import OTHER_FILES, list_modes, pipeline_path
@@ -18,7 +18,7 @@ from shiguan.text.terminal import console_for_people
 def check(options: argparse.Namespace) -> int:
     reports: list[Report] = []
     for name, path in _files(options.pipelines):
-        reports.append(check_pipeline(path, name, allow_types=options.allow_type, promise=True))
+        reports.append(check_in_process(path, name, allow_types=options.allow_type))
         if not options.json:
             _print(reports[-1])
     refused = sum(bool(report.findings) for report in reports)

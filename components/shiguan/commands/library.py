@@ -86,9 +86,9 @@ class _Run:
         if self.options.json:
             print_json({"error": message})
         say(f"shiguan: {message}", error=True)
-        reading = sys.modules.get("shiguan.ingest.conversion")
-        if reading is not None:
-            reading.end_all()
+        processes = sys.modules.get("shiguan.limited_process")
+        if processes is not None:
+            processes.end_all()
         stores = sys.modules.get("shiguan.stores.embedded.shards")
         if stores is not None:
             stores.close_all_shards()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
+from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.model_settings import Budget, read_budget
@@ -15,8 +16,6 @@ from shiguan.llm.prompts import check_layer, load_prompt_data
 from shiguan.resources import data_folder, resource_folder
 from shiguan.tenants import check_filters
 
-ENGINE_OPTIONS = ("sources", "sections", "temperature", "max_tokens", "conversation_id", "budget")
-"""Options that the engine sees to; every other one goes where a mode's `inputs` say."""
 _WRITING = ("temperature", "max_tokens")
 _NOT_IN_RECEIPTS = {"conversation_id", "history", "budget"}
 

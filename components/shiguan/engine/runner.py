@@ -12,11 +12,12 @@ from typing import Any, Self
 from haystack import Document, GeneratedAnswer
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.conversations import Turn
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
 from shiguan.engine.conversations import ConversationKeeper, turn_of
 from shiguan.engine.library import Library
-from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.loading import list_modes, load_pipeline, pipeline_path
 from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import (
     MAX_QUESTION,
@@ -176,7 +177,7 @@ class Runner:
         :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
             raised.
         """
-        writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
+        writer: Any = self.pipeline.get_component(self._map.generator) if self._map.generator else None
         # Without a model nobody begins to write.
         plan = self._map if is_available(writer) else replace(self._map, generator="")
         telling = AnswerStream(query, plan, self._outputs.get("queries", ""), self._comparing(tenant_id))
@@ -262,6 +263,12 @@ class Runner:
     ) -> dict[str, Any]:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
+        if "answers" not in self._outputs:
+            raise RefusedError(
+                f"The file `{self.mode}` answers no questions: its `outputs` have no `answers`, only "
+                f"{', '.join(self._outputs) or 'nothing'}. Ask one of the modes: "
+                f"{', '.join(list_modes()[self.deployment])}."
+            )
         query = checked_question(query)
         searched = self._outputs.get("queries", "")
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else ()), *filter(None, [searched])]
@@ -345,7 +352,9 @@ class Runner:
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
     ) -> PipelineRun:
         unheard = self._unheard(options)
-        values: dict[str, Any] = {name: value for name, value in options.given().items() if name not in unheard}
+        # An option of the engine's own, such as `sources`, means nothing to a component; an id of a conversation does.
+        own = {*ENGINE_OPTIONS} - {"conversation_id"}
+        values = {name: value for name, value in options.given().items() if name not in own and name not in unheard}
         values |= {"query": checked_question(query), "tenant_id": tenant_id}
         if options.history:
             values["conversation_id"] = None  # the caller's own history goes before what is kept

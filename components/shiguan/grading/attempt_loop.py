@@ -44,6 +44,7 @@ class AttemptLoop:
         filters: dict[str, Any] | None = None,
         analysis: dict[str, Any] | None = None,
         messages: list[ChatMessage] | None = None,
+        *,
         shown: list[Document] | None = None,
         retrieval: str = "hybrid",
     ) -> dict[str, Any]:

@@ -35,9 +35,9 @@ class HallucinationGrader(Serializable):
     output `retry` fires: the next `Attempt`, with queries made of what the question lacks (never of the refused claim),
     feedback and suggestions for the prompt, and the passages read so far. So it does once where the first answer is
     that the sources do not say, though the passages look as if they did. Else, and always outside a loop, `replies`,
-    `documents` and `verdicts` fire, with the best attempt. What it still claims without support is left for `CitationExtractor` to
-    mark, removed, or the whole answer refused; an answer that does not answer is refused. The reply's
-    `meta["grounding"]` tells what happened: `status` (`accepted`, `marked`, `removed`, `refused`, `not_found`),
+    `documents` and `verdicts` fire, with the best attempt. What it still claims without support is left for
+    `CitationExtractor` to mark, removed, or the whole answer refused; an answer that does not answer is refused. The
+    reply's `meta["grounding"]` tells what happened: `status` (`accepted`, `marked`, `removed`, `refused`, `not_found`),
     `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`; its `meta["verdicts"]` are shown by
     `CitationExtractor`.
 

@@ -100,7 +100,7 @@ class RelevanceGrader:
 
 
 def _merged(documents: Sequence[Document], earlier: Sequence[Document]) -> list[Document]:
-    """Let new passages and those of earlier rounds take turns, each once; in the first round there are only new ones."""
+    """Let new passages and those of earlier rounds take turns, each once."""
     if not earlier:
         return list(documents)[:_MOST]
     turns = [one for pair in zip_longest(earlier, documents) for one in pair if one is not None]

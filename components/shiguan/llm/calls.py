@@ -15,7 +15,7 @@ from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.errors import AnswerError, BudgetError
+from shiguan.errors import BudgetError, EndpointError
 from shiguan.llm.json_replies import without_thoughts
 from shiguan.llm.model_settings import Budget
 from shiguan.llm.reply_cache import KeptReply
@@ -223,15 +223,16 @@ ask_llm = blocking(ask_llm_async)
 """Does as `ask_llm_async`, for a caller who cannot await it."""
 
 
-def no_answer_error(reply: ChatMessage) -> AnswerError:
-    """Put into words that a model replied with nothing that could be an answer."""
+def no_answer_error(reply: ChatMessage) -> EndpointError:
+    """Put into words that a model replied with nothing that could be an answer: the model failed, not the pipeline."""
     model, reason = reply.meta.get("model") or "unknown", reply.meta.get("finish_reason")
     what = "asked for tools instead of answering" if reply.tool_calls else "replied without an answer"
     ended = f" (it ended with `{reason}`)" if reason else ""
-    return AnswerError(
+    return EndpointError(
         f"The stage `generator` failed: the model `{model}` {what}{ended}. Ask again, or in other words; if it goes "
         "on, raise `max_tokens` or take another model.",
         stage="generator",
+        summary=f"the model {what}{ended}",
     )
 
 

@@ -30,6 +30,10 @@ logger = logging.getLogger(__name__)
 
 MAX_TOKENS = 2048
 """The longest reply that a model is asked for, in tokens, where the generator's `generation_kwargs` do not say."""
+MOST_BYTES = 32 * 1024 * 1024
+"""The longest reply that is read; streamed token by token, 128,000 tokens have about as many bytes."""
+_CONNECTIONS = {"max_connections": 1000, "max_keepalive_connections": 100}
+
 FIRST_WAIT = 1.0
 """Seconds before the first retry; doubled for each further one."""
 
@@ -164,12 +168,15 @@ class OpenAIEndpoint:
         # Imported here: the client takes half a second and 40 MB, which nobody pays who has no endpoint.
         from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
 
+        from shiguan.bounded_http import bounded  # noqa: PLC0415
+
         return OpenAIChatGenerator(
             api_key=Secret.from_token(self._key),
             model=self.model,
             api_base_url=self._address,
             generation_kwargs=self.generation_kwargs,
             timeout=self.timeout,
+            http_client_kwargs={**bounded(MOST_BYTES), "follow_redirects": True, "limits": _CONNECTIONS},
             # The client's own retries wait half a second and are invisible; ours are logged.
             max_retries=0,
         )

@@ -241,12 +241,17 @@ def is_worth_retrying(error: BaseException) -> bool:
     Tell whether the same call may succeed a little later.
 
     Not what the endpoint refused on its merits (a wrong key, an unknown model, a too long prompt) or does not want to
-    hear of for long, not mistakes in the call, and not a call that timed out: a slow server is still busy with it.
+    hear of for long, not mistakes in the call, not a reply that is too long, and not a call that timed out: a slow
+    server is still busy with it.
     """
     import httpx  # noqa: PLC0415
     import openai  # noqa: PLC0415
 
+    from shiguan.bounded_http import unwanted  # noqa: PLC0415
+
     if isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout):
+        return False
+    if unwanted(error):
         return False
     return isinstance(error, Exception) and asked_to_wait(error) <= _LONGEST_WAIT and bool(reason_of(error))
 
@@ -281,10 +286,14 @@ def describe_failure(error: Exception, model: NamedModel, *, streamed: bool) -> 
     """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
     import openai  # noqa: PLC0415
 
+    from shiguan.bounded_http import unwanted  # noqa: PLC0415
+
     place = _endpoint(model.address)
     if isinstance(error, openai.APIStatusError):
         cause = f"{place} answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
         return cause, _step_for_status(error.status_code, model)
+    if (reply := unwanted(error)) is not None:
+        return f"{place} {reply}", f"Check {_address_of(model)} and what answers there"
     if streamed:
         return f"{place} broke off in the middle of the answer ({type(error).__name__})", "Ask again"
     if isinstance(error, openai.APITimeoutError):

@@ -16,7 +16,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.prompt_rendering import messages_sha256
 from shiguan.llm.run_watch import counting_replies, holding
-from shiguan.resources import FOR_OPENING, check_free_space, write_whole
+from shiguan.resources import FOR_DELETING, check_free_space, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +63,8 @@ class TenantCache:
         """Write an entry, and let the oldest make room."""
         with self._going_on():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_free_space(self._folder, FOR_OPENING)
             entry = {"until": time.time() + self.plan.calls, "value": value}
+            check_free_space(self._folder, FOR_DELETING)
             write_whole(self._folder / key, json.dumps(entry).encode(), mode=0o600)
             paths = list(self._folder.iterdir())
             if len(paths) > _MOST_ENTRIES:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from haystack.dataclasses import ChatMessage
 
 from shiguan.resources import read_patterns
-from shiguan.text.languages import detect_language
 from shiguan.text.follow_ups import needs_context, salient_terms
+from shiguan.text.languages import detect_language
 
 Source = Literal["database", "both", "history"]
 
@@ -27,9 +27,9 @@ def route_question(question: str, turns: Sequence[ChatMessage]) -> Route:
     """
     Route a question.
 
-    `database`: a question that is complete by itself, which nothing that was said touches. `both`: one that leans on the
-    turns before it, searched with the words that tell most of them, or one that doubts an earlier answer. `history`: one
-    about the conversation itself.
+    `database`: a question that is complete by itself, which nothing that was said touches. `both`: one that leans on
+    the turns before it, searched with the words that tell most of them, or one that doubts an earlier answer.
+    `history`: one about the conversation itself.
     """
     text = " ".join(question.split())
     if not turns or not text:

@@ -29,9 +29,9 @@ class HyDEEmbedder(Serializable):
     Embeds a question, its other wordings and the passages that a model imagines as their answer as one vector (HyDE).
 
     A question and the passage that answers it are written differently; a passage that a model imagines is written like
-    the real one, and so lies nearer to it, even where its details are wrong. Stands where a text embedder stands, before
-    the embedding retriever. `use_hyde` comes from the analysis of the question, since only questions whose answer is
-    prose gain from it.
+    the real one, and so lies nearer to it, even where its details are wrong. Stands where a text embedder stands,
+    before the embedding retriever. `use_hyde` comes from the analysis of the question, since only questions whose
+    answer is prose gain from it.
 
     The embedding is the mean of the embeddings of the question, its wordings and the passages, each of length one,
     brought to length one again: Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels",

@@ -162,9 +162,9 @@ class QueryRewriter:
         :param retrieval: `words` or `vectors` to search in one way alone: the other one then gets no queries.
         :returns: `query`, the question or its stand-alone form; `queries`, that and its other wordings, and for the
             retrievers the same as `word_queries` and `vector_queries`, which are not there where nothing is to be
-            searched that way; `analysis`, as it came, with this `use_hyde`; `method`, what was done; `plan`, the sub-questions, each
-            `number`, `text` and `needs`; `use_hyde`, what the analysis says of it, never beside a plan; `warnings`;
-            `llm_calls`, 0 or 1.
+            searched that way; `analysis`, as it came, with this `use_hyde`; `method`, what was done; `plan`, the
+            sub-questions, each `number`, `text` and `needs`; `use_hyde`, what the analysis says of it, never beside a
+            plan; `warnings`; `llm_calls`, 0 or 1.
         :raises ValueError: If the method is unknown, or `wordings` out of its range.
         """
         plan = self._plan(query, analysis, history, method, wordings=wordings)
@@ -246,12 +246,7 @@ class QueryRewriter:
             else:
                 reply.keep()
             return _done(plan, translated, question=question, subs=subs, warnings=warnings, calls=1)
-        found = json_strings(reply.text, "queries")
-        if plan.method == "expand":
-            queries = _expanded(question, found)
-        else:
-            most = _STEP_BACK_QUERIES if plan.method == "step_back" else plan.wordings
-            queries = usable_queries(found, question, most=most)
+        queries = _wordings(reply.text, plan, question)
         if not queries:
             warnings.append("The LLM sent no usable queries: the question was searched as it is.")
         else:
@@ -266,6 +261,13 @@ class QueryRewriter:
         warning = f"{reason}: the question was not rewritten, {done}."
         method = plan.method if question != plan.query else "none"
         return _done(plan, [], question=question, warnings=[*plan.warnings, warning], calls=calls, method=method)
+
+
+def _wordings(reply: str, plan: _Plan, question: str) -> list[str]:
+    found = json_strings(reply, "queries")
+    if plan.method == "expand":
+        return _expanded(question, found)
+    return usable_queries(found, question, most=_STEP_BACK_QUERIES if plan.method == "step_back" else plan.wordings)
 
 
 def _prompt(plan: _Plan, persona: str) -> list[ChatMessage]:

@@ -71,8 +71,8 @@ class SubQuestionAnswerer(Serializable):
 
     A passage has one number for the whole question, in sub-answers, in events and in the final answer. Sub-answers are
     no sources: they go to the prompt, and what the answer says is checked against passages. One without an answer is
-    named as missing by the answer; one whose call fails costs a warning, and the others go on. Without a plan or a model the
-    passages go through as they came.
+    named as missing by the answer; one whose call fails costs a warning, and the others go on. Without a plan or a
+    model the passages go through as they came.
 
     Source: the prompts of LangChain's "RAG from scratch" on decomposition; Press et al., "Measuring and Narrowing the
     Compositionality Gap in Language Models" (2023), https://arxiv.org/abs/2210.03350.

@@ -44,10 +44,10 @@ class BestWindowRanker:
     with Contextual Neural Language Modeling", SIGIR 2019). Windows go to the model sorted by length, so that a batch is
     padded little.
 
-    The model is loaded once for all modes of a process. Without the extra `shiguan[transformers]` or the model's weights
-    the order stays as it came, which is the normal case of a small installation: there is no warning, and nothing of
-    torch is imported. A model that is there and fails leaves the order as it came too, with a warning. Loading is tried
-    again after five minutes.
+    The model is loaded once for all modes of a process. Without the extra `shiguan[transformers]` or the model's
+    weights the order stays as it came, which is the normal case of a small installation: there is no warning, and
+    nothing of torch is imported. A model that is there and fails leaves the order as it came too, with a warning.
+    Loading is tried again after five minutes.
 
     Example in YAML:
     ```yaml

@@ -156,7 +156,13 @@ class IngestJobs:
             self._wake.clear()
             waiting = list(self.folder.waiting())
             telemetry.JOBS_WAITING.set(len(waiting))
-            due = [r for r in waiting if r.not_before <= time.time() and r.tenant_id not in self._served]
+            # A wait that is longer than any pause is one for a clock that was set back.
+            now, longest = time.time(), max(_LONGEST_PAUSE, _LASTING_PAUSE)
+            due = [
+                one
+                for one in waiting
+                if not now < one.not_before <= now + longest and one.tenant_id not in self._served
+            ]
             if not due:
                 return None
             record = min(due, key=lambda record: (self._turns.get(record.tenant_id, 0.0), record.id))

@@ -85,7 +85,8 @@ def _is_lost(text: str, pronoun: re.Match[str]) -> bool:
     if cues["name_en"].search(before) or cues["dummy_en"].match(text, pronoun.start()):
         return False
     if word in _SUBJECTS and cues["auxiliary_en"].search(before):
-        # The subject of the question: what is asked for ("which year") is no antecedent, a clause before it may have one.
+        # The subject of the question: what is asked for ("which year") is no antecedent, a clause before it may have
+        # one.
         return not noun.search(before.rpartition(",")[0])
     bound_to_noun = bool(re.match(r"\s+[A-Za-z]", after))
     if word in _POSSESSIVES or (word in {*_DEMONSTRATIVES, "her"} and bound_to_noun):

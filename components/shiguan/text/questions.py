@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shiguan.resources import read_patterns
-from shiguan.text.languages import HAN, detect_language, has_han
+from shiguan.text.languages import detect_language, has_han
 from shiguan.text.names import foreign_names
 from shiguan.text.quantities import Quantity, quantities
-from shiguan.text.terms import question_subject, rarity, terms
+from shiguan.text.terms import terms
 
 Shape = Literal["time", "number", "person", "place", "reason", "manner", "definition"]
 

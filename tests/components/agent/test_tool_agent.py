@@ -1,13 +1,17 @@
 """The loop, with a scripted model and tools that do whatever a tool could do."""
 
 import asyncio
+import threading
 from dataclasses import replace
 
 import pytest
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage, ToolCall
+from tests.doubles.dripping import Dripping
 
 from shiguan.agent import tool_agent
+from shiguan.agent import tools as tools_module
+from shiguan.agent.cbdb_search import CBDBSearch
 from shiguan.agent.tool_agent import ToolAgent
 from shiguan.agent.tools import AgentTool, ToolError, found_outside
 from shiguan.agent.wikipedia_search import WikipediaSearch
@@ -17,7 +21,7 @@ from shiguan.models.token_counter import TokenCounter
 FILTERS = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 PROMPT = [
     ChatMessage.from_system("Rules.\n<tools></tools>\nEnd."),
-    ChatMessage.from_user("<sources>…</sources>", meta={"prompt": "agent"}),
+    ChatMessage.from_user("<sources>…</sources>", meta={"prompt": "agent", "prompt_hash": "0", "other": 1}),
 ]
 WALL = Document(
     id="wall",
@@ -90,7 +94,8 @@ async def test_a_tool_gets_the_tenants_filters_and_the_passages_and_the_model_ca
     assert [step["outcome"] for step in result["steps"]] == ["wrong_arguments", "found"]
     assert "The arguments do not fit" in model.asked[1][0][-1].tool_call_result.result
     assert [one.meta["number"] for one in result["passages"]] == [1, 2]
-    assert result["replies"][0].meta["prompt"] == "agent"
+    # The final reply has the marks of the prompt that began.
+    assert result["replies"][0].meta == {"prompt": "agent", "prompt_hash": "0"}
 
 
 async def test_the_definitions_stand_in_the_system_message():
@@ -236,3 +241,27 @@ def test_it_works_without_an_event_loop_too():
 def test_tools_have_names_of_their_own(tools):
     with pytest.raises(ValueError, match="`tools` must be one or more of different names"):
         ToolAgent(Model([says("x")]), tools=tools)
+
+
+async def test_a_question_that_is_given_up_ends_the_work_of_its_tools(monkeypatch):
+    monkeypatch.setattr(tools_module, "_SECONDS", 600.0)
+    monkeypatch.setattr(tool_agent, "_ATTEMPT_SECONDS", 600.0)
+    with Dripping() as service:
+        model = Model([calls("query_cbdb", person_name="王安石")])
+        asked = asyncio.create_task(answered(model, CBDBSearch(service.url)))
+        assert await asyncio.to_thread(service.wait_until_holding, 1)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert await asyncio.to_thread(service.left.wait, 30)
+
+
+async def test_tools_run_in_threads_of_their_own():
+    names = []
+
+    def note(_):
+        names.append(threading.current_thread().name)
+        return [page("In 905.")]
+
+    await answered(Model([calls("search_wikipedia"), says("In 904. [1]")]), Tool(does=note))
+    assert names[0].startswith("shiguan-tools")

@@ -3,7 +3,7 @@
 import pytest
 from haystack.dataclasses import ChatMessage, ToolCall
 
-from shiguan.agent.tool_calls import as_answer, read_step
+from shiguan.agent.tool_calls import read_step
 
 CALL = '{"tool": "search_library", "arguments": {"query": "wall"}}'
 
@@ -61,10 +61,3 @@ def test_calls_of_the_api_get_ids_and_names_that_it_takes_back():
 
 def test_of_a_hundred_calls_twenty_are_looked_at():
     assert len(step(calls=[ToolCall("x", {}, id=str(number)) for number in range(100)]).calls) == 20
-
-
-def test_the_answer_has_the_marks_of_the_prompt_that_began():
-    prompt = ChatMessage.from_user("x", meta={"prompt": "agent", "prompt_hash": "0", "other": 1})
-    reply = ChatMessage.from_assistant("A.", meta={"model": "m"})
-    answer = as_answer(reply, "B.", prompt)
-    assert (answer.text, answer.meta) == ("B.", {"model": "m", "prompt": "agent", "prompt_hash": "0"})

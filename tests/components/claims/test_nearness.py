@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 from haystack import Document, component
+from shiguan.retrieval.claim_matcher import ClaimMatcher
 
 from shiguan.claims.checker import ClaimChecker, checker_of
 from shiguan.claims.claims import split_claims
 from shiguan.claims.nearness import Nearest
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.errors import ShiguanError
-from shiguan.retrieval.claim_matcher import ClaimMatcher
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 ZH = "在天宝十四载的十一月，安禄山在范阳起兵反叛了朝廷。第二年，将军郭子仪已经把长安收复了。"

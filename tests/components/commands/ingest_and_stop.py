@@ -12,8 +12,8 @@ import sys
 import threading
 from dataclasses import replace
 
-from shiguan import cli
-from shiguan.ingest import conversion, e5_document_embedder, vector_writer
+from shiguan import cli, limited_process
+from shiguan.ingest import e5_document_embedder, vector_writer
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 point, signals, *arguments = sys.argv[1:]
@@ -45,7 +45,7 @@ class Embedder(e5_document_embedder.E5DocumentEmbedder):
         return {"documents": [replace(document, embedding=vector(document.content)) for document in documents]}
 
 
-awaited = conversion._awaited
+awaited = limited_process._awaited
 
 
 def stopping_while_it_reads(*args):
@@ -54,7 +54,7 @@ def stopping_while_it_reads(*args):
     return awaited(*args)
 
 
-conversion._awaited = stopping_while_it_reads
+limited_process._awaited = stopping_while_it_reads
 e5_document_embedder.E5DocumentEmbedder.run = Embedder.run
 e5_document_embedder.E5DocumentEmbedder.warm_up = Embedder.warm_up
 vector_writer._SLICE = vector_writer._BATCH = 8

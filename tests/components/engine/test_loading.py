@@ -177,13 +177,13 @@ def test_python_tags_are_not_executed(pipelines, tmp_path):
 def test_an_anchor_bomb_is_refused_before_it_grows(pipelines, layers):
     lines = ["x-0: &a0 [x, x]"] + [f"x-{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, layers)]
     pipelines("\n".join(lines) + "\n" + GOOD)
-    with pytest.raises(UnsafePipelineError, match="20,000 nodes"):
+    with pytest.raises(UnsafePipelineError, match="20,000 values when its anchors"):
         load_pipeline("here", "tiny")
 
 
 def test_an_anchor_that_contains_itself_is_refused(pipelines):
     pipelines("x-loop: &a [*a]\n" + GOOD)
-    with pytest.raises(UnsafePipelineError, match="20,000 nodes"):
+    with pytest.raises(UnsafePipelineError, match="20,000 values when its anchors"):
         load_pipeline("here", "tiny")
 
 

@@ -168,3 +168,16 @@ def test_haystacks_own_generator_in_a_file_of_the_users_is_counted(tmp_path, mon
         runner._loop.run(runner.pipeline.get_component("generator").async_client.close())
     assert (answer["answer"], answer["metadata"]["llm_calls"], stand_in_llm.calls) == ("He.", 1, 1)
     assert answer["metadata"]["usage"]["total_tokens"] > 0
+
+
+@pytest.mark.parametrize("mode", ["index", "own"])
+def test_a_file_that_answers_nothing_is_refused_with_what_it_gives(tmp_path, mode):
+    own = tmp_path / "own.yml"
+    own.write_text(
+        "components:\n  analyzer: {type: shiguan.query.query_analyzer.QueryAnalyzer}\n"
+        "inputs: {query: [analyzer.query]}\noutputs: {language: analyzer.language}\n",
+        encoding="utf-8",
+    )
+    refused = pytest.raises(RefusedError, match=rf"`{mode}` answers no questions.*Ask one of the modes: .*simple")
+    with Runner("embedded", own if mode == "own" else mode, data_dir=tmp_path) as runner, refused:
+        runner.ask("Who?", tenant_id="a")

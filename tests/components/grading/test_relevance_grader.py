@@ -2,9 +2,9 @@
 
 import pytest
 from haystack import Document, Pipeline
+from shiguan.retrieval.relevance_grader import RelevanceGrader
 
 from shiguan.grading.attempts import first_state
-from shiguan.retrieval.relevance_grader import RelevanceGrader
 
 QUESTION = "When did An Lushan rise?"
 RIGHT = Document(id="right", content="An Lushan rose at Fanyang in 755.", score=0.9)

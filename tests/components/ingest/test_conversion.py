@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from haystack.dataclasses import ByteStream
 
+from shiguan import limited_process
 from shiguan.engine.loading import load_index
 from shiguan.ingest import conversion
 
@@ -64,7 +65,7 @@ def test_what_takes_too_long_is_ended_by_the_system_and_the_next_file_is_read(re
 
 
 def test_what_waits_too_long_is_ended_by_the_library(reading, monkeypatch):
-    monkeypatch.setattr(conversion, "_WAITING_FACTOR", 0)
+    monkeypatch.setattr(limited_process, "_WAITING_FACTOR", 0)
     [entry] = read(reading, CIRCLE, "slow.html")["skipped"]
     assert entry["cause"] == "reading it took longer than 0 seconds"
     monkeypatch.undo()
@@ -72,12 +73,12 @@ def test_what_waits_too_long_is_ended_by_the_library(reading, monkeypatch):
 
 
 def test_what_takes_too_much_memory_is_ended_and_the_next_file_is_read(reading, monkeypatch):
-    monkeypatch.setattr(conversion, "_MEMORY", 500_000_000)
+    monkeypatch.setattr(conversion, "_MEMORY", 300_000_000)
     monkeypatch.setattr(conversion, "_MEMORY_PER_BYTE", 0)
     page = b"<html><body>" + b"<p>x</p>" * 1_000_000
     answer = read(reading, page, "large.html")
     assert answer["documents"] == []
-    assert answer["skipped"][0]["cause"] == "reading it took more than 500 MB of memory"
+    assert answer["skipped"][0]["cause"] == "reading it took more than 300 MB of memory"
     monkeypatch.undo()
     assert_reads_on(reading)
 
@@ -86,7 +87,7 @@ def test_an_answer_larger_than_its_file_explains_is_not_taken(reading, monkeypat
     monkeypatch.setattr(conversion, "_ANSWER", 0)
     monkeypatch.setattr(conversion, "_ANSWER_PER_BYTE", 1)
     [entry] = read(reading, HONEST.encode(), "a.txt")["skipped"]
-    assert entry["cause"] == "it holds more than 0 MB of text and structure"
+    assert entry["cause"] == "reading it gave more than 0 MB of text and structure"
 
 
 def test_who_waits_can_end_the_work(reading):
@@ -124,6 +125,13 @@ def test_one_file_that_takes_long_does_not_hold_another_threads_file(reading):
         holding.join()
 
 
+def test_the_start_of_the_process_counts_for_no_file(reading, monkeypatch):
+    """On a busy machine it takes longer than any file: honest ones came back empty."""
+    limited_process.end_all()
+    monkeypatch.setattr(conversion, "_SECONDS", 0.5)
+    assert_reads_on(reading)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
@@ -132,7 +140,8 @@ def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
         "import os\n"
         "from haystack.dataclasses import ByteStream\n"
         "from shiguan.engine.loading import load_index\n"
-        "from shiguan.ingest.conversion import Conversion, _process\n"
+        "from shiguan.ingest.conversion import Conversion\n"
+        "from shiguan.limited_process import _process\n"
         "print('begun', flush=True)\n"
         f"reading = Conversion(load_index('embedded', 'index', data_dir={str(tmp_path)!r})[0])\n"
         "print(_process().submit(os.getpid).result(), flush=True)\n"
@@ -152,3 +161,27 @@ def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
 
 def test_a_definition_and_an_answer_are_plain_data(reading):
     assert json.loads(reading._definition)["metadata"]["outputs"] == {"documents": "conversion_inspector.documents"}
+
+
+@pytest.mark.slow
+def test_fifty_honest_files_go_in_while_every_core_is_busy(reading, tmp_path):
+    kinds = {
+        "txt": HONEST,
+        "md": f"# Rebellion\n\n{HONEST}",
+        "html": f"<html><head><title>R</title></head><body><h1>Rebellion</h1><p>{HONEST}</p></body></html>",
+        "jsonl": json.dumps({"id": "1", "text": HONEST}),
+        "xhtml": f"<html xmlns='http://www.w3.org/1999/xhtml'><body><p>{HONEST}</p></body></html>",
+    }
+    files = [tmp_path / f"{number}.{kind}" for number in range(10) for kind in kinds]
+    for file in files:
+        file.write_text(kinds[file.suffix[1:]], encoding="utf-8")
+    limited_process.end_all()
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * (os.cpu_count() or 1))]
+    try:
+        answers = [reading.convert(file, lambda: None) for file in files]
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert [answer["skipped"] for answer in answers] == [[]] * 50
+    assert all(HONEST in answer["documents"][0][1] for answer in answers)

@@ -379,3 +379,16 @@ async def test_a_character_that_comes_in_two_pieces_is_put_together():
     for text in ("a \ud83d", "\udc0e b", "\ud83d", "c"):
         await call.pass_on(StreamingChunk(content=text), receive)
     assert pieces == ["a ", "🐎 b", "", "�c"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"response_format": {"type": "text"}}], ids=["streamed", "whole"])
+def test_a_reply_without_an_end_is_left_and_not_asked_for_again(endpoint, monkeypatch, settings):
+    monkeypatch.setattr("shiguan.llm.endpoint.MOST_BYTES", 20_000)
+    endpoint.default = "Li Su took it [1]. " * 200_000
+    endpoint.tokens_per_event = 1_000
+    with pytest.raises(AnswerError, match="sent more than 20,000 bytes") as failure:
+        generator(generation_kwargs={"max_tokens": None, **settings}).run(messages=PROMPT)
+    assert "Check OPENAI_BASE_URL and what answers there" in str(failure.value)
+    assert endpoint.calls == 1
+    endpoint.default = "Li Su took it [1]."
+    assert generator(generation_kwargs=settings).run(messages=PROMPT)["replies"][0].text == "Li Su took it [1]."

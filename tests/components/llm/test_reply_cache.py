@@ -203,7 +203,7 @@ def test_a_disk_that_is_almost_full_and_a_file_in_the_way_cost_no_answer(llm, tm
     monkeypatch.setattr(shutil, "disk_usage", lambda path: type("Usage", (), {"free": 3_000_000}))
     full = Question(tmp_path / "other")
     assert full.ask() == ["Which general took Caizhou?"]
-    assert "3 MB free" in full.cache.warnings[0]
+    assert "3.0 MB free" in full.cache.warnings[0]
 
 
 def test_what_a_tenant_deletes_is_forgotten_for_that_tenant_alone(llm, tmp_path):

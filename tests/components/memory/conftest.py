@@ -4,9 +4,9 @@ import pytest
 from haystack import component
 from haystack.components.joiners import DocumentJoiner
 from haystack.dataclasses import Document
-
 from shiguan.memory.memory_retriever import MemoryRetriever
 from shiguan.retrieval.score_standardizer import ScoreStandardizer
+
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 from shiguan.text.terms import terms
 

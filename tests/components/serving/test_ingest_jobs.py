@@ -3,13 +3,15 @@
 import io
 import json
 import threading
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from shiguan.engine.library import IngestedFile
 from shiguan.errors import ConfigurationError, StoreError, StoreFullError
-from shiguan.serving import ingest_jobs
+from shiguan.serving import ingest_jobs, job_folder
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.job_folder import JobFolder
@@ -432,3 +434,22 @@ def test_tenants_take_turns(make, library, monkeypatch):
     jobs.start()
     wait_until(lambda: len(order) == 7)
     assert order == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Set the time of day; how long something takes is measured elsewhere."""
+    now = [1_800_000_000.0]
+    fake = SimpleNamespace(time=lambda: now[0], time_ns=lambda: int(now[0] * 1e9), monotonic=time.monotonic)
+    monkeypatch.setattr(ingest_jobs, "time", fake)
+    monkeypatch.setattr(job_folder, "time", fake)
+    return now
+
+
+def test_an_upload_that_waits_does_not_wait_for_a_clock_that_was_set_back(make, library, clock):
+    jobs = make()
+    record = submit(jobs, "a.txt", "one")
+    jobs.folder.save(replace(record, not_before=clock[0] + 5))
+    clock[0] -= 86_400
+    jobs.start()
+    assert wait(jobs, record)["state"] == "done"

@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+from dataclasses import replace
 
 import pytest
 from haystack.utils import Secret
@@ -17,6 +18,7 @@ from shiguan.conversations import (
     as_messages,
     export_json,
     export_markdown,
+    head_of,
 )
 from shiguan.errors import RefusedError
 from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
@@ -300,3 +302,37 @@ def test_a_conversation_is_exported(store):
     text = export_markdown(conversation, turns)
     assert text.startswith("# Who was An Lushan?\n\n## 1. Who was An Lushan?\n\n*20")
     assert text.endswith("## 2. And then?\n\n" + text.split("\n\n")[-2] + "\n\n> # He died.\n>\n> In 757 [1].\n")
+
+
+HOSTILE = (
+    "\x1b[31mred\x1b[0m \x00\u202eback\u2066 \x9b2J <img src=x onerror=alert(1)> ![x](http://h/y) [a](b) # *b* `c`"
+)
+
+
+def test_a_title_has_no_control_and_no_override(store):
+    say(store, HOSTILE)
+    store.append("ours", "d", Turn("\u202e\u200f", "A."))
+    for conversation in store.conversations("ours"):
+        assert conversation.title.isprintable()
+    plain = "red back 2J <img src=x onerror=alert(1)> ![x](http://h/y) [a](b) # *b* `c`"
+    assert store.find("ours", "c").title == plain
+    assert store.rename("ours", "c", f"{HOSTILE} 👩\u200d🚀")
+    assert store.find("ours", "c").title == f"{plain} 👩\u200d🚀"
+
+
+def test_an_export_writes_what_people_said_as_text(store):
+    say(store, HOSTILE)
+    store.append("ours", "c", Turn("<script>1</script>\u202e", "- **b** [1] <b onclick=x> ![p](http://h/?q) \x1b[2J"))
+    conversation, turns = store.find("ours", "c"), store.turns("ours", "c")
+    text = export_markdown(replace(conversation, title=HOSTILE), turns)
+    assert all(one.isprintable() or one == "\n" for one in text)
+    title = r"# red back 2J \<img src=x onerror=alert\(1\)\> \!\[x\]\(http://h/y\) \[a\]\(b\) \# \*b\* \`c\`"
+    assert text.splitlines()[0] == title
+    assert r"## 2. \<script\>1\</script\>" in text
+    assert r"> - **b** [1] \<b onclick=x> !\[p](http://h/?q)" in text
+
+
+def test_a_title_that_was_kept_as_it_came_is_listed_without_controls(store):
+    say(store, "A question")
+    conversation = replace(store.find("ours", "c"), title=HOSTILE)
+    assert head_of(conversation)["title"].isprintable()

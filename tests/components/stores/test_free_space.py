@@ -7,7 +7,7 @@ from haystack import Document
 
 from shiguan import resources
 from shiguan.errors import StoreFullError
-from shiguan.resources import FOR_OPENING, FOR_WRITING, check_free_space
+from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 Usage = namedtuple("Usage", "total used free")
@@ -27,7 +27,7 @@ def test_a_write_needs_room_and_says_how_much(free, tmp_path):
     free(FOR_WRITING)
     check_free_space(tmp_path)
     free(FOR_WRITING - 1)
-    with pytest.raises(StoreFullError, match="67 MB free; writing needs 67"):
+    with pytest.raises(StoreFullError, match=r"67\.1 MB free; writing needs 67.*stays, and can be read\."):
         check_free_space(tmp_path)
 
 
@@ -40,7 +40,7 @@ def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free
     assert store.count_documents() == 2
     store.delete_documents(["a"])  # which makes room
     assert store.count_documents() == 1
-    free(FOR_OPENING - 1)
+    free(FOR_DELETING - 1)
     with pytest.raises(StoreFullError):
         store.delete_documents(["b"])
     assert store.count_documents() == 1
@@ -50,8 +50,24 @@ def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free
 def test_a_store_is_not_begun_where_its_files_would_find_no_room(free, tmp_path):
     free(FOR_WRITING - 1)
     store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
-    with pytest.raises(StoreFullError, match="67 MB free"):
+    with pytest.raises(StoreFullError, match=r"67\.1 MB free"):
         store.count_documents()
     free(FOR_WRITING)
     assert store.count_documents() == 0
     store.close()
+
+
+def test_a_library_on_a_full_disk_is_opened_and_read(free, tmp_path):
+    def store():
+        return QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
+
+    first = store()
+    first.write_documents([Document(id="a", content="salt")])
+    first.close()
+    free(FOR_OPENING)
+    again = store()
+    assert again.count_documents() == 1
+    again.close()
+    free(FOR_OPENING - 1)
+    with pytest.raises(StoreFullError, match=r"1\.0 MB free; opening it needs 1\. Free space.*stays\.$"):
+        store().count_documents()

@@ -162,6 +162,15 @@ def checksums(shard: Path) -> dict[str, int]:
     return {path.relative_to(shard).as_posix(): zlib.crc32(path.read_bytes()) for path in files}
 
 
+def torn(shard: Path) -> Path | None:
+    """Find a file that is shorter than the engine takes for granted: it would panic, and print that."""
+    for path in shard.glob("segments/**/status.dat"):
+        whole = 16 if any(path.parent.glob("flags_*")) else 8
+        if path.stat().st_size < whole:
+            return path.relative_to(shard)
+    return None
+
+
 def damaged(shard: Path, cause: object) -> StoreError:
     """Make the error for data that cannot be read."""
     return StoreError(

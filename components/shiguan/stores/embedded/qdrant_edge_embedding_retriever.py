@@ -33,7 +33,8 @@ class QdrantEdgeEmbeddingRetriever(EdgeRetriever):
         :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents of a language at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are cosines (-1 to 1), or scaled; `warnings`: a sentence where passages have no vector yet, or one of another embedder.
+        :returns: `documents`: the best first, equal scores by id. Scores are cosines (-1 to 1), or scaled; `warnings`:
+            a sentence where passages have no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """

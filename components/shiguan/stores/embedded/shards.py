@@ -16,7 +16,7 @@ from haystack import logging
 from qdrant_edge import EdgeShard, Filter, KeywordIndexParams, Point, PointVectors, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
-from shiguan.resources import FOR_OPENING, FOR_WRITING, check_free_space, write_json
+from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space, write_json
 from shiguan.stores.embedded.hnsw_builder import BUILDING, HnswBuilder
 from shiguan.stores.embedded.points import (
     DENSE,
@@ -30,6 +30,7 @@ from shiguan.stores.embedded.points import (
     mismatch,
     other_vectors,
     read_record,
+    torn,
 )
 from shiguan.stores.embedded.reading import count_vectors
 
@@ -167,7 +168,7 @@ class Shard:
 
     def delete(self, edge: EdgeShard, point_ids: list[str]) -> None:
         """Delete points, unless there is no room to write that down; called inside `write`."""
-        check_free_space(self.folder, FOR_OPENING)
+        check_free_space(self.folder, FOR_DELETING)
         edge.update(UpdateOperation.delete_points([*point_ids]))
         self.stale_statistics = True
         if self._builder is not None:
@@ -330,6 +331,8 @@ class Shard:
                 raise damaged(path, "the files that list its documents are not those of when it was last closed")
             # Loading brings them up to date by itself; whoever is killed from here on leaves none to compare.
             self._save_record()
+        if (short := torn(path)) is not None:
+            raise damaged(path, f"`{short}` is cut off")
         with self._telling_of_damage(path):
             return EdgeShard.load(str(path))
 

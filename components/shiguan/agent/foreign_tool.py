@@ -1,0 +1,70 @@
+"""Offers a tool of Haystack's to the model, such as one of an MCP server."""
+
+import json
+from typing import Any
+
+from haystack import Document
+from haystack.tools import Tool
+
+from shiguan.agent.tools import AgentTool, ToolError, defined_only, found_outside
+from shiguan.llm.source_blocks import neutral_attribute
+
+_LONGEST_DESCRIPTION, _LONGEST_SCHEMA = 500, 4_000
+
+
+class ForeignTool(AgentTool):
+    """
+    A tool of Haystack's among those of `ToolAgent`: what it gives is a passage from outside.
+
+    What is said of it is shortened and made harmless before a model reads it. Its server, and not we, judges the
+    arguments: a schema from elsewhere may name addresses to fetch, and patterns without an end.
+    """
+
+    def __init__(self, tool: Tool) -> None:
+        """
+        Name the tool.
+
+        :param tool: A tool of Haystack's, such as `MCPTool`.
+        """
+        self.tool_name = tool.name
+        self.tool = tool
+        # `MCPTool` has no public name for it.
+        self.address = str(getattr(getattr(tool, "_server_info", None), "url", "") or "")
+
+    def definition(self, language: str) -> Tool:  # noqa: ARG002  # a server has one language
+        """Ask the server what its tool takes, and describe it as the file does."""
+        self.tool.warm_up()
+        length = len(json.dumps(self.tool.parameters))
+        if length > _LONGEST_SCHEMA:
+            raise ToolError(f"its arguments are described in {length:,} characters, more than {_LONGEST_SCHEMA:,}")
+        described = neutral_attribute(self.tool.description)[:_LONGEST_DESCRIPTION]
+        return Tool(self.tool_name, described, self.tool.parameters, function=defined_only)
+
+    def problem(self, arguments: dict[str, Any], definition: Tool) -> str | None:  # noqa: ARG002
+        """Leave the arguments to the server."""
+        return None
+
+    def run(self, **arguments: Any) -> dict[str, list[Document]]:
+        """
+        Call the tool.
+
+        :param arguments: What its own definition asks for.
+        :returns: `documents`, one with its text; none if it has none.
+        :raises ToolError: If the tool fails.
+        """
+        try:
+            text = _text_of(self.tool.invoke(**arguments)).strip()
+        except Exception as error:  # the client's own kinds
+            behind = error.__cause__ or error
+            reason = f"`{self.tool_name}` failed at its server ({type(behind).__name__})"
+            raise ToolError(reason, passing=isinstance(behind, TimeoutError | ConnectionError)) from error
+        return {"documents": [found_outside(self.tool_name, text, title="", address=self.address)] if text else []}
+
+
+def _text_of(result: Any) -> str:
+    """Give the texts of a result of MCP, or a result of any other form as it is."""
+    try:
+        parts = json.loads(result)["content"]
+        return "\n".join(part["text"] for part in parts if part.get("type") == "text")
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)

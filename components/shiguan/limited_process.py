@@ -1,0 +1,195 @@
+"""
+Work that a hostile file could make endless or huge, in a process of its own that ends at a limit of time and memory.
+
+Every thread has one such process, used again for its next piece of work. It is no sandbox: it has the rights of this
+process. What it is given and what it gives back is plain data.
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass
+from multiprocessing import util
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from loky import get_reusable_executor
+from loky.process_executor import TerminatedWorkerError
+
+# What waits, for a disk or for other processes, takes no processor and ends, too.
+_WAITING_FACTOR = 6
+# A process that is not ready after so long has something wrong with it.
+_STARTING_SECONDS = 600.0
+_LOOK_SECONDS = 0.2
+# An idle process goes after so long.
+_IDLE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds of one processor, bytes of memory beyond what the process has when it is ready, bytes of the answer."""
+
+    seconds: float
+    memory: int
+    answer: int
+
+
+class LimitError(Exception):
+    """The work reached a limit; the message is a clause about it, such as `took more than 500 MB of memory`."""
+
+
+def start_process(prepare: Callable[..., object], *arguments: str) -> None:
+    """Start this thread's process, and let it load what it needs while the caller goes on."""
+    _process().submit(_prepared, prepare, arguments)
+
+
+def run_limited(
+    task: Callable[..., Any],
+    *arguments: Any,
+    limits: Limits,
+    prepare: tuple[Callable[..., object], str],
+    waiting: Callable[[], object] = lambda: None,
+) -> Any:
+    """
+    Run a function in this thread's process and give what it returns, which must be data that JSON knows.
+
+    The limits begin when the process is ready: `prepare`, a function with its argument, loads what the work needs and
+    does nothing where that is loaded. `waiting` is called all the while, and ends the work by raising.
+    """
+    process = _process()
+    try:
+        _awaited(process.submit(_prepared, prepare[0], prepare[1:]), waiting, _STARTING_SECONDS)
+        future = process.submit(_limited, task, arguments, str(Path.cwd()), astuple(limits))
+        answer = json.loads(_awaited(future, waiting, limits.seconds * _WAITING_FACTOR))
+    except TerminatedWorkerError as error:
+        if "SIGPROF" in str(error):
+            raise LimitError(f"took more than {limits.seconds:.0f} seconds of the processor") from None
+        raise LimitError("ended the process that did it, perhaps for want of memory") from None
+    except BaseException as error:
+        process.shutdown(kill_workers=True)
+        if isinstance(error, TimeoutError):
+            raise LimitError(f"took longer than {limits.seconds * _WAITING_FACTOR:.0f} seconds") from None
+        raise
+    if "limit" in answer:
+        raise LimitError(answer["limit"])
+    return answer["result"]
+
+
+def _process() -> Any:
+    # One thread of a numeric library: each takes memory, and there is nothing to compute.
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    process = get_reusable_executor(1, timeout=_IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),), env=threads)
+    _started.add(process)
+    return process
+
+
+_started: "WeakSet[Any]" = WeakSet()
+# Where `psutil` and `pgrep` are missing, it kills the process alone, which has no others.
+warnings.filterwarnings("ignore", message="Failed to kill subprocesses")
+
+
+def end_all() -> None:
+    """End the processes of all threads, whatever they do; for a program that is about to end."""
+    for process in list(_started):
+        process.shutdown(kill_workers=True)
+    # A process that ends at once runs no finalizers: their semaphores would be reported as leaked, on three lines.
+    util._run_finalizers(0)  # type: ignore[attr-defined]
+
+
+def _awaited(future: "Future[Any]", waiting: Callable[[], object], seconds: float) -> Any:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return future.result(_LOOK_SECONDS)
+        except TimeoutError:
+            if time.monotonic() > end:
+                raise
+            waiting()
+
+
+# ---- what follows runs in the other process --------------------------------------------------------------------------
+
+
+def _begin(parent: int) -> None:
+    """Make the process ready: it dies with its parent, and says nothing."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+        os._exit(1)
+
+    # A Ctrl-C reaches both processes; this one has nothing to say about it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _prepared(prepare: Callable[..., object], arguments: tuple[str, ...]) -> None:
+    with suppress(Exception):  # the work meets the same error, and reports it
+        prepare(*arguments)
+
+
+def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, limits: tuple[Any, ...]) -> bytes:
+    seconds, memory, most = limits
+    os.chdir(folder)
+    _set_limits(seconds, memory)
+    try:
+        answer = json.dumps({"result": task(*arguments)}).encode()
+        if len(answer) <= most:
+            return answer
+        reached = f"gave more than {most / 1_000_000:,.0f} MB of text and structure"
+    except Exception as error:
+        reached = f"failed ({type(error).__name__}: {error})"
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, MemoryError):
+                reached = f"took more than {memory / 1_000_000:,.0f} MB of memory"
+            cause = cause.__cause__
+    finally:
+        _set_limits(0, None)
+    return json.dumps({"limit": reached}).encode()
+
+
+_allowed_memory: int | None = None
+
+
+@contextmanager
+def without_limits() -> Iterator[None]:
+    """Let what happens inside count for nothing, such as the import of a package; where no limit is set, do nothing."""
+    memory = _allowed_memory
+    if memory is None:
+        yield
+        return
+    seconds = _set_limits(0, None)
+    try:
+        yield
+    finally:
+        _set_limits(seconds, memory)
+
+
+def _set_limits(seconds: float, memory: int | None) -> float:
+    """Let the system end this process after so much of the processor and memory; gives the seconds that were left."""
+    global _allowed_memory  # noqa: PLW0603
+    _allowed_memory = memory
+    if not hasattr(signal, "setitimer"):
+        return 0  # Windows knows neither; there the parent ends what takes too long
+    import resource  # noqa: PLC0415
+
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard if memory is None else _used_memory() + memory, hard))
+    return signal.setitimer(signal.ITIMER_PROF, seconds)[0]
+
+
+def _used_memory() -> int:
+    """How much memory this process has reserved; 0 where the system does not say, and does not limit it either."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,143 @@
+"""Work in a process of its own, which ends at each of its limits while the caller goes on."""
+
+import os
+import threading
+
+import pytest
+
+from shiguan.limited_process import LimitError, Limits, run_limited, start_process, without_limits
+
+PLENTY = Limits(seconds=20, memory=500_000_000, answer=1_000_000)
+
+
+def nothing(_: str) -> None:
+    """Prepare nothing."""
+
+
+def broken(_: str) -> None:
+    raise RuntimeError("what the work needs is not there")
+
+
+def burn(seconds: float) -> None:
+    import time
+
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def burn_before(_: str) -> None:
+    burn(1.0)
+
+
+def process_id() -> int:
+    return os.getpid()
+
+
+def end_process() -> None:
+    os._exit(1)
+
+
+def fill(count: int) -> int:
+    return len(bytearray(count))
+
+
+def fail() -> None:
+    raise ValueError("odd")
+
+
+def fail_for_memory() -> None:
+    try:
+        bytearray(10**12)
+    except MemoryError as error:
+        raise ValueError("wrapped") from error
+
+
+def letters(count: int) -> str:
+    return "x" * count
+
+
+def burn_outside(seconds: float) -> str:
+    with without_limits():
+        burn(seconds)
+        assert len(bytearray(200_000_000)) == 200_000_000
+    return "done"
+
+
+def burn_after_outside() -> None:
+    with without_limits():
+        burn(0.1)
+    burn(20)
+
+
+def fill_after_outside() -> None:
+    with without_limits():
+        pass
+    bytearray(200_000_000)
+
+
+def run(task, *arguments, limits=PLENTY, prepare=nothing, waiting=lambda: None):
+    return run_limited(task, *arguments, limits=limits, prepare=(prepare, ""), waiting=waiting)
+
+
+def test_what_it_returns_comes_back_from_another_process_which_is_used_again():
+    first = run(process_id)
+    assert first != os.getpid()
+    assert run(process_id) == first
+
+
+def test_what_it_prepares_counts_for_no_limit():
+    limits = Limits(seconds=0.5, memory=10_000_000, answer=100)
+    assert isinstance(run(process_id, limits=limits, prepare=burn_before), int)
+
+
+@pytest.mark.parametrize(
+    ("task", "arguments", "limits", "reason"),
+    [
+        (burn, (20,), Limits(1, 500_000_000, 100), "took more than 1 seconds of the processor"),
+        (fill, (200_000_000,), Limits(20, 100_000_000, 100), "took more than 100 MB of memory"),
+        (fail_for_memory, (), Limits(20, 100_000_000, 100), "took more than 100 MB of memory"),
+        (letters, (5_000_000,), Limits(20, 100_000_000, 1_000_000), "gave more than 1 MB of text and structure"),
+        (end_process, (), PLENTY, "ended the process that did it, perhaps for want of memory"),
+        (fail, (), PLENTY, r"failed \(ValueError: odd\)"),
+        (burn_after_outside, (), Limits(1, 500_000_000, 100), "took more than 1 seconds of the processor"),
+        (fill_after_outside, (), Limits(20, 100_000_000, 100), "took more than 100 MB of memory"),
+    ],
+)
+def test_each_limit_ends_the_work_with_its_reason_and_the_next_work_is_done(task, arguments, limits, reason):
+    with pytest.raises(LimitError, match=f"^{reason}$"):
+        run(task, *arguments, limits=limits)
+    assert run(letters, 3) == "xxx"
+
+
+def test_what_is_left_out_of_the_limits_may_take_what_it_needs():
+    assert run(burn_outside, 1.5, limits=Limits(1, 100_000_000, 100)) == "done"
+
+
+def test_without_a_process_there_is_no_limit_to_leave():
+    assert burn_outside(0.0) == "done"
+
+
+def test_who_waits_can_end_the_work():
+    class Stopped(Exception):
+        pass
+
+    def stop():
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        run(burn, 600, limits=Limits(900, 500_000_000, 100), waiting=stop)
+    assert run(letters, 1) == "x"
+
+
+def test_a_preparation_that_fails_is_left_to_the_work():
+    start_process(broken, "")
+    assert run(letters, 2, prepare=broken) == "xx"
+
+
+def test_each_thread_has_a_process_of_its_own():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(run(process_id)))
+    thread.start()
+    thread.join()
+    assert found != [run(process_id)]

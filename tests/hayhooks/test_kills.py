@@ -1,0 +1,73 @@
+"""A server that is killed in the middle of an answer, or of writing one down, leaves nothing half done."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from tests.doubles.receipts import receipt
+from tests.doubles.server_process import ROOT, ServerProcess
+from tests.doubles.stand_in_llm import StandInLlm
+
+from shiguan.engine.receipts import read_receipt
+from shiguan.serving.engine import ReceiptFolder
+from shiguan.serving.settings import ServingSettings
+
+pytestmark = pytest.mark.slow
+QUESTION = {"query": "When was the wall pulled down?", "mode": "simple", "conversation_id": "c"}
+WRITER = f"""
+import sys
+sys.path[:0] = [{str(ROOT)!r}]
+from pathlib import Path
+from tests.doubles.receipts import receipt
+from shiguan.serving.engine import ReceiptFolder
+from shiguan.serving.settings import ServingSettings
+
+folder = ReceiptFolder(ServingSettings(data_dir=Path(sys.argv[1])))
+for number in range(10**9):
+    folder.keep(receipt(question=f"Who was number {{number}}?" + "x" * 200_000))
+    print(number, flush=True)
+"""
+
+
+def test_a_kill_in_the_middle_of_a_stream_keeps_no_turn_and_no_broken_file(tmp_path):
+    with StandInLlm(default="The wall was pulled down in 904. [1] " * 50) as llm:
+        environment = {"OPENAI_BASE_URL": llm.url, "OPENAI_API_KEY": "sk-x"}
+        first = ServerProcess(tmp_path, **environment).start()
+        job = first.upload("wall.txt", b"The wall was pulled down in 904.").json()
+        assert first.wait_for_job(job["id"])["state"] == "done"
+        llm.time_per_token = 0.5
+        with first.client.stream("POST", f"{first.url}/api/v1/rag/query-stream", json=QUESTION) as reply:
+            assert any("generation_start" in line for line in reply.iter_lines())
+            first.process.send_signal(signal.SIGKILL)
+        first.kill()
+        llm.time_per_token = 0
+        llm.default = "The wall was pulled down in 904. [1]"
+        with ServerProcess(tmp_path, **environment) as second:
+            assert second.get("/ready").status_code == 200
+            assert second.get("/api/v1/conversations").json() == {"conversations": []}
+            answer = second.post("/api/v1/rag/query", json=QUESTION).json()
+            assert answer["status"] == "answered"
+            (kept,) = second.get("/api/v1/conversations").json()["conversations"]
+            assert kept["turns"] == 1
+            kept_receipt = second.get(f"/api/v1/receipts/{answer['metadata']['receipt']}")
+            assert kept_receipt.json()["receipt"]["answer"]["answer"] == answer["answer"]
+    for path in tmp_path.rglob("*.json"):
+        json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("after", [1, 7, 23])
+def test_a_kill_while_receipts_are_written_leaves_whole_ones(tmp_path, after):
+    for _ in range(3):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        ) as process:
+            for _ in range(after):
+                assert process.stdout.readline().strip().isdecimal()
+            process.kill()
+    paths = list((tmp_path / "receipts").rglob("*.json"))
+    assert len(paths) >= after
+    assert [path.stem for path in paths if read_receipt(path).id != path.stem] == []
+    folder = ReceiptFolder(ServingSettings(data_dir=tmp_path))
+    assert folder.find("a", receipt(question="Who was number 0?" + "x" * 200_000).id) is not None

@@ -1,0 +1,98 @@
+"""A hostile file neither holds nor fills the process that checks it."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from haystack import component
+from tests.security.hostile_files import _GROWING, SOUND
+
+from shiguan.checking.pipeline_check import check_in_process, check_pipeline
+from shiguan.cli import main
+from shiguan.limited_process import Limits, run_limited
+
+BAR = Limits(seconds=2, memory=300_000_000, answer=1_000_000)
+
+
+@component
+class Burns:
+    """Never comes to an end."""
+
+    def __init__(self) -> None:
+        while True:
+            pass
+
+    @component.output_types(text=str)
+    def run(self, text: str):
+        return {"text": text}
+
+
+@component
+class Fills:
+    """Takes a gigabyte."""
+
+    def __init__(self) -> None:
+        self.taken = bytearray(1_000_000_000)
+
+    @component.output_types(text=str)
+    def run(self, text: str):
+        return {"text": text}
+
+
+def write(path, **components):
+    data = {**SOUND, "components": {**SOUND["components"], **components}}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def load(_: str) -> None:
+    """Import what the check needs."""
+    from shiguan.checking import building  # noqa: F401
+
+
+def judged(path: str) -> list:
+    return [asdict(finding) for finding in check_pipeline(Path(path), "mine.yml").findings]
+
+
+@pytest.mark.parametrize(
+    "growing",
+    [
+        _GROWING,
+        "{{ 'a' * 9999 * 9999 * 99 }}",
+        "{{ ('a' if true else 'b') * 9999 * 9999 * 99 }}",
+        "{% if 'aaaaaaaaaa'" + "|replace('a', 'aaaaaaaaaa')" * 9 + " == x %}{% endif %}",
+        "{{ '%9999999999d' % 1 }}",
+        "{{ x ~ (['aaaaaaaaaa'" + "|replace('a', 'aaaaaaaaaa')" * 9 + "]|join) }}",
+    ],
+)
+def test_constants_that_grow_are_refused_before_a_template_is_compiled(tmp_path, growing):
+    assert len(growing) < 500
+    prompt = {
+        "type": "haystack.components.builders.prompt_builder.PromptBuilder",
+        "init_parameters": {"template": growing},
+    }
+    path = write(tmp_path / "mine.yml", evil=prompt)
+    found = run_limited(judged, str(path), limits=BAR, prepare=(load, ""))
+    assert [finding["check"] for finding in found] == ["templates"]
+    assert "computes something from constants alone" in found[0]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(Burns, "2 seconds of the processor"), (Fills, "268 MB of memory")], ids=["time", "memory"]
+)
+def test_a_class_that_takes_more_than_a_check_may_is_ended(tmp_path, capsys, kind, reason):
+    path = write(tmp_path / "mine.yml", evil={"type": f"{__name__}.{kind.__name__}"})
+    assert main(["check", str(path), "--allow-type", __name__, "--json"]) == 2
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (finding,) = file["findings"]
+    assert reason in finding["problem"]
+    assert (finding["check"], finding["unsafe"]) == ("building", True)
+
+
+def test_a_report_from_the_process_is_the_one_that_is_made_here(tmp_path):
+    path = write(tmp_path / "mine.yml", evil={"type": "os.system"}, odd={"type": "shiguan.stores.nothing.Nothing"})
+    there, here = check_in_process(path, "mine.yml"), check_pipeline(path, "mine.yml", promise=True)
+    assert there.findings == here.findings != []
+    assert str(there.error) == str(here.error)
+    assert there.notes == here.notes

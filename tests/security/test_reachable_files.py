@@ -1,0 +1,116 @@
+"""What a caller says never becomes the path of a file: the check refuses the file, and the engine hands over no names."""
+
+import json
+
+import pytest
+import yaml
+
+from shiguan.checking.pipeline_check import Report, check_pipeline
+from shiguan.engine import loading
+from shiguan.engine.options import AskOptions
+from shiguan.engine.runner import Runner
+
+CONVERTERS = "haystack.components.converters"
+OPENERS = {
+    "text": (f"{CONVERTERS}.txt.TextFileToDocument", {}),
+    "csv": (f"{CONVERTERS}.csv.CSVToDocument", {}),
+    "html": (f"{CONVERTERS}.html.HTMLToDocument", {}),
+    "markdown": (f"{CONVERTERS}.markdown.MarkdownToDocument", {}),
+    "pdf": (f"{CONVERTERS}.pypdf.PyPDFToDocument", {}),
+    "docx": (f"{CONVERTERS}.docx.DOCXToDocument", {}),
+    "any": (f"{CONVERTERS}.multi_file_converter.MultiFileConverter", {}),
+    "epub": ("shiguan.ingest.epub_to_document.EPUBToDocument", {}),
+    "rows": ("shiguan.ingest.jsonl_to_document.JSONLToDocument", {}),
+    "inspector": ("shiguan.ingest.source_inspector.SourceInspector", {}),
+    "router": ("haystack.components.routers.file_type_router.FileTypeRouter", {"mime_types": ["text/plain"]}),
+}
+ANSWER = "haystack.components.builders.answer_builder.AnswerBuilder"
+PROMPT = "haystack.components.builders.prompt_builder.PromptBuilder"
+
+
+def reading_file(kind, *, section="inputs", query="inputs", name="sources"):
+    """A mode without a library that reads what a caller names."""
+    type_, parameters = OPENERS[kind]
+    output = {"inspector": "sources", "router": "text/plain"}.get(kind, "documents")
+    data = {
+        "components": {
+            "reader": {"type": type_, "init_parameters": parameters},
+            "prompt": {"type": PROMPT, "init_parameters": {"template": "{{ found }} {{ query }}"}},
+        },
+        "connections": [{"sender": f"reader.{output}", "receiver": "prompt.found"}],
+        "inputs": {},
+        "outputs": {"answers": "prompt.prompt"},
+    }
+    if query:
+        data.setdefault(query, {})["query"] = ["prompt.query"]
+    data.setdefault(section, {})[name] = ["reader.sources"]
+    return data
+
+
+def found(tmp_path, data):
+    path = tmp_path / "filey.yml"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return {finding.check for finding in check_pipeline(path, "filey.yml").findings}
+
+
+@pytest.mark.parametrize("query", ["inputs", "options", ""], ids=["a question", "an optional one", "answers alone"])
+@pytest.mark.parametrize("section", ["inputs", "options"])
+@pytest.mark.parametrize("kind", OPENERS)
+def test_a_file_that_answers_opens_no_files(tmp_path, kind, section, query):
+    assert "reachable_parameters" in found(tmp_path, reading_file(kind, section=section, query=query))
+
+
+@pytest.mark.parametrize("name", sorted({"sources", "query", *AskOptions.model_fields}))
+def test_no_option_of_a_question_goes_to_a_socket_that_opens_files(tmp_path, name):
+    data = reading_file("text", name=name)
+    assert "reachable_parameters" in found(tmp_path, data)
+
+
+@pytest.mark.parametrize("section", ["inputs", "options"])
+@pytest.mark.parametrize("name", ["sources", "sections", "temperature", "max_tokens", "budget", "conversation_id"])
+def test_an_option_that_the_engine_handles_goes_to_no_socket(tmp_path, name, section):
+    data = {
+        "components": {"prompt": {"type": PROMPT, "init_parameters": {"template": "{{ names }} {{ query }}"}}},
+        "inputs": {"query": ["prompt.query"]},
+        "outputs": {"answers": "prompt.prompt"},
+    }
+    assert found(tmp_path, data) == set()
+    data.setdefault(section, {})[name] = ["prompt.names"]
+    assert found(tmp_path, data) == {"reachable_parameters"}
+
+
+def test_a_file_that_ingests_may_open_what_it_is_given(tmp_path):
+    data = {
+        "components": {"reader": {"type": OPENERS["text"][0]}},
+        "inputs": {"sources": ["reader.sources"]},
+        "outputs": {"documents": "reader.documents"},
+    }
+    assert found(tmp_path, data) == set()
+
+
+@pytest.mark.parametrize("kind", ["text", "inspector"])
+def test_the_engine_hands_no_names_of_sources_to_a_file_that_was_not_checked(tmp_path, monkeypatch, kind):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("sk-secret", encoding="utf-8")
+    data = reading_file(kind)
+    data["components"]["answers"] = {"type": ANSWER}
+    data["connections"].append({"sender": "prompt.prompt", "receiver": "answers.query"})
+    data["components"]["said"] = {
+        "type": "haystack.components.converters.output_adapter.OutputAdapter",
+        "init_parameters": {"template": "{{ [text] }}", "output_type": "list[str]"},
+    }
+    data["connections"] += [
+        {"sender": "prompt.prompt", "receiver": "said.text"},
+        {"sender": "said.output", "receiver": "answers.replies"},
+    ]
+    data["outputs"] = {"answers": "answers.answers"}
+    path = tmp_path / "filey.yml"
+    path.write_text(yaml.safe_dump(data), encoding="utf-8")
+    real = loading.check_pipeline
+    unchecked = Report("filey.yml", content=data)
+    monkeypatch.setattr(
+        loading, "check_pipeline", lambda at, *more, **how: unchecked if at == path else real(at, *more, **how)
+    )
+    missing = pytest.raises(ValueError, match="Missing mandatory input 'sources'")
+    with Runner("embedded", path, data_dir=tmp_path / "library") as runner, missing:
+        runner.ask("What does it say?", tenant_id="a", sources=[str(secret)])
