@@ -1,64 +1,54 @@
-"""Searches the library: the first step of the mode `agent`, and a tool of its model."""
+"""A tool of the agent: searches the library in the model's words."""
 
 from typing import Any
 
 from haystack import Document, component
 
 from shiguan.agent.tools import AgentTool
-from shiguan.llm.calls import warm_up_generator
+from shiguan.llm.calls import blocking, warm_up_generator
 from shiguan.serialization import Serializable
 
 
 @component
 class LibrarySearch(Serializable, AgentTool):
     """
-    Finds passages of the library for a question, or for whatever else the model wants to know.
+    Finds passages of the library for what the model wants to know beyond the question.
 
-    Stands first in the mode `agent`, with the person's question, and among the tools of `ToolAgent` as
-    `search_library`: one search in two places, under the same filters.
+    The tool `search_library` of `ToolAgent`: the mode's own search, in other words and under the same filters.
 
     Example:
     ```python
-    search = LibrarySearch(retriever, parent_fetcher=fetcher)
+    search = LibrarySearch(retriever)
     search.run("Where did An Lushan rise?", filters=filters)["documents"]  # parents, best first
     ```
     """
 
     tool_name = "search_library"
-    tenant_readers = ("retriever", "parent_fetcher")
+    tenant_readers = ("retriever",)
 
-    def __init__(self, retriever: Any, *, parent_fetcher: Any) -> None:
+    def __init__(self, retriever: Any) -> None:
         """
-        Name what finds sentences, and what gets their passages.
+        Name what searches.
 
-        :param retriever: A `MultiQueryHybridRetriever`, or what takes `queries`, `filters` and `retrieval` like it.
-        :param parent_fetcher: A `ParentDocumentFetcher`; its `top_k` is how many passages are found.
+        :param retriever: A `PassageRetriever`, the mode's search; the `top_k` of its parent fetcher is how many passages
+            are found.
         """
         self.retriever = retriever
-        self.parent_fetcher = parent_fetcher
 
     def warm_up(self) -> None:
         """Load the embedder's model; a second call does nothing."""
         warm_up_generator(self.retriever)
 
-    @component.output_types(documents=list[Document], nearest=list[Document], warnings=list[str])
-    def run(
-        self,
-        query: str,
-        filters: dict[str, Any] | None = None,
-        top_k: int | None = None,
-        retrieval: str = "hybrid",
-    ) -> dict[str, Any]:
+    @component.output_types(documents=list[Document], warnings=list[str])
+    async def run_async(self, query: str, filters: dict[str, Any] | None = None) -> dict[str, Any]:
         """
         Search.
 
         :param query: What to search for.
         :param filters: What may be found, from `TenantFilter`.
-        :param top_k: How many passages at most, for this call.
-        :param retrieval: `words` or `vectors` to take passages from one of the two searches alone.
-        :returns: `documents`, parents, best first; `nearest`, the children nearest by their vectors; `warnings`.
+        :returns: `documents`, parents, best first; `warnings`.
         """
-        found = self.retriever.run(queries=[query], filters=filters, retrieval=retrieval)
-        fetched = self.parent_fetcher.run(documents=found["documents"], filters=filters, top_k=top_k)
-        warnings = [*found.get("warnings", []), *fetched["warnings"]]
-        return {"documents": fetched["documents"], "nearest": found["nearest"], "warnings": warnings}
+        found = await self.retriever.run_async(query=query, filters=filters)
+        return {"documents": found["documents"], "warnings": found["warnings"]}
+
+    run = blocking(run_async)

@@ -21,7 +21,7 @@ from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, run_a
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
-from shiguan.llm.calls import blocking, budget_allows, run_generator_async, warm_up_generator
+from shiguan.llm.calls import blocking, budget_allows, run_nested_async, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run_watch import counting_replies, waiting_for_llm
 from shiguan.models.token_counter import TokenCounter
@@ -117,7 +117,6 @@ class ToolAgent(Serializable):
         query: str = "",
         *,
         language: str | None = None,
-        retrieval: str = "hybrid",
         generation_kwargs: dict[str, Any] | None = None,
         streaming_callback: StreamingCallbackT | None = None,
     ) -> dict[str, Any]:
@@ -129,17 +128,16 @@ class ToolAgent(Serializable):
         :param filters: What tools may read, from `TenantFilter`.
         :param query: The question.
         :param language: Its language; None to tell from the question.
-        :param retrieval: How tools search the library: `hybrid`, `words` or `vectors`.
         :param generation_kwargs: For every call of the model.
         :param streaming_callback: Called with each call of a tool and its result, and never with the answer, which is
             shown when it is checked.
-        :returns: `replies`, one, with `passages`, all that it may cite; or `answers`, one that says why there is no
+        :returns: `replies`, one (none where no model could be asked), with `passages`, all that it may cite; or `answers`, one that says why there is no
             reply; `steps`, each call of a tool with its outcome; `warnings`.
         :raises AnswerError: If the language model fails for good.
         :raises RefusedError: If a tool was to read documents without a tenant.
         """
         self.warm_up()
-        ours = {"filters": filters, "retrieval": retrieval, "language": language or detect_language(query)}
+        ours = {"filters": filters, "language": language or detect_language(query)}
         settings = {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
         research = _Research(self, list(messages), list(documents), ours, settings, streaming_callback)
         try:
@@ -168,6 +166,7 @@ class _Research:
     offered: dict[str, Tool] = field(default_factory=dict)
     steps: list[dict[str, Any]] = field(default_factory=list)
     native: bool = True
+    reached: bool = True
 
     def __post_init__(self) -> None:
         prompt = self.messages[-1].meta
@@ -178,6 +177,8 @@ class _Research:
         await self._define_tools()
         text, reply = await self._ask_until_answered()
         failed = any(step["outcome"] == "failed" for step in self.steps)
+        if not self.reached:
+            return self._outputs(replies=[], passages=self.passages)
         if reply is None:
             self.warnings.append("The model asked for tools to the end and gave no answer.")
             return self.ended("unfinished", query)
@@ -236,7 +237,7 @@ class _Research:
             asked += 1
             if step.text and not step.calls:
                 return step.text, reply
-            if last:
+            if last or not self.reached:
                 return "", None
             if not step.calls:
                 self.messages.append(ChatMessage.from_user(sentence("empty_reply", self.language)))
@@ -250,7 +251,9 @@ class _Research:
         settings = {**self.settings, **native}
         try:
             with waiting_for_llm(), counting_replies() as came_out:
-                replies = await run_generator_async(self.agent.chat_generator, self.messages, settings)
+                given = {"messages": self.messages, **settings}
+                outputs = await run_nested_async(self.agent.chat_generator, **given)
+                replies: list[ChatMessage] = outputs["replies"]
                 came_out.count(replies)
         except EndpointError as error:
             # Servers of models that know no tools refuse the request; such a model writes its calls as JSON.
@@ -258,6 +261,8 @@ class _Research:
                 raise
             self.native = False
             return await self._ask(offered, first=False)
+        self.warnings += outputs.get("warnings") or []
+        self.reached = bool(replies)
         return replies[0] if replies else ChatMessage.from_assistant("")
 
     async def _observe(self, calls: Sequence[ToolCall], left: int) -> list[Observation]:

@@ -39,7 +39,7 @@ class AgentTool:
     """
     A component whose `run` takes what a model says, and gives `documents`.
 
-    `filters`, `passages` (the numbered ones so far), `retrieval` and `language` of its `run` come from the agent, never
+    `filters`, `passages` (the numbered ones so far) and `language` of its `run` come from the agent, never
     from the model: they are not in the definition, and an argument that is not in it is refused.
     """
 
