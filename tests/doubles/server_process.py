@@ -25,18 +25,27 @@ class ServerProcess:
             assert server.get("/ready").status_code == 200
 
     :param data_dir: Its data folder.
-    :param uvicorn: Whether to start it as `uvicorn --app-dir hayhooks app:app` does.
+    :param command: What to start instead, with `{port}` in place of a free one; it answers at `ready`.
+    :param ready: An address of it that answers 200 once it has started.
     :param port: The port; 0 for a free one.
     :param workers: How many processes answer.
     :param environment: Further variables.
     """
 
     def __init__(
-        self, data_dir: Path, *, uvicorn: bool = False, port: int = 0, workers: int = 1, **environment: str
+        self,
+        data_dir: Path,
+        *,
+        command: list[str] | None = None,
+        ready: str = "/ready",
+        port: int = 0,
+        workers: int = 1,
+        **environment: str,
     ) -> None:
         self.port = port
         self.data_dir = data_dir
-        self.uvicorn = uvicorn
+        self.command = command
+        self.ready = ready
         self.workers = workers
         self.environment = environment
         self.url = ""
@@ -48,19 +57,19 @@ class ServerProcess:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "SHIGUAN_", "HAYHOOKS_"))}
         command = [sys.executable, "-m", "shiguan.cli", "serve", "--port", str(self.port), "--json"]
         command += ["--workers", str(self.workers)] if self.workers > 1 else []
-        if self.uvicorn:
+        if self.command:
             with socket.create_server(("127.0.0.1", 0)) as free:
                 port = free.getsockname()[1]
-            command = [sys.executable, "-m", "uvicorn", "--app-dir", "hayhooks", "app:app", "--port", str(port)]
+            command = [part.format(port=port) for part in self.command]
             self.url = f"http://127.0.0.1:{port}"
         self.process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            command, cwd=ROOT, stdout=subprocess.DEVNULL if self.command else subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**inherited, "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(self.data_dir),
                  "OMP_NUM_THREADS": "1", "HAYSTACK_TELEMETRY_ENABLED": "False", **self.environment},
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
-        started = self._answers() if self.uvicorn else self._says_where()
+        started = self._answers() if self.command else self._says_where()
         if not started:
             self.process.kill()
             self.process.wait(10)
@@ -80,7 +89,7 @@ class ServerProcess:
         pause = threading.Event()
         for _ in range(1200):
             with contextlib.suppress(httpx.ConnectError):
-                return self.get("/ready").status_code == 200
+                return self.get(self.ready).status_code == 200
             if self.process.poll() is not None:
                 break
             pause.wait(0.05)
@@ -116,7 +125,8 @@ class ServerProcess:
     def _end(self) -> None:
         self.process.wait()
         self._reader.join(5)
-        self.process.stdout.close()
+        if self.process.stdout:
+            self.process.stdout.close()
         self.process.stderr.close()
         self.client.close()
 

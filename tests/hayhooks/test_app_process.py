@@ -95,7 +95,7 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/deploy_files"), ("POST", "/deploy-yaml"), ("POST", "/deploy"), ("POST", "/undeploy/simple"),
+        ("POST", "/deploy_files"), ("POST", "/deploy-yaml"), ("POST", "/deploy"), ("POST", "/undeploy/simple"), ("GET", "/draw/simple"), ("GET", "/status"),
         ("GET", "/traces"), ("GET", "/traces/"), ("POST", "/v1/files"), ("POST", "/v1/responses"), ("GET", "/models"),
         ("POST", "/chat/completions"), ("POST", "/simple/chat"), ("GET", "/redoc"),
         ("GET", "/sse"), ("POST", "/simple/run/"), ("GET", "//ready"), ("GET", "/../etc/passwd"),
@@ -106,7 +106,6 @@ def test_what_hayhooks_would_open_is_not_there(ready, keys, method, path):
         reply = ready.client.request(method, ready.url + path, **who)
         assert reply.status_code == (404 if who else 401), (path, reply.text)
         assert set(reply.json()["error"]) == {"type", "stage", "message", "next_step", "request_id"}
-    assert ready.get("/status", **by(keys, "acme")).json()["pipelines"]
 
 
 def test_hayhooks_own_routes_work_with_a_key(ready, keys):
@@ -117,12 +116,6 @@ def test_hayhooks_own_routes_work_with_a_key(ready, keys):
         reply = ready.post(f"/{mode}/run", json=body, **by(keys, "reader"))
         assert reply.status_code == 200, reply.text
         assert "757" in reply.text
-        assert ready.get(f"/status/{mode}", **by(keys, "reader")).json()["status"] == "Up!"
-        diagram = ready.get(f"/draw/{mode}", **by(keys, "reader"))
-        assert diagram.headers["content-type"].startswith("text/vnd.mermaid")
-        assert "ContextBuilder" in diagram.text
-    assert ready.get("/draw/other", **by(keys, "reader")).status_code == 404
-    assert ready.get("/status/other", **by(keys, "reader")).json()["error"]["type"] == "not_found"
 
 
 def test_an_upload_is_ingested_answered_from_replaced_and_deleted(ready, keys):
@@ -386,10 +379,8 @@ def test_a_mode_of_ones_own_is_asked_listed_and_metered_under_its_name(tmp_path,
         asked = {"query": "When did Guo Ziyi retake Chang'an?"}
         who = by(keys, "acme")
         assert server.post("/api/v1/rag/query", json={**asked, "mode": "brief"}, **who).json()["mode"] == "brief"
-        assert server.post("/brief/run", json=asked, **who).json()["result"]["mode"] == "brief"
         chat = {"model": "shiguan-brief", "messages": [{"role": "user", "content": asked["query"]}]}
         assert server.post("/v1/chat/completions", json=chat, **who).json()["model"] == "shiguan-brief"
         assert "brief" in server.get("/api/v1/rag/health", **who).json()["modes"]
-        assert "ContextBuilder" in server.get("/draw/brief", **who).text
         metrics = server.get("/metrics", **by(keys, "metrics")).text
-        assert 'shiguan_answers_total{mode="brief",status="not_found"} 3.0' in metrics
+        assert 'shiguan_answers_total{mode="brief",status="not_found"} 2.0' in metrics

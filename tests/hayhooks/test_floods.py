@@ -15,11 +15,10 @@ KEY = {"Authorization": "Bearer reader"}
 HEAD = b"POST /api/v1/rag/query HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
-@pytest.fixture(params=[False, True], ids=["shiguan serve", "uvicorn"])
-def server(request, tmp_path):
+@pytest.fixture
+def server(tmp_path):
     with ServerProcess(
         tmp_path,
-        uvicorn=request.param,
         SHIGUAN_API_KEYS=f"acme:write:{hash_of('reader')}",
         SHIGUAN_MAX_CONNECTIONS="300",
     ) as server:

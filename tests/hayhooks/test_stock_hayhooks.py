@@ -1,41 +1,123 @@
-"""Hayhooks as it comes, without Shiguan's server: it deploys the files of the modes as they are."""
+"""Hayhooks as it comes, without Shiguan's server: its commands, its routes, its OpenAI API and its MCP server."""
+
+import json
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
-from tests.doubles.small_library import ingest_small_library
+from tests.doubles.server_process import ServerProcess
 from tests.hayhooks.test_app_routes import ROOT
 
 pytestmark = pytest.mark.slow
 MODES = ["simple", "advanced", "precise", "agent"]
+QUESTION = "Who proposed the two-tax reform?"
+HAYHOOKS = str(Path(sys.executable).with_name("hayhooks"))
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("library"))
+    """A library of two tenants, which no process holds."""
+    folder = tmp_path_factory.mktemp("library")
+    ingest = "import pathlib, sys; from tests.doubles.small_library import *; ingest_small_library(pathlib.Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", ingest, str(folder)], cwd=ROOT, check=True)
+    return folder / "data"
 
 
-@pytest.fixture
-def stock(library, tmp_path, monkeypatch):
-    """A Hayhooks server that knows nothing of Shiguan, beside the library of two tenants."""
-    from fastapi.testclient import TestClient
-    from hayhooks.server import app as hayhooks_app
-
-    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(library))
-    monkeypatch.setattr(hayhooks_app.settings, "pipelines_dir", str(tmp_path))
-    with TestClient(hayhooks_app.create_app()) as client:
-        yield client
+@pytest.fixture(scope="module")
+def stock(library):
+    command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", "hayhooks/pipelines"]
+    with ServerProcess(library, command=command, ready="/status", SHIGUAN_TENANT="a") as server:
+        assert sorted(server.get("/status").json()["pipelines"]) == sorted(MODES), server.errors
+        yield server
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_it_deploys_a_mode_and_needs_only_the_question_and_the_tenant(stock, mode):
+def test_a_mode_answers_at_its_own_address(stock, mode):
+    answer = stock.post(f"/{mode}/run", json={"query": QUESTION, "top_k": 2}).json()["result"]
+    assert "Yang Yan" in answer["answer"]
+    assert "Li Mi" not in json.dumps(answer)  # another tenant's
+    assert (answer["mode"], answer["citations"][0]["source"]) == (mode, "tax.txt")
+
+
+def test_the_body_names_no_other_tenant_and_nothing_unknown(stock):
+    other = stock.post("/simple/run", json={"query": QUESTION, "tenant_id": "b"})
+    assert (other.status_code, other.json()["detail"]) == (403, "The body names another tenant than the key's.")
+    assert stock.post("/simple/run", json={"query": ""}).status_code == 422
+
+
+def chat(stock, **more):
+    body = {"model": "simple", "messages": [{"role": "user", "content": QUESTION}], **more}
+    return stock.post("/v1/chat/completions", json=body)
+
+
+def test_the_openai_api_answers_with_its_sources(stock):
+    reply = chat(stock).json()
+    text = reply["choices"][0]["message"]["content"]
+    assert "Yang Yan" in text
+    assert text.rstrip().endswith("[1] tax (tax.txt)")
+    assert reply["shiguan"]["citations"][0]["source"] == "tax.txt"
+
+
+def test_a_stream_says_the_same_and_ends_with_the_citations(stock):
+    lines = chat(stock, stream=True).text.splitlines()
+    chunks = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
+    text = "".join(choice["delta"]["content"] or "" for chunk in chunks for choice in chunk["choices"])
+    assert text == chat(stock).json()["choices"][0]["message"]["content"]
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    assert chunks[-1]["shiguan"]["citations"][0]["source"] == "tax.txt"
+
+
+def test_what_an_answer_from_sources_cannot_give_is_refused(stock):
+    assert chat(stock, n=3).status_code == 400
+    assert "`n` is not supported" in chat(stock, n=3).text
+    assert chat(stock, model="unknown").status_code == 404
+
+
+@pytest.fixture
+def own_library(library, tmp_path):
+    """A copy, since the embedded store lets one process in."""
+    return shutil.copytree(library, tmp_path / "data")
+
+
+@pytest.mark.skipif(version("mcp").startswith("2"), reason="Hayhooks 2.1 serves MCP with mcp<2 alone")
+def test_the_modes_are_tools_of_hayhooks_mcp_server(own_library):
+    command = [HAYHOOKS, "mcp", "run", "--json-response", "--port", "{port}", "--pipelines-dir", "hayhooks/pipelines"]
+    with ServerProcess(own_library, command=command, ready="/status", SHIGUAN_TENANT="a") as server:
+
+        def call(method, **params):
+            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return server.post("/mcp/", json=message, headers={"Accept": "application/json, text/event-stream"}).json()
+
+        assert {*MODES} <= {tool["name"] for tool in call("tools/list")["result"]["tools"]}
+        found = call("tools/call", name="simple", arguments={"query": QUESTION})["result"]["content"][0]["text"]
+    assert "Yang Yan" in found
+    assert "tax.txt" in found
+
+
+def test_a_wrapper_of_a_mode_that_is_not_there_says_so_and_the_others_are_deployed(own_library, tmp_path):
+    for mode in ("simple", "missing"):
+        shutil.copytree(ROOT / "hayhooks" / "pipelines" / "simple", tmp_path / "own" / mode)
+    wrapper = tmp_path / "own" / "missing" / "pipeline_wrapper.py"
+    wrapper.write_text(wrapper.read_text(encoding="utf-8").replace('"simple"', '"missing"'), encoding="utf-8")
+    command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", str(tmp_path / "own")]
+    with ServerProcess(own_library, command=command, ready="/status") as server:
+        assert server.get("/status").json()["pipelines"] == ["simple"]
+        assert server.post("/simple/run", json={"query": QUESTION}).status_code == 200
+    assert "`missing`" in server.errors
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_deploys_the_file_of_a_mode_that_needs_only_the_question_and_the_tenant(stock, mode):
     source = (ROOT / "pipelines" / "embedded" / f"{mode}.yml").read_text(encoding="utf-8")
-    deploy = {"name": mode, "source_code": source, "save_file": False, "overwrite": True}
+    deploy = {"name": f"own_{mode}", "source_code": source, "save_file": False, "overwrite": True}
     assert stock.post("/deploy-yaml", json=deploy).status_code == 200
-    question = "Who proposed the two-tax reform?"
     for tenant, named in (("a", "Yang Yan"), ("b", "Li Mi")):
-        asked = stock.post(f"/{mode}/run", json={"query": question, "tenant_id": tenant})
+        asked = stock.post(f"/own_{mode}/run", json={"query": QUESTION, "tenant_id": tenant})
         assert asked.status_code == 200, asked.text
         (answer,) = asked.json()["result"]["answers"]["value"]
         assert [name for name in ("Yang Yan", "Li Mi") if name in answer["data"]] == [named]
         assert answer["meta"]["citations"]
-    assert stock.post(f"/{mode}/run", json={"query": question}).status_code == 422
-    assert stock.post(f"/undeploy/{mode}").status_code == 200
+    assert stock.post(f"/own_{mode}/run", json={"query": QUESTION}).status_code == 422

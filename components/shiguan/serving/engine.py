@@ -20,7 +20,7 @@ from shiguan.engine.options import AskOptions
 from shiguan.engine.pipeline_run import MAX_QUESTION, checked_question
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import RefusedError
 from shiguan.llm.run_watch import TimeLimits
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
@@ -252,10 +252,11 @@ def use_engine(engine: Engine | None) -> None:
     _current[:] = [engine] if engine is not None else []
 
 
+def is_serving() -> bool:
+    """Whether `shiguan serve` has loaded the modes of this process."""
+    return bool(_current)
+
+
 def current_engine() -> Engine:
-    if not _current:
-        raise ConfigurationError(
-            "The modes are asked through Shiguan's own server, which loads them and knows whose library it is: start "
-            "`shiguan serve`, or `shiguan mcp` for MCP. `hayhooks run` and `hayhooks mcp run` cannot."
-        )
+    """Give the engine of `shiguan serve`, which is there once the application has started."""
     return _current[0]

@@ -96,7 +96,6 @@ def _check_head(scope: Scope) -> None:
 
 def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admission: Admission) -> None:
     """Let every request pass, from outside in: its id, the origins that may ask, its key, its turn and its time."""
-    app.user_middleware.clear()
     # The one that is added last stands outermost.
     app.add_middleware(RequestLifetime, settings=settings, admission=admission)
     app.add_middleware(Authentication, keys=keys, origins=settings.cors_origins)

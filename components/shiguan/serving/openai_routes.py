@@ -207,27 +207,28 @@ async def chat_completions(request: Request, asker: Reader) -> Response:
     Errors have the form of the OpenAI API and the fields of this server's.
     """
     try:
-        body = await _body(request)
+        try:
+            content = await request.json()
+        except (ValueError, RecursionError) as error:
+            raise ApiError("bad_request", message="The body is not valid JSON.") from error
+        body = read_chat(content)
+        if body.model not in _models():
+            raise _unknown_model(body.model)
         body.conversation_id = body.conversation_id or request.headers.get("x-conversation-id")
         question = body.as_request()
         completion = Completion(body.model)
         if body.stream:
             events = current_engine().stream(question, asker.tenant_id)
-            return EventStreamResponse(_chunks(events, body, completion))
+            return EventStreamResponse(_lines(completion_chunks(events, body, completion)))
         answer = await current_engine().ask(question, asker.tenant_id)
     except Exception as error:
         return _refusal(error)
     return JSONResponse(completion.whole(answer, body.ignored()))
 
 
-async def _body(request: Request) -> ChatRequest:
-    try:
-        content = await request.json()
-    except (ValueError, RecursionError) as error:
-        raise ApiError("bad_request", message="The body is not valid JSON.") from error
+def read_chat(content: Any) -> ChatRequest:
+    """Read a request, and refuse what cannot be given rather than leave it aside."""
     body = ChatRequest.model_validate(content)
-    if body.model not in _models():
-        raise _unknown_model(body.model)
     unsupported = body.unsupported()
     if unsupported:
         raise ApiError(
@@ -252,24 +253,36 @@ def _unknown_model(name: str) -> ApiError:
     )
 
 
-async def _chunks(
+async def completion_chunks(
     events: AsyncGenerator[AnswerEvent, None], body: ChatRequest, completion: Completion
-) -> AsyncGenerator[bytes, None]:
-    yield sse(completion.chunk({"role": "assistant", "content": ""}))
+) -> AsyncGenerator[dict[str, Any], None]:
+    """
+    Write the events of an answer as chunks of a completion; the last one has the field `shiguan`.
+
+    :raises ApiError: What the answer failed with, after the chunks that came before.
+    """
+    yield completion.chunk({"role": "assistant", "content": ""})
     async with aclosing(events):
         async for event in events:
             if event.name == "token":
-                yield sse(completion.chunk({"content": event.data["text"]}))
+                yield completion.chunk({"content": event.data["text"]})
             elif event.name == "generation_complete":
-                notes = footnotes(event.data)
-                if notes:
-                    yield sse(completion.chunk({"content": notes}))
-                more = extension(event.data, body.ignored())
-                yield sse(completion.chunk({}, finish="stop", shiguan=more))
+                if notes := footnotes(event.data):
+                    yield completion.chunk({"content": notes})
+                yield completion.chunk({}, finish="stop", shiguan=extension(event.data, body.ignored()))
                 if body.stream_options is not None and body.stream_options.include_usage:
-                    yield sse({**completion.chunk({}), "choices": [], "usage": usage_of(event.data)})
+                    yield {**completion.chunk({}), "choices": [], "usage": usage_of(event.data)}
             elif event.error is not None:
-                yield sse(_told(event.error)[0], event="error")
+                raise counted(event.error)
+
+
+async def _lines(chunks: AsyncGenerator[dict[str, Any], None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(chunks):
+        try:
+            async for chunk in chunks:
+                yield sse(chunk)
+        except ApiError as error:
+            yield sse(_told(error)[0], event="error")
     yield DONE
 
 

@@ -80,7 +80,6 @@ def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
 
 logger = logging.getLogger(__name__)
 
-Deploy = Callable[[FastAPI], None]
 _SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
 
@@ -115,7 +114,8 @@ class Service:
         self.admission = Admission(settings)
         self.readiness = status_routes.Readiness()
 
-    def install(self, app: FastAPI, *, deploy: Deploy) -> None:
+    def install(self, app: FastAPI, wrapped: FastAPI) -> None:
+        """Add everything to an application, and of Hayhooks' own what runs the modes."""
         for routes in (page_routes, status_routes, rag_routes, document_routes, review_routes, openai_routes):
             include_routes(app, routes.router)
         page_routes.describe(app)
@@ -129,7 +129,7 @@ class Service:
         @contextlib.asynccontextmanager
         async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             with on_shutdown_signal(self.begin_shutdown), traces(self.settings.traces == "on"):
-                async with self._running(app, deploy):
+                async with self._running(app, wrapped):
                     yield
 
         app.router.lifespan_context = lifespan
@@ -140,7 +140,7 @@ class Service:
         self.admission.stop()
 
     @contextlib.asynccontextmanager
-    async def _running(self, app: FastAPI, deploy: Deploy) -> AsyncIterator[None]:
+    async def _running(self, app: FastAPI, wrapped: FastAPI) -> AsyncIterator[None]:
         library = await asyncio.to_thread(self._open_library)
         engine = await asyncio.to_thread(Engine, self.settings)
         # It comes with the extra `transformers` alone, and where it is there Haystack has imported it.
@@ -156,9 +156,11 @@ class Service:
             await asyncio.to_thread(engine.warm_up)
             if find_spec("mcp") is not None:  # the extra of that name
                 app.router.routes.append(await open_until_the_end.enter_async_context(_mcp_route(engine, library)))
-            # On this thread, since it changes the routes; the modes are loaded already, so that it is quick.
-            deploy(app)
-            app.openapi_schema = None
+            # Hayhooks deploys its wrappers when it starts. What else it can do, deploying, undeploying or drawing for
+            # anybody, has no route here.
+            await open_until_the_end.enter_async_context(wrapped.router.lifespan_context(wrapped))
+            taken = {f"/{mode}/run" for mode in self.modes}
+            app.router.routes.extend(route for route in wrapped.routes if getattr(route, "path", "") in taken)
             await asyncio.to_thread(jobs.start)
             self.readiness.checks = {
                 "keys": self.keys.check,

@@ -35,6 +35,9 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     """
 
     deployment: str = Field("embedded", description="Which folder of pipelines/ is served.")
+    tenant: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        "default", description="Whose library Hayhooks' own server answers from; `shiguan serve` reads it from the key."
+    )
     data_dir: Path | None = Field(None, description="Where the embedded library, uploads, jobs and keys are kept.")
     keys_file: Path | None = Field(None, description="The file of API keys; default: keys.json in the data folder.")
     api_keys: str = Field(

@@ -1,4 +1,4 @@
-"""/health, /ready, /metrics, /api/v1/rag/health and /draw: how the server is, and what it serves."""
+"""/health, /ready, /metrics, and /api/v1/rag/health: how the server is, and what it serves."""
 
 import asyncio
 import time

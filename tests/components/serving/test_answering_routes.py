@@ -12,7 +12,7 @@ from shiguan.errors import ConfigurationError
 from shiguan.serving import engine as engine_module
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import KeyRing
-from shiguan.serving.engine import Engine, current_engine, use_engine
+from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.gate import install_gate
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
@@ -163,11 +163,6 @@ def test_an_answer_that_was_withheld_is_counted_as_refused():
     for grounding in ("refused", "not_found", None):
         telemetry.record_answer({"mode": "mine", "status": "not_found", "metadata": {"grounding": grounding}})
     assert (counted("refused"), counted("not_found")) == (1, 2)
-
-
-def test_without_an_engine_the_way_to_one_is_named():
-    with pytest.raises(ConfigurationError, match="start `shiguan serve`"):
-        current_engine()
 
 
 def test_a_deployment_that_does_not_exist_is_refused(tmp_path):

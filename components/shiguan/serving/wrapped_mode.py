@@ -1,0 +1,118 @@
+"""What a `pipeline_wrapper.py` of Hayhooks needs to serve a mode."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from inspect import Parameter, Signature, signature
+from threading import Lock
+from typing import Any, ClassVar
+
+from fastapi_openai_compat import ChatCompletion
+from haystack import AsyncPipeline
+
+from shiguan.serving.authentication import Principal, check_tenant, current_principal
+from shiguan.serving.engine import AnswerRequest, Engine, current_engine, is_serving, read_request
+from shiguan.serving.error_replies import ApiError, counted
+from shiguan.serving.openai_routes import Completion, completion_chunks, read_chat
+from shiguan.serving.settings import ServingSettings
+
+_loading = Lock()
+
+
+class WrappedMode:
+    """
+    Answers through Hayhooks: at `/{mode}/run`, as a model of its OpenAI API, and as a tool of its MCP server.
+
+    Stands before Hayhooks' `BasePipelineWrapper` among the bases of a `PipelineWrapper`. Behind `shiguan serve` the
+    library is that of the caller's key. Stock Hayhooks has no callers: there it is the tenant of `SHIGUAN_TENANT`, the
+    data folder and the deployment being those of every other command.
+
+    Example, the whole of `hayhooks/pipelines/simple/pipeline_wrapper.py`:
+    ```python
+    class PipelineWrapper(WrappedMode, BasePipelineWrapper):
+        mode = "simple"
+    ```
+    """
+
+    mode: ClassVar[str] = ""
+    pipeline: AsyncPipeline
+    engine: Engine
+
+    def setup(self) -> None:
+        """
+        Take the mode from the server, or load it where Hayhooks is the server.
+
+        :raises ConfigurationError: If there is no such mode, or the settings cannot work.
+        """
+        self._owner: Principal | None = None
+        if is_serving():
+            self.engine = current_engine()
+        else:
+            settings = ServingSettings.from_environment()
+            self._owner = Principal(tenant_id=settings.tenant, role="write", key_id="hayhooks")
+            with _loading:  # Hayhooks sets its pipelines up side by side
+                self.engine = Engine(settings, modes=[self.mode])
+                self.engine.warm_up()
+        self.pipeline = self.engine.runner(self.mode).pipeline
+
+    async def run_api_async(self, **given: Any) -> dict[str, Any]:
+        """Answer a question from the library, every sentence with the passage that supports it."""
+        try:
+            request = read_request({**given, "mode": self.mode})
+            return await self.engine.ask(request, self._tenant(request))
+        except Exception as error:
+            raise counted(error) from error
+
+    async def run_chat_completion_async(
+        self, model: str, messages: list[dict[str, Any]], body: dict[str, Any]
+    ) -> ChatCompletion | AsyncGenerator[ChatCompletion, None]:
+        """
+        Answer the last message of a conversation; the ones before it are its history.
+
+        :param model: The name that the caller gave the mode.
+        :param messages: The conversation, in the form of the OpenAI API.
+        :param body: The whole request; options of a question may stand in it.
+        :returns: The completion, with marks, a list of sources at its end and the field `shiguan`, or its chunks.
+        :raises ApiError: If the request asks for what an answer from sources cannot give, or the question fails.
+        """
+        try:
+            chat = read_chat({**body, "model": self.mode, "messages": messages})
+            request, completion = chat.as_request(), Completion(model)
+            tenant_id = self._tenant(request)
+            if not chat.stream:
+                answer = await self.engine.ask(request, tenant_id)
+                return ChatCompletion.model_validate(completion.whole(answer, chat.ignored()))
+        except Exception as error:
+            raise counted(error) from error
+        events = self.engine.stream(request, tenant_id)
+
+        async def chunks() -> AsyncGenerator[ChatCompletion, None]:
+            async with aclosing(completion_chunks(events, chat, completion)) as found:
+                try:
+                    async for chunk in found:
+                        yield _validated(chunk)
+                except ApiError as error:  # the status is sent already
+                    told = completion.chunk({"content": f"\n\n{error.message}"}, finish="stop", shiguan=error.body())
+                    yield _validated(told)
+
+        return chunks()
+
+    def _tenant(self, request: AnswerRequest) -> str:
+        asker = self._owner or current_principal()
+        check_tenant(asker, request.tenant_id)
+        return asker.tenant_id
+
+
+def _validated(chunk: dict[str, Any]) -> ChatCompletion:
+    # A delta without a role is none for the class that Hayhooks streams.
+    choices = [{**one, "delta": {"role": "assistant", **one["delta"]}} for one in chunk["choices"]]
+    return ChatCompletion.model_validate({**chunk, "choices": choices})
+
+
+# Hayhooks reads from the signature what the route takes.
+WrappedMode.run_api_async.__signature__ = Signature(  # type: ignore[attr-defined]
+    [
+        Parameter("self", Parameter.POSITIONAL_ONLY),
+        *(one for one in signature(AnswerRequest).parameters.values() if one.name != "mode"),
+    ],
+    return_annotation=dict[str, Any],
+)
