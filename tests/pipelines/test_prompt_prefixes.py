@@ -120,7 +120,7 @@ def test_a_full_prompt_begins_anew_with_the_summary_and_says_so(make_runner, llm
     prompt = next(one for one in reversed(prompts(llm)) if "pay for the boats" in one)
     # No turn is told: the summary, that the model took note of it, and the question.
     assert re.findall(r"\0(\w+)\0", prompt) == ["system", "user", "assistant", "user"]
-    opening = "Memory of the conversation:\n<memory>\nLiu Yan and the salt tax of the canal office.\n</memory>\n"
+    opening = "Memory of the conversation:\n<memory>\nLiu Yan and the salt tax of the canal office.\n</memory>"
     assert 0 < prompt.index(opening) < prompt.index("Facts from the sources:")
     # A passage that comes again has the number that it had.
     called = {document["id"]: document["number"] for document in first["documents"]}
